@@ -85,7 +85,7 @@ def _missing_field(key: str) -> str:
 
 
 def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
-    """Return advice about a key that some jobs lack. `missing` is the key or the parent of it that does not exist.
+    """Return advice about a key that no job has. `missing` is the key or the parent of it that does not exist.
 
     Returns "" if nothing resembles the key.
     """
@@ -98,9 +98,7 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
         options = f"{', '.join(having[:_MOST_OPTIONS])}{more}"
         if len(chosen) == 1:
             return f"{key}: {group}={chosen[0]} has no such field, only {options} has"
-        if chosen and set(chosen) <= set(having):  # Hydra applies a single value to the default option, too
-            return f"{key}: in a sweep over {group}, begin a single value with two plus signs: ++{key}=..."
-        return f"{key}: not every chosen {group} has this field, only {options}; sweep it with these options only"
+        return f"{key}: no chosen {group} has this field, only {options}"
     of_chosen = [f"{group}.{name}" for option in chosen for name in fields_of_options.get(option, ())]
     known = [
         *dotted_names(compose_config([])),

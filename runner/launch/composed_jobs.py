@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.json_value import Json
 from components.secrets.mask import without_secrets
 from runner.launch.axis_naming import axes_of, fill_open, plain_of, plain_part
+from runner.launch.overrides import key_of
 from runner.pipeline.planned import Job
 
 CONFIG_FOLDER = ".hydra"
@@ -48,9 +49,33 @@ class JobComposer:
         self._master = master
         self._parse = cache(OverridesParser.create().parse_override)
         self._composed: dict[tuple[str, ...], _Composition] = {}
+        self._refused: set[tuple[str, ...]] = set()
+        self._varied: frozenset[str] = frozenset()
+
+    def compose_sweep(self, jobs: Sequence[Sequence[str]], *, each_value: bool = True) -> list[ComposedJob]:
+        """Compose all jobs of a sweep. A setting of a group with several options only applies to those that have it.
+
+        This also holds for jobs that are composed later. Raises Hydra's errors for an invalid override, and for a key
+        that applies to no job; with `each_value`, also for a value that applies to none.
+        """
+        values: dict[str, set[str]] = {}
+        for override in {override for job in jobs for override in job}:
+            values.setdefault(key_of(override), set()).add(override)
+        self._varied = frozenset(key for key, own in values.items() if len(own) > 1 and "." not in key)
+        composed = [self.compose(overrides, number) for number, overrides in enumerate(jobs)]
+        applied = {override for job in composed for override in job.overrides}
+        for override in dict.fromkeys(override for job in jobs for override in job if override not in applied):
+            key = key_of(override)
+            if values[key].isdisjoint(applied):
+                raise HydraException(f"Could not override '{key}'.")
+            if each_value:
+                group = key.rpartition("@")[2].partition(".")[0]
+                raise HydraException(f"{override}: applies to no cell, because every {group} beside it lacks the field")
+        return composed
 
     def compose(self, overrides: Sequence[str], number: int) -> ComposedJob:
         """Compose job `number`. Raises Hydra's errors for an invalid override."""
+        overrides = self._that_apply(overrides)
         parsed = [self._parse(override) for override in overrides]
         values = [override for override in parsed if self._sets_value(override)]
         try:
@@ -62,6 +87,42 @@ class JobComposer:
         task_overrides = tuple(filter_overrides(overrides))
         job = Job(plain, axes_of(plain, composition.choices, task_overrides), task_overrides)
         return ComposedJob(job, unresolved, tuple(overrides), composition.folder_of(parsed, number))
+
+    def _that_apply(self, overrides: Sequence[str]) -> Sequence[str]:
+        """Return the overrides without those that a varied group's option of this job does not have."""
+        parsed = [self._parse(override) for override in overrides]
+        conditional = [each for each in parsed if self._is_conditional(each)]
+        if not conditional:
+            return overrides
+        dropped: set[str] = set()
+        options = [str(each.input_line) for each in parsed if not self._sets_value(each) and each not in conditional]
+        for each in conditional:
+            line = str(each.input_line)
+            if not self._sets_value(each):
+                if self._is_valid([*options, line]):
+                    options.append(line)
+                else:
+                    dropped.add(line)
+        for each in conditional:
+            if self._sets_value(each) and not self._composition(options).has(each.key_or_group):
+                dropped.add(str(each.input_line))
+        return [override for override in overrides if override not in dropped]
+
+    def _is_conditional(self, override: Override) -> bool:
+        """Return whether an override sets something within a varied group."""
+        place = override.package or override.key_or_group
+        group, _, below = place.partition(".")
+        is_plain = not (override.is_add() or override.is_force_add() or override.is_delete())
+        return is_plain and group in self._varied and bool(below)
+
+    def _is_valid(self, options: Sequence[str]) -> bool:
+        key = tuple(options)
+        if key not in self._refused:
+            try:
+                self._composition(options)
+            except HydraException:
+                self._refused.add(key)
+        return key not in self._refused
 
     def _composition(self, options: Sequence[str]) -> "_Composition":
         key = tuple(options)
@@ -108,6 +169,17 @@ class _Composition:
         fill_open(self._task)
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
+
+    def has(self, key: str) -> bool:
+        """Return whether a dotted key exists."""
+        node: Json = self._task
+        for name in key.split("."):
+            node = (
+                node._get_node(name, validate_access=False)
+                if isinstance(node, DictConfig) and not node._is_none()
+                else None
+            )
+        return node is not None
 
     def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
         """Return the configuration with these values, resolved and unresolved. Raises OmegaConfBaseException.

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
@@ -55,10 +56,12 @@ class GridLauncher(Launcher):  # type: ignore[misc]
 
         Returns instead if the code is 0, or if more batches may follow. `exit_code` is the largest code so far.
         """
-        assert self._config is not None
         assert self._composer is not None
+        return self._run([self._composer.compose(each, initial_job_idx + i) for i, each in enumerate(job_overrides)])
+
+    def _run(self, composed: Sequence[ComposedJob]) -> Sequence[JobReturn]:
+        assert self._config is not None
         hydra = self._config.hydra
-        composed = [self._composer.compose(overrides, initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
         jobs = [each.job for each in composed]
         keep = partial(write_sweep_jobs, self._config, composed)
         code = self._run_jobs(jobs, Path(hydra.sweep.dir).name, list(hydra.overrides.task), keep)
@@ -69,10 +72,10 @@ class GridLauncher(Launcher):  # type: ignore[misc]
 
     def launch_all(self, batches: Sequence[Sequence[Sequence[str]]]) -> list[Sequence[JobReturn]]:
         """Run all batches, even after a failed cell, and then end the process with the largest exit code."""
+        assert self._composer is not None
         self.ends_process = False
-        returned: list[Sequence[JobReturn]] = []
-        for batch in batches:
-            returned += [self.launch(batch, initial_job_idx=sum(map(len, returned)))]
+        composed = iter(self._composer.compose_sweep([job for batch in batches for job in batch]))
+        returned = [self._run(list(islice(composed, len(batch)))) for batch in batches]
         if self.exit_code:
             raise SystemExit(self.exit_code)
         return returned
@@ -181,8 +184,12 @@ def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) ->
     contain a secret.
     """
     overrides = [each for batch in batches for each in batch]
+    composed = composer.compose_sweep(overrides)
+    for given, job in zip(overrides, composed, strict=True):
+        if lacking := [each for each in given if each not in job.overrides]:
+            raise HydraException(f"{lacking[0]}: applies only to some cells, which needs hydra/launcher=grid")
     with _hydra_errors():
-        check_jobs([composer.compose(each, number).job for number, each in enumerate(overrides)])
+        check_jobs([each.job for each in composed])
 
 
 @contextmanager

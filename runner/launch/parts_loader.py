@@ -8,7 +8,9 @@ parts that were composed before.
 
 import copy
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
@@ -23,11 +25,13 @@ from hydra.core.default_element import ResultDefault
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
+from hydra.types import RunMode
 from omegaconf import DictConfig, flag_override
 
 from runner.console.private_parts import HYDRA, may_use_private_parts
 from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
+from runner.launch.overrides import key_of
 
 Pickles = dict[tuple[object, ...], bytes]
 
@@ -53,7 +57,7 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         self.repository = _CachingRepository(config_search_path)
 
     def load_configuration(
-        self, config_name: str | None, overrides: list[str], *arguments: object, **options: object
+        self, config_name: str | None, overrides: list[str], run_mode: RunMode, *arguments: object, **options: object
     ) -> DictConfig:
         """Compose a configuration: see Hydra.
 
@@ -61,7 +65,12 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         would run although the user did not name it (see `hydra_code`), and for unused folders (see `hydra_folders`).
         """
         self._require_named_options(overrides)
-        config: DictConfig = super().load_configuration(config_name, overrides, *arguments, **options)
+        load = partial(super().load_configuration, config_name)
+        config = (
+            _load_sweep(load, overrides, *arguments, **options)
+            if run_mode is RunMode.MULTIRUN
+            else (load(overrides, run_mode, *arguments, **options))
+        )
         require_known_code(config)
         require_results_folder(config)
         return config
@@ -107,6 +116,30 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         """
         configs = [self._load_single_config(each, repo).config for each in files]
         return any(_fills_a_reference(later, earlier) for earlier, later in combinations(configs, 2))
+
+
+def _load_sweep(
+    load: Callable[..., DictConfig], overrides: Sequence[str], *arguments: object, **options: object
+) -> DictConfig:
+    """Compose the configuration of a whole sweep, in which each group has its default option.
+
+    Hydra applies single values of a sweep to it, and values of axes only to the jobs. A single value that only another
+    option has is therefore passed as an axis. Raises HydraException for all other errors.
+    """
+    passed = dict(zip(overrides, overrides, strict=True))
+    while True:
+        try:
+            config = load(list(passed.values()), RunMode.MULTIRUN, *arguments, **options)
+        except HydraException as error:
+            unknown = re.search(r"Could not override '([\w.@/]+)'", str(error))
+            lacking = [each for each, now in passed.items() if unknown and now == each and key_of(each) == unknown[1]]
+            if not lacking:
+                raise
+            passed |= {each: "{}=choice({})".format(*each.split("=", 1)) for each in lacking}
+            continue
+        task = {now: each for each, now in passed.items()}
+        config.hydra.overrides.task = [task.get(each, each) for each in config.hydra.overrides.task]
+        return config
 
 
 class _CachingRepository(ConfigRepository):  # type: ignore[misc]

@@ -28,7 +28,7 @@ class SearchJobs:
     def corners(self) -> list[Job]:
         """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises Hydra's errors."""
         overrides = [self.space.overrides(point) for point in self.space.corners()]
-        return [self._composer.compose(each, number).job for number, each in enumerate(overrides)]
+        return [composed.job for composed in self._composer.compose_sweep(overrides, each_value=False)]
 
     def request(self, point: Point, *, accept: bool = True) -> CellRequest:
         """Return the checked cell at a point. Its configuration will be written, unless `accept` is False.

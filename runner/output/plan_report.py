@@ -13,7 +13,7 @@ from runner.engine.identity import parts_of
 from runner.engine.plan import KindCount, Plan
 from runner.engine.request_counts import RequestCount
 from runner.pipeline.corpus.chunk_stages import BlockSegments
-from runner.pipeline.planned import PlannedCell, SweepPlan
+from runner.pipeline.planned import Job, PlannedCell, SweepPlan
 
 
 def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
@@ -34,6 +34,8 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     )
     for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan, cells[0].request.cell.run.fresh)):
         console.print(f"      {line}", style="yellow", markup=False)
+    for line in partly_applied(cells):
+        console.print(f"      {line}", markup=False)
     if by_stage and len(cells) > 1:
         console.print(_stages(kinds))
 
@@ -51,6 +53,19 @@ def _show_data(console: Console, cells: Sequence[PlannedCell]) -> None:
         console.print(line, markup=False)
     for line in language_misfits(cells):
         console.print(line, style="yellow", markup=False)
+
+
+def partly_applied(cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Yield lines about settings that only some options of a group have, so that they apply only to some cells."""
+    having: dict[str, list[Job]] = {}
+    for cell in cells:
+        for override in cell.request.job.overrides:
+            having.setdefault(override.lstrip("+~").partition("=")[0], []).append(cell.request.job)
+    for key, jobs in having.items():
+        group = key.rpartition("@")[2].partition(".")[0]
+        if len(jobs) < len(cells) and group != key:
+            options = listed(list(dict.fromkeys(f"{group}={job.axes[group]}" for job in jobs)))
+            yield f"{key} applies only to {options}: {len(jobs):,} of {count(len(cells), 'cell')}"
 
 
 def edit_lines(plan: Plan) -> Iterator[str]:

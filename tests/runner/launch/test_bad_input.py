@@ -111,14 +111,16 @@ class TestCommandLine:
         ("typed", "expected"),
         [
             (
-                ["-m", "vector_index=flat,int8", "vector_index.oversampling=2,4"],
-                "vector_index.oversampling: not every chosen vector_index has this field, only binary, int8, "
-                "truncated; sweep it with these options only\n",
+                ["-m", "vector_index=flat,hnsw", "vector_index.oversampling=2,4"],
+                "vector_index.oversampling: no chosen vector_index has this field, only binary, int8, truncated\n",
             ),
             (
-                ["-m", "reranker=lexical,lexical_terms", "reranker.depth=5"],
-                "reranker.depth: in a sweep over reranker, begin a single value with two plus signs: "
-                "++reranker.depth=...\n",
+                ["-m", "reranker=none,lexical", "reranker.dept=5"],
+                "reranker.dept: unknown; did you mean reranker.depth?\n",
+            ),
+            (
+                ["-m", "reranker=none,lexical", "reranker.depth=5,10", "hydra.sweeper.one_at_a_time=true"],
+                "reranker.depth=10: applies to no cell, because every reranker beside it lacks the field\n",
             ),
             (
                 ["executor=processes", "executor.partition=gpu"],
@@ -127,12 +129,12 @@ class TestCommandLine:
             (["executor=slurm", "executor.clutser=local"], "executor.clutser: unknown; did you mean executor.cluster?"),
             (["embedder=hashing", "embedder.max_ngrams=3"], "embedder.max_ngrams: unknown; did you mean "),
             (
-                ["-m", "reranker=none,cascade", "reranker.steps.precise.depth=10,20"],
-                "reranker.steps.precise.depth: not every chosen reranker has this field, only cascade; ",
+                ["-m", "reranker=none,lexical", "reranker.steps.precise.depth=10,20"],
+                "reranker.steps.precise.depth: no chosen reranker has this field, only cascade\n",
             ),
             (
-                ["-m", "examples=none,from_dataset", "examples.dataset.samples=x"],
-                "examples.dataset.samples: not every chosen examples has this field, only from_dataset, ",
+                ["-m", "examples=none", "examples.dataset.samples=x"],
+                "examples.dataset.samples: examples=none has no such field, only from_dataset, ",
             ),
             (
                 ["reranker=cascade", "reranker.steps.light.depht=5"],

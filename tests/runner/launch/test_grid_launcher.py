@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hydra import initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import OmegaConf, open_dict
 
@@ -12,6 +13,7 @@ from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
 from runner.launch.composed_jobs import JobComposer
 from runner.launch.hydra_startup import BASE_VERSION
+from runner.launch.hydra_state import own_hydra
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.runner.sweeping import (
     QUIET,
@@ -196,6 +198,65 @@ def test_jobs_share_the_parts_that_their_values_do_not_reach() -> None:
     for hmm, config in ((False, without), (True, with_hmm)):
         assert config["llm"]["tokenizer"]["hmm"] is hmm
         assert config["retriever"]["embedder"]["tokenizer"]["hmm"] is hmm, "by an interpolation of an interpolation"
+
+
+def composed_sweep(*overrides: str, jobs: list[list[str]]) -> list[tuple[str, ...]]:
+    """Return the overrides of each job that apply to it, after the sweep itself was composed from `overrides`."""
+    grid_launcher.register()
+    with own_hydra() as hydra:
+        master = hydra.config_loader.load_configuration("config", overrides=[*overrides], run_mode=RunMode.MULTIRUN)
+        assert list(master.hydra.overrides.task) == list(overrides), "as typed"
+        return [job.overrides for job in JobComposer(hydra.config_loader, master).compose_sweep(jobs)]
+
+
+class TestFieldsOfSomeOptions:
+    """Fields and options at a place that only some options of a swept group have."""
+
+    def test_a_field_applies_to_the_options_that_have_it(self) -> None:
+        jobs = [[f"reranker={name}", f"reranker.depth={depth}"] for name in ("none", "lexical") for depth in (5, 9)]
+        applied = composed_sweep("reranker=none,lexical", "reranker.depth=5,9", jobs=jobs)
+        assert applied == [("reranker=none",), ("reranker=none",), tuple(jobs[2]), tuple(jobs[3])]
+
+    def test_a_single_value_applies_to_the_options_that_have_it(self) -> None:
+        jobs = [[f"chunk={name}", "chunk.size=64", "top_k=3"] for name in ("whole", "sentence")]
+        applied = composed_sweep("chunk=whole,sentence", "chunk.size=64", "top_k=3", jobs=jobs)
+        assert applied == [("chunk=whole", "top_k=3"), tuple(jobs[1])]
+
+    def test_an_option_of_a_place_brings_its_own_fields(self) -> None:
+        fields = ["llm@reranker.llm=scripted", "reranker.llm.reply=x"]
+        jobs = [[f"reranker={name}", *fields] for name in ("none", "llm_pointwise")]
+        applied = composed_sweep("reranker=none,llm_pointwise", *fields, jobs=jobs)
+        assert applied == [("reranker=none",), tuple(jobs[1])]
+
+    def test_a_group_with_one_option_must_have_the_field(self) -> None:
+        with pytest.raises(HydraException, match=r"reranker\.depth"):
+            composed_sweep("reranker=none", "reranker.depth=5,9", jobs=[["reranker=none", "reranker.depth=5"]])
+
+    def test_values_of_the_wrong_type_are_errors_where_the_field_exists(self, tmp_path: Path) -> None:
+        done = run_command(tmp_path, "-m", *GRID, "reranker=none,lexical", "reranker.depth=deep", "run.plan_only=true")
+        assert done.returncode == 2
+        assert "reranker.depth: got 'deep' (str), expected a whole number" in done.stderr
+
+    def test_the_plan_names_the_cells(self, tmp_path: Path) -> None:
+        swept = ("reranker=none,lexical", "reranker.depth=5,9", "retriever=bm25")
+        done = run_command(tmp_path, "-m", *GRID, *swept, "run.plan_only=true")
+        assert done.returncode == 0, done.stderr
+        assert "Plan: 3 cells (1 more are equal to one of these)" in done.stdout
+        assert "reranker.depth applies only to reranker=lexical: 2 of 3 cells" in done.stdout
+
+    def test_hydras_launchers_refuse_them(self, tmp_path: Path) -> None:
+        swept = ("reranker=none,lexical", "reranker.depth=5", "hydra/launcher=basic")
+        done = run_command(tmp_path, "-m", *GRID, *swept)
+        assert done.returncode == 2
+        assert done.stderr == "reranker.depth=5: applies only to some cells, which needs hydra/launcher=grid\n"
+
+    def test_a_search_proposes_values_where_they_apply(self, tmp_path: Path) -> None:
+        searched = ("search=random", "search.n_cells=6", "reranker=none,lexical", "reranker.depth=interval(5,9)")
+        done = run_command(tmp_path, "-m", *GRID, "retriever=bm25", *searched)
+        assert done.returncode == 0, done.stderr
+        cells = list(read_cells(only_sweep(tmp_path)))
+        assert len(cells) == 6
+        assert sorted(str(cell.axes.get("reranker.depth")) for cell in cells) == ["5", "6", "7", "8", "9", "None"]
 
 
 def test_plan_only_runs_nothing(tmp_path: Path) -> None:
