@@ -65,10 +65,12 @@ def test_the_places_are_those_of_hydra() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_composition_accepts_code(form: str, evil: Planted) -> None:
+    """The plain form at every place, and each other form at every third place, beginning at another one."""
+    places = PLACES if form == "target" else PLACES[list(FORMS).index(form) % 3 :: 3]
     n_refused = 0
     grid_launcher.register()
     with own_hydra() as hydra:
-        for place in PLACES:
+        for place in places:
             override = FORMS[form](place)
             try:
                 hydra.compose_config("config", [*LOGS, override], RunMode.RUN, from_shell=False)
@@ -77,7 +79,7 @@ def test_no_composition_accepts_code(form: str, evil: Planted) -> None:
             else:  # Hydra builds no object here
                 assert form in ("class", "object"), override
             assert not evil.has_run, override
-    assert n_refused > len(PLACES) / 4
+    assert n_refused > len(places) / 4
 
 
 @pytest.mark.parametrize("place", ["hydra", "hydra.callbacks.x", "hydra.launcher", "hydra.sweeper.x", "hydra.job"])
