@@ -15,7 +15,7 @@ from components.datasets.json_files import read_json
 from components.datasets.omnieval_gold import find_span
 from components.datasets.reading import require_file, sha256_of_files
 from components.datasets.sampling import limit_mistakes
-from components.errors import ConfigError, read_each
+from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
 from components.records import Benchmark, Documents, Evidence, Kind, Sample
 from components.subsets import UNNAMED
@@ -112,6 +112,10 @@ def _sample(
     question_type = optional_text(record, "question_type", where)
     answerable = question_type != _UNANSWERABLE
     answer = required_text(record, "answer", where)
+    if answerable and not answer.strip():
+        raise DataError(
+            f"{where}: field 'answer' is blank, but the question has an answer. Add it, or remove the record."
+        )
     of_evidence = f"{where}, field 'evidence_list'"
     spans = list(_gold(as_list(record.get("evidence_list"), of_evidence), texts, of_evidence)) if answerable else []
     sample = Sample(

@@ -1,5 +1,6 @@
 """Runs sweeps from a program as `python -m runner -m` does. Raises errors and returns results."""
 
+import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,8 @@ from runner.launch.search_jobs import SearchJobs
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
 from runner.pipeline.planned import Job
 from runner.results.loaded_sweep import LoadedSweep, load
+
+_LIST = re.compile(r"\d+ errors? in the configuration:\n  - ")
 
 _one_at_a_time = threading.RLock()
 """Makes sweeps of several threads run one after another: Hydra and the command line are global to the process."""
@@ -44,12 +47,18 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
         if jobs.exit_code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt from None
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(explain_error(error, overrides)) from error
+        raise ConfigError(_mistakes(explain_error(error, overrides))) from error
     except OSError as error:
         raise StoreError(f"run.results_dir: cannot write to it: {error}; choose another run.results_dir") from error
     assert jobs.folder is not None
     is_planned_only = not (jobs.folder / "sweep.json").exists()
     return LoadedSweep(jobs.folder, ()) if is_planned_only else load(jobs.folder)
+
+
+def _mistakes(message: str) -> list[str]:
+    """Return the errors that a message lists: the text of a ConfigError reaches us as one of Hydra's errors."""
+    listed = _LIST.match(message)
+    return message[listed.end() :].split("\n  - ") if listed else [message]
 
 
 class _Jobs:

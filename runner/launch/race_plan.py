@@ -88,6 +88,7 @@ def plan_race(
         raise ConfigError(["race: one process must see all cells; use hydra/launcher=grid, or race=none"])
     asks = {cell.cell_id: any(stage.n_requests for stage in cell.graph.result.upstream()) for cell in cells}
     if not any(asks.values()):
+        _require_computed(cells, settings.metric)
         return None
     if mistakes := list(_sweep_mistakes(cells)):
         raise ConfigError(mistakes)
@@ -107,6 +108,13 @@ def plan_race(
         tuple(rows),
         tuple(asks[cell.cell_id] for cell in racing),
     )
+
+
+def _require_computed(cells: Sequence[PlannedCell], metric: str) -> None:
+    """Raise ConfigError for a metric that no cell computes. "" is none."""
+    names = dict.fromkeys(name for cell in cells for name in cell.request.cell.computed_metrics)
+    if metric and metric not in names:
+        raise ConfigError([f"race.metric: got {metric!r}, expected one of {', '.join(names)}"])
 
 
 def _draw(seed: int, sample: Sample) -> bytes:

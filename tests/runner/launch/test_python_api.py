@@ -103,6 +103,13 @@ def test_overrides_that_are_not_a_list_of_strings_are_refused(overrides: Any) ->
         runner.run(overrides)
 
 
+def test_an_error_in_an_axis_has_one_heading(results: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        runner.run(["chunk.size=interval(64,128)", results])
+    assert str(caught.value).count("in the configuration") == 1
+    assert "got an interval, expected single values" in caught.value.mistakes[0]
+
+
 def test_sweeps_of_several_threads_wait_for_each_other(results: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line and Hydra are the whole process's, so the record of one would be that of another."""
     at_work, most, commands = 0, 0, {}

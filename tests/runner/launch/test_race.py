@@ -215,6 +215,12 @@ class TestRefused:
         assert "race: no cell asks a language model, so there is nothing to save" in capsys.readouterr().out
         assert {cell.status for cell in cells_in(tmp_path)} == {OK}
 
+    def test_an_unknown_metric_is_refused_without_a_language_model_too(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, ("race=betting", "race.metric=rouge", "top_k=1")) == 2
+        assert "race.metric: got 'rouge', expected one of" in capsys.readouterr().err
+
 
 def run_here(folder: Path, server: ChatServer, *more: str) -> Path:
     """Runs the sweep in this process; returns its folder."""

@@ -244,12 +244,17 @@ def test_parts_of_a_set_are_written(tmp_path: Path, folder: Path, capsys: pytest
         ),
         (["export", "NONE", "--to", "t.json"], "no such folder"),
         (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "'cy' annotated nothing"),
+        (["import", "SET", "EMPTY", "--out", "n"], "FILE: got no task and no row"),
     ],
 )
 def test_one_clear_error(
     words: list[str], message: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    places = {"SET": str(folder), "EXPORT": str(write(tmp_path / "export.json", untouched(SET)))}
+    places = {
+        "SET": str(folder),
+        "EXPORT": str(write(tmp_path / "export.json", untouched(SET))),
+        "EMPTY": str(write(tmp_path / "empty.json", [])),
+    }
     before = sorted(tmp_path.iterdir())
     assert (
         main([places.get(word, str(tmp_path / word) if word in ("p", "t.json", "n") else word) for word in words]) == 2
