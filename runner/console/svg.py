@@ -12,11 +12,13 @@ FONTS = "DejaVu Sans, Verdana, Noto Sans, Noto Sans CJK SC, PingFang SC, Microso
 
 @lru_cache(maxsize=10_000)
 def text(plain: str) -> str:
-    """Escape a string for XML, which cannot contain control characters."""
-    return escape(_NOT_IN_XML.sub("\ufffd", whole_characters(plain)))
+    """Escape a string for XML. Control characters, and those that reverse the direction of writing, are replaced."""
+    return escape(_NOT_SHOWN.sub("\ufffd", whole_characters(plain)))
 
 
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_SHOWN = re.compile(
+    "[^\t\n\r\u0020-\u007e\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
 
 
 @lru_cache(maxsize=10_000)
