@@ -42,5 +42,6 @@ def test_answers_to_stored_prompts_need_what_the_prompts_were_made_from(kind: st
 
 
 def judged_answers(store: Store) -> AnyStage:
-    graph = graph_in(store, fixed_cell(**CELLS["hybrid, reranked, judged"]))
+    fields: Any = CELLS["hybrid, reranked, judged"]
+    graph = graph_in(store, fixed_cell(**fields))
     return next(stage for stage in graph.result.upstream() if stage.kind == "answers")
