@@ -5,7 +5,6 @@ Nothing in a reply is believed before it is checked. A reply that breaks the con
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,8 @@ MOST_ANSWER_CHARACTERS = 100_000
 MOST_PASSAGES = 1_000
 MOST_PASSAGE_CHARACTERS = 10_000_000
 """Most characters of all passages of a reply."""
+MOST_SECONDS = 10**9
+"""Longer than any call. Sums over many answers must be finite."""
 
 _SHOWN_CHARACTERS = 60
 
@@ -143,8 +144,8 @@ def _text(value: object, place: str) -> str:
 def _seconds(value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise BadReply(f"seconds: got {_shown(value)}, expected seconds as a finite number of 0 or more")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
+        raise BadReply(f"seconds: got {_shown(value)}, expected seconds as a number from 0 to {MOST_SECONDS:,}")
     return float(value)
 
 

@@ -68,11 +68,20 @@ class ServerRequests:
     is_exact: bool
 
 
-class StageGroup:
+class _Reader:
+    """What reads stages."""
+
+    @property
+    def also_read(self) -> Sequence["AnyStage"]:
+        """Stages that are read besides those among the fields: inputs of these, whose keys cover them."""
+        return ()
+
+
+class StageGroup(_Reader):
     """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage."""
 
 
-class Stage(ABC, Generic[T]):
+class Stage(_Reader, ABC, Generic[T]):
     """One node of a cell's graph. `T` is the type of its result. Two stages with equal keys are the same piece of work.
 
     Subclasses are `@dataclass(frozen=True, eq=False)`. Raise `version` whenever the meaning of the result changes: a
@@ -178,7 +187,7 @@ class Stage(ABC, Generic[T]):
 
     @cached_property
     def inputs(self) -> tuple["AnyStage", ...]:
-        """Stages among the fields, in order, each once."""
+        """Stages among the fields and `also_read`, in order, each once."""
         found = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
         return tuple(found.values())
 
@@ -242,10 +251,11 @@ def _describe_value(value: object) -> Json:
     return describe(value)
 
 
-def _leaves_of_fields(value: object) -> Iterator[object]:
-    """Yield the values in the fields of a stage or a group: stages, components, plain values."""
+def _leaves_of_fields(value: _Reader) -> Iterator[object]:
+    """Yield the values in the fields of a stage or a group: stages, components, plain values. Also `also_read`."""
     for field in _fields(value):
         yield from _leaves(getattr(value, field.name))
+    yield from value.also_read
 
 
 def _leaves(value: object) -> Iterator[object]:

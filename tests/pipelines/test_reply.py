@@ -93,6 +93,8 @@ def test_lone_surrogates_can_be_stored() -> None:
         ({"answer": "x", "seconds": "2"}, "seconds: got '2' (str)"),
         ({"answer": "x", "seconds": float("nan")}, "seconds: got nan"),
         ({"answer": "x", "seconds": -1}, "seconds: got -1"),
+        ({"answer": "x", "seconds": 1e300}, "seconds: got 1e+300"),
+        ({"answer": "x", "seconds": 10**400}, "seconds: got 1000"),
     ],
 )
 def test_another_value_is_refused_with_its_place(value: object, place: str) -> None:

@@ -67,7 +67,7 @@ class ThisProcess(Workers):
 
 @contextmanager
 def _report_exit(stage: AnyStage) -> Iterator[None]:
-    """Report an `os._exit` by a user's component, which would end the command silently.
+    """Report an `os._exit` by a user's component, which would end the command silently. The exit code is never 0.
 
     A process that the component forks may exit.
     """
@@ -81,6 +81,7 @@ def _report_exit(stage: AnyStage) -> Iterator[None]:
             message = f"{stage.title}: a component ended the process with code {status} (os._exit) instead of raising "
             sys.stderr.write(f"{message}an exception that says why{names}\n")
             sys.stderr.flush()
+            exit_process(status or 1)
         exit_process(status)
 
     os._exit = exit_with_message

@@ -14,7 +14,7 @@ from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Parts
 from runner.engine.spending.admitted import most_tokens
-from runner.engine.stage import Stage, Work
+from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer
 from runner.pipeline.answers.prompt_passages import PromptPassages
@@ -102,6 +102,10 @@ class Prompts(Stage[Sequence[Messages]]):
     passages: PromptPassages
     examples: tuple[ChosenExamples, ...] = added_later(())
 
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        return [stage for chosen in self.examples for stage in chosen.inputs]
+
     def make(self, run: Run) -> Sequence[Messages]:
         samples = run.read(self.samples).samples
         render = renderer(run, self.prompt, self.passages, self.examples)
@@ -123,6 +127,11 @@ class Answers(Stage[Sequence[Answer]]):
     n_samples: int = runtime_only(0, "the samples are part of the prompts' key")
     n_context_tokens: int = runtime_only(0, "the passages are part of the prompts' key")
     """Upper bound of the tokens of passages and examples in a prompt."""
+
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        """What the prompts are made from: a request also holds its sample and its passages."""
+        return self.prompts.inputs
 
     def most_tokens(self, run: Run) -> Tokens:
         """Return an upper bound of the tokens of all requests.

@@ -1,5 +1,6 @@
 """Stages that split texts into the terms to index."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from components.protocols import WordTokenizer
 from components.records import Documents, Queries, Terms
 from components.text.tables import TermTable, build_term_table, joined_tables, query_terms
 from runner.engine.codecs import Codec, Columns, Parts
-from runner.engine.stage import Stage, Work
+from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock
 
@@ -55,6 +56,10 @@ class CorpusTerms(Stage[TermTable]):
     tokenizer: WordTokenizer
     corpus: Stage[Documents]
     blocks: tuple[BlockTerms, ...] = runtime_only((), "a document has the same terms in any block")
+
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        return [stage for block in self.blocks for stage in block.inputs]
 
     def make(self, run: Run) -> TermTable:
         """Join the terms of all blocks."""

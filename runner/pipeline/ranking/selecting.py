@@ -15,7 +15,7 @@ from components.json_value import Json
 from components.protocols import Metric, RankingMetric, RerankerSelection
 from components.records import Documents, Hits, Sample
 from runner.engine.codecs import Codec, Columns, SinglePart
-from runner.engine.stage import Stage, Work
+from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 from runner.pipeline.corpus.step_reports import LINE, StepReport
@@ -173,6 +173,10 @@ class SelectedHits(Stage[Hits]):
     candidates: Mapping[str, Stage[Hits]]
     chosen: ChosenByScores
 
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        return [self.chosen.samples]
+
     def make(self, run: Run) -> Hits:
         names = names_by_sample(run.read(self.chosen.samples).samples, run.read(self.chosen))
         rankings = {name: run.read(stage) for name, stage in self.candidates.items()}
@@ -197,6 +201,10 @@ class SelectionReport(StepReport):
 
     metric: str
     chosen: ChosenByScores
+
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        return [self.chosen.samples, self.chosen.split]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return `metric`, `n_held_out` of `n_samples`, and the entries `overall` and `sets` of `ChosenByScores`."""

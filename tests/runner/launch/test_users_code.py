@@ -92,6 +92,8 @@ class Spoiling(Answered):
             raise Unusual
         if self.how == "os exit":
             os._exit(3)
+        if self.how == "os exit 0":
+            os._exit(0)
         if self.how == "none":
             return None
         if self.how == "short":
@@ -308,12 +310,15 @@ class TestMisbehaviour:
         (cell,) = read_cells(only_sweep(folder))
         assert f"(os._exit) instead of raising an exception that says why{CLASS}" in cell.reason
 
-    def test_the_command_that_it_ends_names_the_class(self, folder: Path) -> None:
-        mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
+    @pytest.mark.parametrize(("how", "code", "returncode"), [("os exit", 3, 3), ("os exit 0", 0, 1)])
+    def test_the_command_that_it_ends_fails_and_names_the_class(
+        self, how: str, code: int, returncode: int, folder: Path
+    ) -> None:
+        mine = f"+metrics.scores.mine={{_target_: users_code.parts.Spoiling, how: {how}}}"
         job = (*SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "executor=local")
         done = run_command(folder, *job)
-        assert done.returncode == 3
-        ended = "answer scores: a component ended the process with code 3 (os._exit)"
+        assert done.returncode == returncode
+        ended = f"answer scores: a component ended the process with code {code} (os._exit)"
         assert f"{ended} instead of raising an exception that says why{CLASS}" in done.stderr.splitlines()
 
     def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
