@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -17,6 +18,7 @@ EXIT_INTERRUPTED = 130
 """Exit code, the same as that of shells."""
 
 EXIT_OUTPUT_LOST = 1
+_PATIENCE_S = 3.0
 EXIT_NOT_RUN = 2
 
 
@@ -56,6 +58,7 @@ def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
         sys.exit(EXIT_INTERRUPTED)
     finally:
         _end_immediately()
+        _announce_waiting()
 
 
 def _call(command: Callable[[], object]) -> None:
@@ -106,6 +109,28 @@ def _end_immediately() -> None:
     # would then end by the signal, although the interrupt was caught.
     exec("")  # noqa: S102
     _set_handlers(lambda *_: os._exit(EXIT_INTERRUPTED))
+
+
+def _announce_waiting() -> None:
+    """Name the threads for which the interpreter waits, if the command does not end within some seconds."""
+    if _threads_of_others():
+        timer = threading.Timer(_PATIENCE_S, _say_waiting)
+        timer.daemon = True
+        timer.start()
+
+
+def _say_waiting() -> None:
+    names = ", ".join(thread.name for thread in _threads_of_others())
+    with suppress(OSError):
+        sys.stderr.write(
+            f"The command is done, but waits for threads that a component or a library started ({names}); Ctrl-C ends "
+            "it now. A component should end its threads, or start them with daemon=True.\n"
+        )
+        sys.stderr.flush()
+
+
+def _threads_of_others() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
 
 
 def _set_handlers(handler: "signal._HANDLER") -> None:

@@ -89,3 +89,34 @@ def test_a_running_command_ends_with_one_line(number: signal.Signals) -> None:
     running.send_signal(number)
     said = running.communicate(timeout=60)
     assert (running.returncode, *said) == (130, "", "\nInterrupted.\n")
+
+
+WAITING = """
+import sys, threading, time, types
+from runner.console import interruptible
+
+def main():
+    threading.Thread(target=time.sleep, args=(seconds,), name="left behind").start()
+    print("done", flush=True)
+
+seconds = float(sys.argv[1])
+interruptible._PATIENCE_S = 0.3
+sys.modules["command"] = types.SimpleNamespace(main=main)
+interruptible.run_main("command")
+"""
+
+
+@pytest.mark.parametrize(("seconds", "is_named"), [("60", True), ("0.01", False)])
+def test_a_thread_that_keeps_the_command_alive_is_named(seconds: str, *, is_named: bool) -> None:
+    command = [sys.executable, "-c", WAITING, seconds]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "done\n"
+        if is_named:
+            assert "waits for threads that a component or a library started (left behind)" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+        assert process.wait(30) == (130 if is_named else 0)
+        assert process.stderr.read() == ""
