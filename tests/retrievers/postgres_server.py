@@ -4,6 +4,7 @@ Its programs are those of the system (Debian: postgresql, postgresql-NN-pgvector
 """
 
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -38,9 +39,10 @@ def programs() -> Path | None:
 def postgres_server(binaries: Path) -> Iterator[str]:
     """Start a server; yield the connection string of its superuser. It refuses to run as root."""
     folder = Path(tempfile.mkdtemp(prefix="pgvector-test-", dir="/tmp"))
-    user = "postgres" if os.getuid() == 0 else None
+    user = _other_user() if os.getuid() == 0 else None
     if user:
         shutil.chown(folder, user)
+        binaries = _readable(binaries, folder)
     secret = folder / "password"
     secret.write_text(PASSWORD)
     secret.chmod(0o644)
@@ -61,6 +63,25 @@ def postgres_server(binaries: Path) -> Iterator[str]:
             server.wait(timeout=_START_S)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _other_user() -> str:
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return "nobody"
+
+
+def _readable(binaries: Path, folder: Path) -> Path:
+    """Return programs that another user can read: a copy of those of a package, whose environment may be private."""
+    if binaries.is_relative_to("/usr"):
+        return binaries
+    package = binaries.parents[1]
+    shutil.copytree(binaries.parent, folder / package.name / binaries.parent.name, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name)
+    return folder / package.name / binaries.parent.name / "bin"
 
 
 def _free_port() -> int:

@@ -13,7 +13,6 @@ from components.embedders.hashing import Hashing
 from components.errors import ComponentError
 from components.records import IndexedText, SpanTexts
 from components.retrievers.pgvector import Pgvector
-from runner.pipeline.cell_graph import graph_of
 from runner.pipeline.corpus.cell_texts import texts_of
 from runner.pipeline.corpus.chunk_vectors import chunk_vectors
 from tests.extras import skip_without
