@@ -200,7 +200,7 @@ def is_within(hit: dict[str, Any], chunk: dict[str, Any]) -> bool:
     """Return True for a chunk without the white space at its ends."""
     is_inside = chunk["start"] <= hit["start"] < hit["end"] <= chunk["end"]
     n_missing = (chunk["end"] - chunk["start"]) - (hit["end"] - hit["start"])
-    return hit["document_id"] == chunk["document_id"] and is_inside and n_missing <= 4
+    return bool(hit["document_id"] == chunk["document_id"] and is_inside and n_missing <= 4)
 
 
 def test_the_demo_in_a_table_has_the_rankings_of_the_exact_index(tmp_path: Path, dsn: str) -> None:

@@ -144,7 +144,9 @@ class LocatedHits(Stage[PlacesOfHits]):
         columns = {name: [getattr(hit, name) for hit in distinct] for name in ("text", "id", "document")}
         return PlacesOfHits(
             pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}),
-            *(np.ascontiguousarray(column) for column in rows.T),
+            np.ascontiguousarray(rows[:, 0]),
+            np.ascontiguousarray(rows[:, 1]),
+            np.ascontiguousarray(rows[:, 2]),
             np.array([bool(place and place.is_exact) for place in places], dtype=bool),
         )
 

@@ -223,7 +223,8 @@ def _messages(value: Sequence[Json]) -> Iterator[tuple[str, str]]:
     """Yield role and text of messages: objects with `role` or `type` and `content`, or pairs."""
     for own in value:
         if isinstance(own, dict):
-            inner = own.get("message") if isinstance(own.get("message"), dict) else own
+            message = own.get("message")
+            inner = message if isinstance(message, dict) else own
             role, text = inner.get("role") or inner.get("type"), _content(inner.get("content"))
         elif isinstance(own, list) and len(own) == 2 and all(isinstance(each, str) for each in own):
             role, text = own

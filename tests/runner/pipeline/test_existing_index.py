@@ -30,7 +30,7 @@ class Finds(FixedIndex):
     """Finds the same texts for every query."""
 
     texts: tuple[str, ...] = ()
-    fusion: Fusion | None = None  # type: ignore[misc]
+    fusion: Fusion | None = None  # type: ignore[assignment]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
@@ -95,7 +95,7 @@ def test_later_steps_read_the_hits(tmp_path: Path) -> None:
 
 def test_steps_that_make_an_index_do_not_affect_the_cell(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    other = {
+    other: dict[str, Any] = {
         "chunk": SentencePacking(size=90, unit=Unit.CHAR),
         "filter": ByMetadata({"place": Condition(equals=("west",))}),
         "tokenizer": CharacterBigrams(),

@@ -55,7 +55,7 @@ def receiver() -> Iterator[tuple[str, list[bytes]]]:
 
 def as_json(body: bytes) -> dict[str, Any]:
     """Return a request as OTLP JSON, whose ids are hexadecimal."""
-    from google.protobuf.json_format import MessageToDict
+    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     request = ExportTraceServiceRequest.FromString(body)

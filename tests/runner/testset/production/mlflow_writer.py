@@ -12,13 +12,13 @@ def write(uri: str) -> None:
     mlflow.set_tracking_uri(uri)
     mlflow.set_experiment("production")
 
-    @mlflow.trace(span_type=SpanType.RETRIEVER)
+    @mlflow.trace(span_type=SpanType.RETRIEVER)  # type: ignore[untyped-decorator]
     def search(question: str) -> list[Document]:
         return [Document(page_content=f"about {question}", metadata={"doc_uri": "a.md"}), Document(page_content="more")]
 
     ids: list[str] = []
 
-    @mlflow.trace(span_type=SpanType.CHAIN)
+    @mlflow.trace(span_type=SpanType.CHAIN)  # type: ignore[untyped-decorator]
     def answer(question: str) -> dict[str, Any]:
         current = mlflow.get_current_active_span()
         assert current

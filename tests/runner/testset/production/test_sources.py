@@ -24,7 +24,7 @@ def otlp_value(value: Any) -> Any:
     return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
 
 
-def span(trace: str, an_id: str, parent: str = "", start: int = 1, code: int = 1, **attributes: Any) -> dict[str, Any]:
+def span(trace: str, an_id: str, parent: str = "", start: Any = 1, code: Any = 1, **attributes: Any) -> dict[str, Any]:
     """A span in OTLP's JSON encoding. Names of attributes have "__" for dots."""
     own = {name.replace("__", "."): value for name, value in attributes.items()}
     return {
