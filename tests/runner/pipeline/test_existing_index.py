@@ -30,7 +30,7 @@ class Finds(FixedIndex):
     """Finds the same texts for every query."""
 
     texts: tuple[str, ...] = ()
-    fusion: Fusion | None = None  # type: ignore[assignment]
+    fusion: Fusion | None = None  # type: ignore[assignment, misc]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
