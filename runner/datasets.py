@@ -1,4 +1,4 @@
-"""python -m runner.datasets: describes the content of a data set, and fetches published data sets by name."""
+"""python -m runner.datasets: describes data sets, fetches published ones by name, and imports questions from traces."""
 
 if __name__ == "__main__":  # before the other imports, which take time and may be interrupted
     from runner.console.interruptible import run_main
@@ -9,24 +9,30 @@ if __name__ == "__main__":  # before the other imports, which take time and may 
 import argparse
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
 from components.datasets.named_sets import NAMED_SETS
-from components.errors import DataError, RagGridError
+from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
+from components.testset.near_duplicates import NearDuplicates
 from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import make_console, say_error
 from runner.testset.describing.data_tables import print_table
+
+if TYPE_CHECKING:
+    from runner.testset.production.traced_questions import Skipped, TracedQuestion
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
 
 
 _DESCRIBE = "python -m runner.datasets describe dataset=demo_en"
 _PAGE = "docs/datasets.md"
+_IMPORT_PAGE = "docs/own-data.md"
 _NO_GOLD = (
     "No question has gold or a reference. A sweep then shows what each cell finds, not which cell is better.\n"
     "See docs/own-data.md#questions-without-answers."
@@ -39,6 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.command == "fetch":
             _fetch(options.name, options.source)
+        elif options.command == "import":
+            _import(options)
         else:
             _describe(options.overrides, options.json)
     except RagGridError as error:
@@ -54,6 +62,33 @@ def _fetch(name: str, source: Path | None) -> None:
     fetch(name, source, lambda line: console.print(escape(line)))
     command = f"python -m runner dataset=beir dataset.name={name} language={NAMED_SETS[name].language}"
     console.print(escape(f"Use it with: {command} llm=none metrics=retrieval"))
+
+
+def _import(options: argparse.Namespace) -> None:
+    from runner.testset.production.private_data import private_data
+    from runner.testset.production.questions_import import QUESTIONS, import_questions
+
+    private = private_data(options.mask)
+    if mistakes := NearDuplicates(options.threshold).check():
+        raise ConfigError([f"--{mistake}" for mistake in mistakes])
+    if options.experiment and options.kind != "mlflow":
+        raise ConfigError(["--experiment: only MLflow has experiments; expected it with --from mlflow"])
+    counts = import_questions(_traces(options), options.out, private, options.threshold)
+    console = make_console()
+    for line in counts.lines():
+        console.print(escape(line))
+    console.print(escape(f"Use it with: python -m runner dataset=jsonl dataset.samples={options.out / QUESTIONS}"))
+
+
+def _traces(options: argparse.Namespace) -> "Iterable[TracedQuestion | Skipped]":
+    from runner.testset.production.langfuse_traces import read_langfuse
+    from runner.testset.production.mlflow_server_traces import read_mlflow
+    from runner.testset.production.otlp_traces import read_otlp
+
+    if options.kind == "mlflow":
+        return read_mlflow(options.source, options.experiment, options.feedback)
+    read = read_otlp if options.kind == "otel" else read_langfuse
+    return read(Path(options.source), options.feedback)
 
 
 def _describe(overrides: list[str], target: Path | None) -> None:
@@ -73,7 +108,7 @@ def _describe(overrides: list[str], target: Path | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.datasets",
-        description="Describes the content of a data set, and fetches published data sets by name.",
+        description="Describes a data set, fetches published ones by name, and imports questions from traces.",
         example=_DESCRIBE,
         page=_PAGE,
     )
@@ -91,7 +126,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     fetching.add_argument("name", help=f"one of {', '.join(sorted(NAMED_SETS))}")
     fetching.add_argument("--from", dest="source", type=Path, metavar="FOLDER", help="files downloaded by hand")
+    _add_import(commands)
     return parser
+
+
+def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
+    importing = add_command(
+        commands,
+        "import",
+        "make a data set of the questions in an application's traces",
+        example="python -m runner.datasets import --from otel traces.jsonl --out questions --mask email,phone",
+        page=_IMPORT_PAGE,
+    )
+    importing.add_argument("--from", dest="kind", choices=("mlflow", "otel", "langfuse"), required=True)
+    importing.add_argument("source", help="MLflow's tracking URI, or a file of OTLP JSON or of Langfuse's export")
+    importing.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder for the questions")
+    importing.add_argument(
+        "--mask",
+        action="append",
+        default=[],
+        metavar="RULES",
+        help="private data: some of email,phone,card,ip, and a regular expression at the end; may be repeated",
+    )
+    importing.add_argument("--experiment", default="", help="of MLflow (default: all)")
+    importing.add_argument("--feedback", default="", help="name of the assessment, attribute or score with it")
+    importing.add_argument("--threshold", type=float, default=0.6, help="share of words of near duplicates (0.6)")
 
 
 def _write(path: Path, description: Mapping[str, Json]) -> None:

@@ -47,6 +47,9 @@ NEEDED = {
     "executor/slurm.yaml": ["executor.cluster=local"],  # there need be no sbatch
     "pipeline/python.yaml": ["run.plugins=[packaging]", "pipeline.call=packaging.version.parse"],
     "pipeline/http.yaml": ["pipeline.url=http://localhost:9000/answer", "pipeline.revision=1"],
+    "retriever/pgvector.yaml": ['retriever.sql="SELECT id, text FROM t ORDER BY v <=> {vector} LIMIT {top_k}"'],
+    "retriever/qdrant.yaml": ["retriever.collection=passages"],
+    **{f"retriever/{name}.yaml": ["retriever.index=passages"] for name in ("elasticsearch", "opensearch")},
     "examples/held_out.yaml": ["dataset=part"],
     "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
@@ -70,8 +73,8 @@ def needed(option: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set keys for the providers whose models have an option."""
-    for variable in ("OPENAI_API_KEY", "DEEPSEEK_API_KEY"):
+    """Set keys for the providers whose models have an option, and the connection string of a table."""
+    for variable in ("OPENAI_API_KEY", "DEEPSEEK_API_KEY", "PGVECTOR_DSN"):
         monkeypatch.setenv(variable, "not-a-real-key")
 
 

@@ -6,6 +6,7 @@ A model that answers 1,000 requests per second allows at most 1 ms per request.
 
 import errno
 import ssl
+from base64 import b64encode
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,12 @@ _CONNECT_TIMEOUT_S = 10.0
 class Connection:
     """Connections to a server, reused between requests. An asynchronous context manager for one event loop."""
 
-    def __init__(self, base_url: str, api_key_env: str) -> None:
-        """Store address and key. `base_url` "" stands for OpenAI; `api_key_env` "" for a server without a key."""
+    def __init__(self, base_url: str, api_key_env: str, key_scheme: str = "Bearer") -> None:
+        """Store address and key. `base_url` "" stands for OpenAI; `api_key_env` "" for a server without a key.
+
+        `key_scheme` is the scheme of HTTP authentication. "Basic" encodes the key, USER:PASSWORD.
+        """
+        self._scheme = key_scheme
         self.base_url = (base_url or OPENAI).rstrip("/")
         self._key = key_in(api_key_env)
         self._http: ClientSession
@@ -49,7 +54,8 @@ class Connection:
             raise ComponentError("; ".join(mistakes))
         headers = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
         if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+            encoded = b64encode(self._key.encode()).decode() if self._scheme == "Basic" else self._key
+            headers["Authorization"] = f"{self._scheme} {encoded}"
         self._http = ClientSession(
             # One connection per open request. The caller limits their number and their time.
             connector=clean_connector(trusting_context() if self.base_url.startswith("https") else True),

@@ -57,6 +57,8 @@ class Server:
     """Advice if no server listens at `base_url`."""
     settings: str = "llm"
     """Configuration group of the fields, for messages that name them."""
+    key_scheme: str = "Bearer"
+    """Scheme of HTTP authentication for the key: see `Connection`."""
 
     @property
     def account(self) -> Account:
@@ -130,7 +132,7 @@ class Server:
                 yield outcome.answer(request) if isinstance(outcome, Failed) else outcome
 
     def _connection(self) -> Connection:
-        return Connection(self.base_url, self.api_key_env)
+        return Connection(self.base_url, self.api_key_env, self.key_scheme)
 
     def _session(self, connection: Connection, path: str, gate: Gate) -> Session:
         breaker = Breaker(self.concurrency, gate.health(f"{connection.base_url}{path} {self.account.name}"))

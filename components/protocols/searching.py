@@ -1,6 +1,6 @@
 """Indexes, the arms of a retriever, and the processing of hits before reranking."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -12,7 +12,7 @@ from components.protocols.chunking import Chunker
 from components.protocols.component import Arrays, Component
 from components.protocols.embedding import Embedder, ThreeWayEncoder
 from components.protocols.tokenizing import WordTokenizer
-from components.records import AllowedDocuments, Documents, Hits, IndexBlock, Passages, Sample, Spans
+from components.records import AllowedDocuments, Documents, Hits, IndexBlock, IndexedText, Passages, Sample, Spans
 
 
 @runtime_checkable
@@ -194,7 +194,31 @@ class PickingArm(Protocol):
         """Return at most `n` chunks per sample, by decreasing score; no hits for a sample that names no chunks."""
 
 
-Arm = DenseArm | SparseArm | EncodedArm | PickingArm
+@runtime_checkable
+class ExistingIndexArm(Protocol):
+    """An arm that searches an index which exists already, outside the store. It is the only arm of its retriever.
+
+    Its hits are texts. They are located in the corpus afterwards.
+    """
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of the queries. It is the one that filled the index."""
+
+    @property
+    def reads_vectors(self) -> bool:
+        """True if `find` needs the vectors of the queries."""
+
+    def find(
+        self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
+    ) -> Iterator[Sequence[IndexedText]]:
+        """Yield at most `depth` hits per query, best first. `vectors` is float32[n_queries, d], None if unread.
+
+        Raises ComponentError if the index cannot be searched.
+        """
+
+
+Arm = DenseArm | SparseArm | EncodedArm | PickingArm | ExistingIndexArm
 """One part of a retriever, which contributes one ranking."""
 
 

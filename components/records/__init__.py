@@ -26,7 +26,16 @@ from components.records.answers import (
 )
 from components.records.chunks import ChunkOrigins, Segments, Spans, SpanTexts, Terms, TextsWithUnits, Units, Words
 from components.records.documents import Documents, Origins, RefinedDocuments, TextRows
-from components.records.hits import AllowedDocuments, Context, Expansion, HitOrder, Hits, IndexBlock, Queries
+from components.records.hits import (
+    AllowedDocuments,
+    Context,
+    Expansion,
+    HitOrder,
+    Hits,
+    IndexBlock,
+    IndexedText,
+    Queries,
+)
 from components.records.lazy_sequence import LazySequence
 from components.records.passages import Passage, PassagePlaces, Passages
 from components.records.samples import LARGEST_GRADE, Benchmark, Condition, Evidence, Kind, Sample, Turn
@@ -51,6 +60,7 @@ __all__ = [
     "HitOrder",
     "Hits",
     "IndexBlock",
+    "IndexedText",
     "Interval",
     "IntervalMethod",
     "JudgeInput",

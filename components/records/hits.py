@@ -22,6 +22,18 @@ class Queries:
 
 
 @dataclass(frozen=True)
+class IndexedText:
+    """A hit of an index outside the store: its text, and the index's id of it, "" if it is not known.
+
+    `document` is a hint, the id or the title of its document. It decides only between equal texts.
+    """
+
+    text: str
+    id: str = ""
+    document: str = ""
+
+
+@dataclass(frozen=True)
 class IndexBlock:
     """A block of chunks for a search by terms.
 

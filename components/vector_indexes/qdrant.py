@@ -1,11 +1,9 @@
 """Search in a collection of a Qdrant server; see https://qdrant.tech/documentation/."""
 
-import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -16,25 +14,21 @@ from numpy.typing import NDArray
 from components.errors import ComponentError, DamagedEntryError
 from components.fields import runtime_only
 from components.limits import too_small
-from components.loading import loading
-from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
+from components.openai_server.access import mistakes_of_key, mistakes_of_proxy, mistakes_of_url
 from components.pretrained.model_folder import missing_packages
 from components.protocols import Arrays
+from components.qdrant.connection import IN_PROCESS, connected
 from components.records import Hits
-from components.secrets.mask import HIDDEN, shortened
 from components.text.ranking import empty_hits
 from components.vector_indexes.mapped import row_blocks
-from components.vector_indexes.qdrant_replies import guard
 from components.vector_indexes.similarity import BEYOND, rescored
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-IN_PROCESS = ":memory:"
 _EXAMPLE = "http://localhost:6333"
 _QUERIES_AT_ONCE = 64
 _POLL_INTERVAL_S = 0.5
-_SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -188,53 +182,11 @@ class Qdrant:
         for reply in client.query_batch_points(name, requests):
             yield [int(point.id) for point in reply.points]
 
-    @contextmanager
-    def _connected(self) -> Iterator["QdrantClient"]:
-        """Yield a client. Errors inside become a ComponentError with advice."""
-        with loading():
-            client = _client(self.base_url, self.api_key_env, self.timeout_s, os.getpid())
-        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
-
-        try:
-            yield client
-        except ApiException as error:
-            if isinstance(error, UnexpectedResponse) and error.status_code in (
-                HTTPStatus.UNAUTHORIZED,
-                HTTPStatus.FORBIDDEN,
-            ):
-                problem, remedy = "refuses the key", "name the variable that holds it as vector_index.api_key_env"
-            elif isinstance(error, ResponseHandlingException):
-                problem = f"does not answer ({_one_line(error.source)})"
-                remedy = "start it (docker run -p 6333:6333 qdrant/qdrant), or set its address"
-            else:
-                problem, remedy = f"refuses ({_one_line(error)})", "see its log"
-            message = f"vector_index.base_url: the Qdrant server at {self.base_url} {problem}; {remedy}"
-            key = key_in(self.api_key_env)
-            raise ComponentError(message.replace(key, HIDDEN) if key else message) from None
+    def _connected(self) -> "AbstractContextManager[QdrantClient]":
+        return connected(self.base_url, self.api_key_env, self.timeout_s, "vector_index")
 
     def _place(self, name: str) -> str:
         return f"the collection {name} at {self.base_url}"
-
-
-@cache
-def _client(base_url: str, api_key_env: str, timeout_s: float, process: int) -> "QdrantClient":
-    """Return the client for all searches of a process. Connections do not survive a fork."""
-    from qdrant_client import QdrantClient
-
-    if base_url == IN_PROCESS:
-        return QdrantClient(IN_PROCESS)
-    return QdrantClient(
-        url=base_url,
-        api_key=key_in(api_key_env) or None,
-        timeout=int(np.ceil(timeout_s)),
-        check_compatibility=False,
-        headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [guard]},
-    )
-
-
-def _one_line(error: Exception) -> str:
-    return shortened(" ".join(str(error).split()), _SHOWN_CHARACTERS)
 
 
 def _n_vectors(client: "QdrantClient", name: str) -> int | None:

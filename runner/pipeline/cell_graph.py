@@ -17,6 +17,9 @@ are searched. Results and scores refer to places in the original texts. From `se
 a stage covers a block of documents: see `runner.pipeline.corpus.partition`. `top_k` first appears at the context, the
 prompt at the prompts, and the model at the answers. Cells that differ only in these share all earlier stages.
 
+An index that exists already (`retriever=pgvector` and others) gives texts, whose places in the corpus take the place of
+the chunks: see `_index_retrieval`.
+
 A pipeline of the user's own (`pipeline=python`, `pipeline=http`) replaces everything between samples and result: see
 `_pipeline_graph`.
 """
@@ -24,6 +27,7 @@ A pipeline of the user's own (`pipeline=python`, `pipeline=http`) replaces every
 from dataclasses import dataclass, fields, replace
 
 from components.clusters import Groups, groups_of
+from components.protocols import ExistingIndexArm
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, answers_of, no_passages, passages_of
@@ -45,10 +49,11 @@ from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
 from runner.pipeline.ranking.list_reranking import asked_orders
 from runner.pipeline.ranking.unread_texts import cut_pairs, cut_texts
 from runner.pipeline.result import Result
-from runner.pipeline.retrieved import NothingRetrieved, PipelineRetrieved, Retrieved
+from runner.pipeline.retrieved import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.cell_scores import MetricInputs, PipelineInputs, pipeline_scores_of, scores_of
 from runner.pipeline.scoring.given_answerable import GivenAnswerable, gives_passages
-from runner.pipeline.search.cell_search import FoundHits, found_hits, picking_arm
+from runner.pipeline.search.cell_search import FoundHits, found_hits, indexed_hits, picking_arm
+from runner.pipeline.search.existing_index import index_arm
 from runner.pipeline.search.hit_ranks import HitRanks
 
 
@@ -71,7 +76,7 @@ def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
     if not read.pipeline.is_built_in:
         return _pipeline_graph(read, data, recorder)
-    retrieved = _retrieval_of(read, data) if read.retriever.arms else _closed_book(data)
+    retrieved = _retrieved(read, data)
     answered = answers_of(read, data, retrieved.passages, pool)
     result = _result(read, data, retrieved, answered)
     return Graph(data, result, retrieved.passages, frozenset(recorder.used()))
@@ -104,6 +109,29 @@ class _Retrieval:
     passages: PromptPassages
     shown: Retrieved | NothingRetrieved
     scored: MetricInputs
+
+
+def _retrieved(cell: Cell, data: Data) -> _Retrieval:
+    if not cell.retriever.arms:
+        return _closed_book(data)
+    arm = index_arm(cell.retriever)
+    return _index_retrieval(cell, data, arm) if arm else _retrieval_of(cell, data)
+
+
+def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieval:
+    """Build the stages from the questions to the passages of the prompts, which an existing index finds.
+
+    The steps that make an index of the corpus do not affect it: refiner, chunks, headers and filter.
+    """
+    texts, found = indexed_hits(cell, data, arm)
+    copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
+    ranked = ranked_hits(cell, texts, found, copies)
+    context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
+    places = InOriginal(texts.chunks, ranked.hits, context)
+    scored = MetricInputs(ranked.reported, ranked.reported, texts.original, places, copies)
+    shown = _shown_retrieval(cell, texts, found, ranked, places, data.samples, copies)
+    listed = IndexRetrieved(**vars(shown), loaded=ListedDocuments(data.corpus))
+    return _Retrieval(passages_of(cell, texts, context), listed, scored)
 
 
 def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:

@@ -112,6 +112,23 @@ class Retrieved(StageGroup):
 
 
 @dataclass(frozen=True)
+class IndexRetrieved(Retrieved):
+    """Retrieval from an existing index. Results list only the hits that are in the `loaded` corpus, with their ranks,
+    because readers of results have the texts of that corpus.
+    """
+
+    loaded: ListedDocuments = field(kw_only=True)
+
+    def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
+        """Return the columns of `Retrieved` without the hits that are not in the corpus."""
+        columns = super().columns(run, samples)
+        known = set(run.read(self.loaded).documents["id"].to_pylist())
+        retrieved = columns["retrieved"]
+        listed = [[hit for hit in hits if hit["document_id"] in known] for hits in retrieved.to_pylist()]
+        return {**columns, "retrieved": pa.array(listed, retrieved.type)}
+
+
+@dataclass(frozen=True)
 class NothingRetrieved(StageGroup):
     """Retrieval of a closed-book cell: no queries, no hits, no reports."""
 

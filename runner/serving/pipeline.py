@@ -15,6 +15,7 @@ from runner.engine.stage import AnyStage
 from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.serving.answer_spans import tracer_for
 from runner.serving.asked_question import Choices, Question, QuestionOptions, as_sample
 from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
 from runner.serving.folder_trust import require_trust
@@ -69,6 +70,7 @@ class Pipeline:
             [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
         )
         self._lock = threading.Lock()
+        self._tracer = tracer_for(description.sweep_id, description.cell_id)
         keep_all()
 
     @property
@@ -86,8 +88,10 @@ class Pipeline:
         if not self.has_model:
             raise DataError("this pipeline has no language model (llm=none), so it can only search")
         graph = self._graph(sample)
-        with self._lock:
-            return _answer_of(graph, self._run(graph, sample))
+        with self._lock, self._tracer.question(sample) as span:
+            answer = self._answer_of(graph, self._run(graph, sample))
+            span.set({"output.value": answer.text, "output.mime_type": "text/plain", "rag_grid.state": answer.state})
+            return answer
 
     def search(
         self, question: str | Question, n: int | None = None, **options: Unpack[QuestionOptions]
@@ -102,13 +106,45 @@ class Pipeline:
         graph = self._graph(sample)
         if graph.found is None:
             raise DataError("this pipeline does not search (retriever=closed_book); use `answer`")
-        with self._lock:
-            return found_passages(graph.found, self._run(graph, sample), n or self._cell.top_k)
+        with self._lock, self._tracer.span("search", "RETRIEVER", {"input.value": sample.question}) as span:
+            passages = found_passages(graph.found, self._run(graph, sample), n or self._cell.top_k)
+            span.set_passages(passages)
+            return passages
 
     def run_of(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
         """Return the stages for a sample and their computation, for comparing results."""
         graph = self._graph(sample)
         return graph, self._run(graph, sample)
+
+    def _answer_of(self, graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
+        found, passages, queries = graph.found, tuple[Passage, ...](), tuple[str, ...]()
+        if found:
+            with self._tracer.span("search", "RETRIEVER", {}) as span:
+                passages = prompt_passages(found, run)
+                queries = tuple(text for stage in found.queries for text in run.read(stage).texts)
+                span.set({"input.value": "\n".join(queries)})
+                span.set_passages(passages)
+        model = str(getattr(self._cell.llm, "model", type(self._cell.llm).__name__))
+        with self._tracer.span("generate", "LLM", {"llm.model_name": model}) as span:
+            (answer,) = run.read(graph.answers)
+            if answer.state is AnswerState.ERROR:
+                raise LLMError(f"the language model gave no answer: {answer.error}")
+            span.set(
+                {
+                    "output.value": answer.text,
+                    "llm.token_count.prompt": answer.n_prompt_tokens,
+                    "llm.token_count.completion": answer.n_completion_tokens,
+                }
+            )
+        return PipelineAnswer(
+            answer.text,
+            answer.state.value,
+            passages,
+            queries,
+            answer.thoughts,
+            answer.n_prompt_tokens,
+            answer.n_completion_tokens,
+        )
 
     def _as_sample(self, question: str | Question, options: QuestionOptions) -> Sample:
         try:
@@ -143,22 +179,6 @@ def load_from(root: Path, *, trust: bool) -> Pipeline:
         return Pipeline(root, description, trust=trust)
     except (*NOT_A_MANIFEST, StopIteration, RuntimeError) as error:  # values that fit their types and not each other
         raise DataError(f"{root}: cannot be loaded ({type(error).__name__}: {error}); export the cell again") from error
-
-
-def _answer_of(graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
-    (answer,) = run.read(graph.answers)
-    if answer.state is AnswerState.ERROR:
-        raise LLMError(f"the language model gave no answer: {answer.error}")
-    found = graph.found
-    return PipelineAnswer(
-        answer.text,
-        answer.state.value,
-        prompt_passages(found, run) if found else (),
-        tuple(text for stage in found.queries for text in run.read(stage).texts) if found else (),
-        answer.thoughts,
-        answer.n_prompt_tokens,
-        answer.n_completion_tokens,
-    )
 
 
 def needed_of_all(graphs: Sequence[ServedGraph]) -> list[AnyStage]:

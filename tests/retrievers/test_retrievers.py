@@ -10,6 +10,7 @@ from components.protocols import (
     DenseArm,
     EncodedDenseArm,
     EncodedSparseArm,
+    ExistingIndexArm,
     LateInteractionArm,
     PickingArm,
     Retriever,
@@ -25,7 +26,7 @@ from components.sparse_indexes.token_weights import TokenWeights
 from components.vector_indexes.faiss_index import Flat
 from tests.contracts.component_contract import ComponentContract
 
-KINDS = (DenseArm, SparseArm, EncodedDenseArm, EncodedSparseArm, LateInteractionArm, PickingArm)
+KINDS = (DenseArm, SparseArm, EncodedDenseArm, EncodedSparseArm, LateInteractionArm, PickingArm, ExistingIndexArm)
 HEADS = BgeM3("owner/name", "0" * 40)
 EQUAL = ReciprocalRank(weights=(1.0, 1.0, 1.0))
 

@@ -22,6 +22,7 @@ from runner.pipeline.answers.prompt_passages import (
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.chunk_stages import chunk_facts
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
+from runner.pipeline.search.existing_index import index_arm
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -130,5 +131,6 @@ def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
     if isinstance(passages, NoPassages):
         return 0
     n_chunks = cell.top_k * getattr(cell.context, "n_chunks_per_hit", 1)
-    limits = [getattr(cell.context, "max_tokens", None), n_chunks * getattr(cell.chunk, "size", 0) or None]
+    size = 0 if index_arm(cell.retriever) else getattr(cell.chunk, "size", 0)
+    limits = [getattr(cell.context, "max_tokens", None), n_chunks * size or None]
     return min((limit for limit in limits if limit), default=0)

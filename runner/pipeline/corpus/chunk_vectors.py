@@ -181,13 +181,19 @@ def _received_place(state: FittedEmbedder) -> str:
     return key_of(["received", state.key])
 
 
+def fitted_embedder(embedder: Embedder, data: Data) -> FittedEmbedder:
+    """Return the stage of what an embedder learns from the corpus."""
+    if isinstance(embedder, PretrainedEmbedder):
+        return FittedEmbedder(embedder, NoDocuments())
+    return FittedEmbedder(embedder, DocumentPassages(data.corpus, corpus_terms(embedder.tokenizer, data)))
+
+
 def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:
     """Return the stage of the chunks' vectors, which all stages that read them share."""
+    state = fitted_embedder(embedder, data)
     if not isinstance(embedder, PretrainedEmbedder):
         terms = corpus_terms(embedder.tokenizer, data)
-        state = FittedEmbedder(embedder, DocumentPassages(data.corpus, terms))
         return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
-    state = FittedEmbedder(embedder, NoDocuments())
     joined = JoinedVectors(embedder, ChunkPassages(data.corpus, chunks), state)
     blocks = tuple(
         VectorBlock(own.documents, ChunkVectors(embedder, BlockPassages(own.documents, own.spans), state, joined.key))

@@ -1,18 +1,31 @@
-"""Connects the stages of a cell's search: all arms in one ranking, or one arm that picks its hits."""
+"""Connects the stages of a cell's search: all arms in one ranking, an existing index, or an arm that picks its hits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from components.protocols import DenseArm, Diversity, EncodedArm, Expander, Filter, PickingArm, Retriever, SparseArm
+from components.protocols import (
+    DenseArm,
+    Diversity,
+    EncodedArm,
+    ExistingIndexArm,
+    Expander,
+    Filter,
+    PickingArm,
+    Retriever,
+    SparseArm,
+)
 from components.records import Hits, Queries
 from runner.engine.stage import Stage
 from runner.pipeline.corpus.cell_texts import Texts
-from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.corpus.chunk_headers import Searched
+from runner.pipeline.corpus.cutting import CutCorpus
+from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.step_reports import StepReport
 from runner.pipeline.search.dense_search import dense_hits
 from runner.pipeline.search.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.search.encoded_search import encoded_hits
+from runner.pipeline.search.existing_index import IndexReport, index_search
 from runner.pipeline.search.expanding import gives_one_query, reranking_queries, searched_queries, unasked_queries
 from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.search.fusing import Ranking, joined_hits
@@ -60,6 +73,20 @@ def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
         picked = PickedHits(picking, n, gold, texts.corpus, texts.chunks)
         return _diversify(cell, texts, FoundHits(picked, (query,), query, (), ()))
     return _diversify(cell, texts, _search(cell, texts))
+
+
+def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts, FoundHits]:
+    """Return the hits of an existing index, and the texts that they are places of."""
+    queries = searched_queries(cell.expander, data)
+    search = index_search(arm, cell.retriever.depth, data, queries)
+    rankings = [Ranking(hits, variant) for hits, variant in zip(search.rankings, queries, strict=True)]
+    is_one = gives_one_query(cell.expander)
+    hits = joined_hits(cell.retriever.fusion, cell.retriever.depth, rankings, is_one_query_each=is_one)
+    chunks = search.chunks
+    texts = Texts(search.data.corpus, (), search.data, CutCorpus(chunks, chunks), Searched(search.data, chunks))
+    reports = (IndexReport(search.places, search.rankings),)
+    found = FoundHits(hits, queries, reranking_queries(cell.expander, data), (), reports)
+    return texts, _diversify(cell, texts, found)
 
 
 def _diversify(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:

@@ -8,7 +8,7 @@ from components.errors import ConfigError, DataError
 from components.histories.gold import GoldHistory
 from components.json_value import Json
 from components.pretrained.model_folder import local_folder
-from components.protocols import History, PickingArm, RerankerSelection
+from components.protocols import ExistingIndexArm, History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import parts_of
 from runner.engine.plugins.trusted import foreign_targets, require_trusted, trusted_among
@@ -143,6 +143,11 @@ def _require_search(cell: Cell) -> None:
         raise ConfigError(
             f"retriever: {type(cell.retriever).__name__} takes the passages that the benchmark names for a sample, "
             "which other questions do not have; export a cell whose retriever searches"
+        )
+    if any(isinstance(arm, ExistingIndexArm) for arm in cell.retriever.arms):
+        raise ConfigError(
+            f"retriever: {type(cell.retriever).__name__} searches an index of your own, which an exported folder does "
+            "not contain; deploy its query as it is, or export a cell with another retriever"
         )
 
 

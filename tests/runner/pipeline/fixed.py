@@ -58,6 +58,7 @@ from components.records import (
     Documents,
     ErrorClass,
     Evidence,
+    IndexedText,
     Kind,
     Passages,
     RefinedDocuments,
@@ -336,6 +337,35 @@ class FixedPipeline:
             yield read_reply(reply, request.id, float(len(history)))
 
 
+@dataclass(frozen=True)
+class FixedIndex:
+    """An index of the user's own, which finds the same for every query: two sentences of the documents, of which the
+    query decides which is first, a changed sentence, one of the two again, and a text of its own.
+    """
+
+    embedder: LetterCounts = LetterCounts()
+    depth: int = 6
+
+    version: ClassVar[int] = 1
+    fusion: ClassVar[None] = None
+    reads_vectors: ClassVar[bool] = True
+
+    @property
+    def arms(self) -> "tuple[FixedIndex]":
+        return (self,)
+
+    def find(
+        self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
+    ) -> Iterator[Sequence[IndexedText]]:
+        first, second = IndexedText("The bridge was opened in 1932.", "7"), IndexedText("The harbour is deep.", "8")
+        near = IndexedText("Ships from the far north land there.", "9", "east/harbour")
+        outside = IndexedText("Nothing of all this is true.", "10")
+        assert vectors is not None
+        for vector in vectors:
+            known = [first, second] if vector[0] > vector[1] else [second, first]
+            yield [outside, *known, IndexedText(" ", "11"), replace(known[0], id="12"), near]
+
+
 def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
     counts = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
     return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
@@ -450,6 +480,10 @@ CELLS = {
     "an embedder that learns nothing of the corpus": {
         "retriever": Dense(Hashing(n_dimensions=16), Flat(), depth=6),
         "llm": NoGenerator(),
+    },
+    "an index of the user's own": {
+        "retriever": FixedIndex(),
+        "reranker": LexicalCoverage(depth=3, tokenizer=CharacterBigrams()),
     },
     "documents of one place": {
         "retriever": bm25(),

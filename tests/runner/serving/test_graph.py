@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.protocols import PickingArm
+from components.protocols import ExistingIndexArm, PickingArm
 from components.records import Sample, Turn
 from components.sparse_indexes.bm25 import Bm25
 from runner.engine.stage import Stage
@@ -25,7 +25,8 @@ from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 SEARCHING = [
     name
     for name, fields in CELLS.items()
-    if not any(isinstance(arm, PickingArm) for arm in fixed_cell(**fields).retriever.arms) and "pipeline" not in fields
+    if not any(isinstance(arm, PickingArm | ExistingIndexArm) for arm in fixed_cell(**fields).retriever.arms)
+    and "pipeline" not in fields
 ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from components.errors import ComponentError
-from components.vector_indexes import qdrant_replies
+from components.qdrant import replies
 from tests.extras import skip_without
 
 skip_without("qdrant_client", extra="qdrant")
@@ -24,7 +24,7 @@ class Parts(httpx.SyncByteStream):
 
 def replied(make: Callable[[], httpx.Response]) -> httpx.Response:
     transport = httpx.MockTransport(lambda _: make())
-    with httpx.Client(transport=transport, event_hooks={"response": [qdrant_replies.guard]}) as client:
+    with httpx.Client(transport=transport, event_hooks={"response": [replies.guard]}) as client:
         return client.get("http://host:6333/collections")
 
 
@@ -36,7 +36,7 @@ def test_usual_replies_are_read() -> None:
     ("location", "said"),
     [
         ("http://stranger:6333/collections", "redirects to http://stranger:6333, another server"),
-        ("/other", "give that address as vector_index.base_url"),
+        ("/other", "give that address as base_url"),
     ],
 )
 def test_a_redirect_is_refused(location: str, said: str) -> None:
@@ -45,7 +45,7 @@ def test_a_redirect_is_refused(location: str, said: str) -> None:
 
 
 def test_a_reply_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_replies, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(replies, "MOST_BYTES", 1 << 20)
     with pytest.raises(ComponentError, match="more than 1 MiB"):
         replied(lambda: httpx.Response(200, stream=Parts(b"x" * 65_536)))
 

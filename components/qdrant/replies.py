@@ -28,7 +28,7 @@ def _redirect(response: "Response") -> str:
         next_address(str(response.url), response.status_code, response.headers.get("location", ""))
     except Redirected as error:
         return str(error.body)
-    return "redirects to another path; give that address as vector_index.base_url"
+    return "redirects to another path; give that address as base_url"
 
 
 def _limited(stream: object) -> "SyncByteStream":

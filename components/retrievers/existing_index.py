@@ -1,0 +1,158 @@
+"""Base of retrievers over an index that exists already, such as a table or a collection of the user's own."""
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.json_value import Json
+from components.protocols import Embedder, Fusion
+from components.records import IndexedText
+from components.retrievers.arms import depth_mistakes
+
+VECTOR, QUERY, TOP_K = "{vector}", "{query}", "{top_k}"
+
+Self = TypeVar("Self", bound="ExistingIndex")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingIndex:
+    """A read-only search by the user's own query, which a backend declares as a template.
+
+    The placeholders {vector}, {query} and {top_k} stand for the vector of the query by `embedder`, its text, and
+    `depth`. They are bound as values, never spliced as text. `text_field` names the field of a hit with its text,
+    `id_field` its id, and `document_field`, unless it is "", the id or the title of its document.
+
+    `revision` says what is in the index, such as a date or a build number. It must be given and is part of the keys of
+    all hits: nothing else shows that an index behind its name changed. `fusion` is needed only for an expander with
+    several queries per sample.
+    """
+
+    revision: str | int | float
+    embedder: Embedder
+    text_field: str
+    id_field: str = ""
+    document_field: str = ""
+    depth: int = 100
+    fusion: Fusion | None = None
+
+    version: ClassVar[int] = 1
+    option: ClassVar[str]
+    """The name of the retriever in a command, for messages."""
+
+    @property
+    @abstractmethod
+    def template(self) -> str:
+        """The user's query."""
+
+    @abstractmethod
+    def find(
+        self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
+    ) -> Iterator[list[IndexedText]]:
+        """Yield the hits of each query: see `ExistingIndexArm`."""
+
+    @property
+    def arms(self: Self) -> tuple[Self]:
+        """The retriever itself, its only arm."""
+        return (self,)
+
+    @property
+    def reads_vectors(self) -> bool:
+        """True if the query has {vector}."""
+        return VECTOR in self.template
+
+    def mistakes(self, field: str) -> list[str]:
+        """Return errors of the fields of this class. `field` is the name of the template."""
+        found = depth_mistakes(self.depth)
+        if not str(self.revision).strip():
+            found.append(
+                "revision: is empty, expected what is in the index, e.g. a date or a build number: hits are cached, "
+                "and nothing else shows that the index changed"
+            )
+        if not self.text_field.strip():
+            found.append("text_field: is empty, expected the name of the field with the text of a hit")
+        if not self.template.strip():
+            return [*found, f"{field}: is empty, expected your query with {VECTOR} or {QUERY}, and {TOP_K}"]
+        if VECTOR not in self.template and QUERY not in self.template:
+            found.append(f"{field}: has neither {VECTOR} nor {QUERY}; every question would find the same")
+        if TOP_K not in self.template:
+            found.append(f"{field}: has no {TOP_K}, the number of hits that are wanted (retriever.depth)")
+        return found
+
+    def hit(self, text: object, an_id: object, document: object) -> IndexedText:
+        """Return a hit of these values of fields. Raises ComponentError for a text that is not a string."""
+        if text is not None and not isinstance(text, str):
+            raise ComponentError(
+                f"retriever.text_field: {self.text_field!r} is {type(text).__name__}, expected a field of texts"
+            )
+        return IndexedText(text or "", *("" if own is None else str(own) for own in (an_id, document)))
+
+
+def request_mistakes(request: str) -> list[str]:
+    """Return errors of a template in JSON whose placeholders are whole strings: see `filled`."""
+    try:
+        value = json.loads(request)
+    except (ValueError, RecursionError) as error:
+        return [
+            f"request: is not JSON ({error}); expected an object, with placeholders as strings: {{...: {VECTOR!r}}}"
+        ]
+    if not isinstance(value, dict):
+        return [f"request: got a {type(value).__name__}, expected an object, the body of a search"]
+    inside = [each for each in _strings(value) if any(sign in each for sign in (VECTOR, QUERY, TOP_K))]
+    return [
+        f"request: got {each!r}, expected a placeholder as a whole string: it is replaced by a value, not by text"
+        for each in inside
+        if each not in (VECTOR, QUERY, TOP_K)
+    ]
+
+
+def filled(template: Json, query: str, vector: Sequence[float] | None, top_k: int) -> Json:
+    """Return JSON with the values in place of strings that are a placeholder."""
+    if isinstance(template, dict):
+        return {name: filled(value, query, vector, top_k) for name, value in template.items()}
+    if isinstance(template, list):
+        return [filled(value, query, vector, top_k) for value in template]
+    values: Mapping[object, Json] = {VECTOR: vector, QUERY: query, TOP_K: top_k}
+    return values[template] if isinstance(template, str) and template in values else template
+
+
+def value_at(record: object, path: str) -> object:
+    """Return the value at a path of names such as "metadata.source"; a name with dots counts first.
+
+    None if the record has no such value, or `path` is "".
+    """
+    if not path or not isinstance(record, Mapping):
+        return None
+    if path in record:
+        return record[path]
+    first, dot, rest = path.partition(".")
+    return value_at(record.get(first), rest) if dot else None
+
+
+def missing_text(path: str, record: object) -> ComponentError:
+    """Return the error for a hit without the field of its text."""
+    names = ", ".join(sorted(map(str, record))) if isinstance(record, Mapping) else ""
+    return ComponentError(f"retriever.text_field: a hit has no {path!r}; its fields: {names or 'none'}")
+
+
+def with_dimensions(error: str, vectors: NDArray[np.float32] | None) -> str:
+    """Return an error about dimensions with advice, other errors unchanged."""
+    if vectors is None or "dimension" not in error.lower():
+        return error
+    return (
+        f"{error}; the embedder's vectors have {vectors.shape[1]} dimensions: choose the embedder that filled the "
+        "index (embedder=...)"
+    )
+
+
+def _strings(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)

@@ -1,0 +1,164 @@
+"""Search in a table of PostgreSQL, by the user's own SQL; see https://github.com/pgvector/pgvector."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.openai_server.access import key_in
+from components.pretrained.model_folder import missing_packages
+from components.records import IndexedText
+from components.retrievers.existing_index import QUERY, TOP_K, VECTOR, ExistingIndex, with_dimensions
+from components.secrets.mask import HIDDEN, masked, shortened
+from components.secrets.names import is_variable_name
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+
+_SHOWN_CHARACTERS = 300
+_CONNECT_TIMEOUT_S = 10
+_QUOTED = re.compile(r"'(?:[^']|'')*'")
+_PARAMETERS = {VECTOR: "%(vector)s", QUERY: "%(query)s", TOP_K: "%(top_k)s"}
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pgvector(ExistingIndex):
+    """A search by `sql`, such as "SELECT id, text FROM passages ORDER BY embedding <=> {vector} LIMIT {top_k}".
+
+    The placeholders are parameters of the statement. `dsn_env` names an environment variable with the connection
+    string. Each search runs in a read-only transaction, and may take `timeout_s`. A stage uses one connection.
+    """
+
+    sql: str
+    dsn_env: str = "PGVECTOR_DSN"
+    timeout_s: float = runtime_only(60.0, "a search that takes too long fails")
+
+    option: ClassVar[str] = "retriever=pgvector"
+
+    @property
+    def template(self) -> str:
+        """The SQL."""
+        return self.sql
+
+    def check(self) -> list[str]:
+        """Return errors of the fields, of a connection string that is not set, and of a missing package."""
+        found = self.mistakes("sql")
+        quoted = "".join(_QUOTED.findall(self.sql))
+        found += [
+            f"sql: has {sign} inside quotes, where it is text; write {sign} without quotes, as in '%' || {sign} || '%'"
+            for sign in _PARAMETERS
+            if sign in quoted
+        ]
+        if not self.id_field.strip():
+            found.append("id_field: is empty, expected the name of the column with the id of a row")
+        if not self.timeout_s > 0:
+            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+        if not is_variable_name(self.dsn_env):
+            found.append(
+                "dsn_env: expected the name of an environment variable that holds the connection string, such as "
+                "PGVECTOR_DSN; the given text is not such a name, and is not shown, as it may hold a password"
+            )
+        elif not key_in(self.dsn_env):
+            found.append(
+                f"dsn_env: the environment variable {self.dsn_env} is not set; set it "
+                f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one"
+            )
+        return [*found, *map(str, missing_packages(["psycopg"], self.option, "pgvector"))]
+
+    def find(
+        self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
+    ) -> Iterator[list[IndexedText]]:
+        """Yield the rows of the statement for each query. Raises ComponentError for a failed statement."""
+        statement = self.sql.replace("%", "%%")
+        for sign, parameter in _PARAMETERS.items():
+            statement = statement.replace(sign, parameter)
+        with self._connected(vectors) as connection:
+            for row, query in enumerate(queries):
+                vector = None if vectors is None else f"[{','.join(map(repr, vectors[row].tolist()))}]"
+                values = {"vector": vector, "query": query, "top_k": depth}
+                with connection.transaction():
+                    hits = self._hits(connection.execute(statement.encode(), values), depth)
+                yield hits
+
+    def _hits(self, cursor: "Cursor[Row]", depth: int) -> list[IndexedText]:
+        names = [column.name for column in cursor.description or ()]
+        places = {}
+        for field in ("text_field", "id_field", "document_field"):
+            name = getattr(self, field)
+            if name and name not in names:
+                raise ComponentError(
+                    f"retriever.{field}: the statement returns no column {name!r}; its columns: "
+                    f"{', '.join(names) or 'none'}"
+                )
+            places[field] = names.index(name) if name else None
+        of_text, of_id, of_document = places.values()
+        return [
+            self.hit(*(None if place is None else row[place] for place in (of_text, of_id, of_document)))
+            for row in cursor.fetchmany(depth)
+        ]
+
+    @contextmanager
+    def _connected(self, vectors: NDArray[np.float32] | None) -> "Iterator[Connection[Row]]":
+        """Yield a connection whose transactions read only. Its errors become a ComponentError without the password."""
+        import psycopg
+
+        try:
+            with self._connect() as connection:
+                yield connection
+        except psycopg.errors.QueryCanceled as error:
+            raise ComponentError(
+                f"retriever=pgvector: a search took longer than retriever.timeout_s={self.timeout_s:g} "
+                f"({self._one_line(error)}); give it more time, or add an index to the table"
+            ) from None
+        except psycopg.Error as error:
+            raise ComponentError(
+                f"retriever=pgvector: the statement failed: {with_dimensions(self._one_line(error), vectors)}"
+            ) from None
+
+    def _connect(self) -> "Connection[Row]":
+        import psycopg
+
+        try:
+            connection = psycopg.connect(
+                key_in(self.dsn_env), connect_timeout=_CONNECT_TIMEOUT_S, prepare_threshold=None, autocommit=True
+            )
+        except psycopg.Error as error:
+            raise ComponentError(
+                f"retriever=pgvector: cannot connect by the string in {self.dsn_env}: {self._one_line(error)}"
+            ) from None
+        timeout_ms = f"{max(1, round(self.timeout_s * 1e3))}"
+        connection.execute("SELECT set_config('statement_timeout', %s, false)", [timeout_ms])
+        connection.read_only = True
+        return connection
+
+    def _one_line(self, error: Exception) -> str:
+        """Return the message of an error without the connection string and its password."""
+        text = " ".join(str(error).split())
+        string = key_in(self.dsn_env)
+        for secret in sorted(filter(None, [string, *_passwords(string)]), key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return shortened(masked(text), _SHOWN_CHARACTERS)
+
+
+def _passwords(string: str) -> list[str]:
+    """Return the password in a connection string, as it is written and as it is used.
+
+    For a string that cannot be parsed, return all of its words, because an error may quote one of them.
+    """
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        password = str(conninfo_to_dict(string).get("password") or "")
+    except psycopg.Error:
+        return string.split()
+    written = re.search(r"://[^:/@]*:([^@]*)@", string)
+    return [password, written[1] if written else ""]

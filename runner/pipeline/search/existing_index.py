@@ -1,0 +1,289 @@
+"""Stages of the search in an index that exists already, such as a table of the user's own.
+
+Its hits are texts. Each is located in the corpus like the passages of a pipeline of the user's own, and becomes a chunk
+there. A text that is not in the corpus becomes a document behind the others, so that it keeps its rank and later steps
+can read it. It has no gold, and results do not list it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.json_value import Json
+from components.protocols import ExistingIndexArm, Retriever
+from components.records import Documents, Hits, IndexedText, Queries, Spans
+from components.text.passage_search import Sought, locate_passages
+from components.text.ranking import hits_in_order
+from runner.engine.broken_contracts import broken_contract
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.chunk_vectors import fitted_embedder
+from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.corpus.text_passages import QueryPassages, query_terms
+from runner.pipeline.search.dense_search import QueryVectors
+
+_OUTSIDE = "not in the corpus: "
+
+
+@dataclass(frozen=True)
+class IndexReplies:
+    """The hits of all queries in sequence, best first. The hits of query i are rows `offsets[i]` to `offsets[i + 1]`
+    of the table `hits`, whose columns are the fields of `IndexedText`.
+    """
+
+    offsets: NDArray[np.int64]
+    hits: pa.Table
+
+    def of_queries(self) -> list[list[IndexedText]]:
+        """Return the hits of each query."""
+        hits = [IndexedText(**row) for row in self.hits.to_pylist()]
+        return [hits[first:last] for first, last in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class AskedIndex(Stage[IndexReplies]):
+    """The hits of an index outside the store for all queries."""
+
+    kind: ClassVar[str] = "asked_index"
+    in_words: ClassVar[str] = "search in an existing index"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[IndexReplies]] = Columns(IndexReplies)
+
+    arm: ExistingIndexArm
+    depth: int
+    queries: QueryPassages
+    vectors: tuple[QueryVectors, ...]
+    """One stage, or () if the arm reads no vectors."""
+
+    def make(self, run: Run) -> IndexReplies:
+        """Search. Raises ComponentError if no query has a hit, because the index or the search is then wrong."""
+        queries = self.queries.read(run).texts
+        vectors = run.read(self.vectors[0]) if self.vectors else None
+        found = []
+        for hits in self.arm.find(queries, vectors, self.depth):
+            found.append(list(hits))
+            run.report(len(found), len(queries))
+        if mistake := _mistake(found, len(queries), self.depth):
+            raise broken_contract(self.arm, mistake)
+        if queries and not any(found):
+            raise ComponentError(
+                f"retriever: {type(self.arm).__name__} found nothing for any of {len(queries):,} queries; check that "
+                "the index is filled, and what your query selects"
+            )
+        columns = {name: [getattr(hit, name) for hits in found for hit in hits] for name in ("text", "id", "document")}
+        return IndexReplies(
+            np.cumsum([0, *map(len, found)], dtype=np.int64),
+            pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}),
+        )
+
+
+def _mistake(found: Sequence[Sequence[IndexedText]], n_queries: int, depth: int) -> str:
+    """Describe a contract violation; "" without one."""
+    if len(found) != n_queries:
+        return f"found hits for {len(found)} queries, expected {n_queries}"
+    for row, hits in enumerate(found):
+        if len(hits) > depth:
+            return f"query {row} has {len(hits)} hits, expected at most {depth}"
+        if not all(isinstance(hit, IndexedText) for hit in hits):
+            return f"query {row} has hits that are not IndexedText"
+    return ""
+
+
+@dataclass(frozen=True)
+class PlacesOfHits:
+    """The distinct hits of an index with a text, in the order in which they were found, and their places.
+
+    `texts` has the columns of `IndexedText`. `document`, `start` and `end`, int32, are the place in the corpus; -1 for
+    a text that is not in the corpus. `is_exact` is False for a near copy.
+    """
+
+    texts: pa.Table
+    document: NDArray[np.int32]
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    is_exact: NDArray[np.bool_]
+
+    def spans(self, n_documents: int) -> NDArray[np.int32]:
+        """Return the document, start and end of each text as rows. Texts outside the corpus are the documents from
+        `n_documents` on, in their order.
+        """
+        rows = np.stack([self.document, self.start, self.end], axis=1)
+        outside = np.flatnonzero(self.document < 0)
+        lengths = [len(self.texts["text"][row].as_py()) for row in outside.tolist()]
+        rows[outside] = np.array([(n_documents + i, 0, n) for i, n in enumerate(lengths)], np.int32).reshape(-1, 3)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedHits(Stage[PlacesOfHits]):
+    """The places of an index's hits in the corpus."""
+
+    kind: ClassVar[str] = "located_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[PlacesOfHits]] = Columns(PlacesOfHits)
+
+    corpus: Stage[Documents]
+    replies: tuple[AskedIndex, ...]
+
+    def make(self, run: Run) -> PlacesOfHits:
+        """Search the corpus for each distinct text."""
+        hits = [hit for stage in self.replies for own in run.read(stage).of_queries() for hit in own]
+        distinct = list(dict.fromkeys(hit for hit in hits if hit.text.strip()))
+        sought = [Sought(hit.text, tuple(filter(None, (hit.document, hit.id)))) for hit in distinct]
+        places = locate_passages(sought, run.read(self.corpus))
+        rows = np.array([place[:3] if place else (-1, -1, -1) for place in places], np.int32).reshape(-1, 3)
+        columns = {name: [getattr(hit, name) for hit in distinct] for name in ("text", "id", "document")}
+        return PlacesOfHits(
+            pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}),
+            np.ascontiguousarray(rows[:, 0]),
+            np.ascontiguousarray(rows[:, 1]),
+            np.ascontiguousarray(rows[:, 2]),
+            np.array([bool(place and place.is_exact) for place in places], dtype=bool),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedCorpus(Stage[Documents]):
+    """The corpus, and behind it a document for each hit that is not in it."""
+
+    kind: ClassVar[str] = "indexed_corpus"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+
+    corpus: Stage[Documents]
+    places: LocatedHits
+
+    def make(self, run: Run) -> Documents:
+        """Append the texts. Their ids have the index's id of the text, and a number."""
+        documents, places = run.read(self.corpus), run.read(self.places)
+        rows = places.texts.filter(pa.array(places.document < 0)).to_pylist()
+        ids = [f"{_OUTSIDE}{number} {row['id']}".rstrip() for number, row in enumerate(rows, 1)]
+        return Documents(
+            [*documents.ids, *ids],
+            [*documents.titles, *(row["document"] for row in rows)],
+            [*documents.texts, *(row["text"] for row in rows)],
+            [*documents.metadata, *({} for _ in rows)] if documents.metadata else (),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedChunks(Stage[Spans]):
+    """The distinct places of all hits, as chunks of an `IndexedCorpus`."""
+
+    kind: ClassVar[str] = "indexed_chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    corpus: Stage[Documents]
+    places: LocatedHits
+
+    def make(self, run: Run) -> Spans:
+        """Sort the places."""
+        spans = run.read(self.places).spans(len(run.read(self.corpus)))
+        return Spans(*(np.ascontiguousarray(column) for column in np.unique(spans, axis=0).T))
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedHits(Stage[Hits]):
+    """The hits as chunks, with reciprocal ranks as scores.
+
+    A hit without a text is left out, and so is one at the place of a better hit of the query.
+    """
+
+    kind: ClassVar[str] = "indexed_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    corpus: Stage[Documents]
+    places: LocatedHits
+    replies: AskedIndex
+    chunks: IndexedChunks
+
+    def make(self, run: Run) -> Hits:
+        """Look up the chunk of each hit."""
+        chunks = run.read(self.chunks)
+        columns = (chunks.document.tolist(), chunks.start.tolist(), chunks.end.tolist())
+        number = {span: chunk for chunk, span in enumerate(zip(*columns, strict=True))}
+        found = run.read(self.places)
+        spans = map(tuple, found.spans(len(run.read(self.corpus))).tolist())
+        texts = (IndexedText(**row) for row in found.texts.to_pylist())
+        chunk_of = {text: number[span] for text, span in zip(texts, spans, strict=True)}
+        rankings = run.read(self.replies).of_queries()
+        return hits_in_order([list(dict.fromkeys(chunk_of[hit] for hit in own if hit in chunk_of)) for own in rankings])
+
+
+@dataclass(frozen=True)
+class IndexReport(StepReport):
+    """Report of the hits that are not in the corpus."""
+
+    step: ClassVar[str] = "retriever"
+
+    places: LocatedHits
+    rankings: tuple[IndexedHits, ...]
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """Return counts of hits, with a line if some are not in the corpus. A hit counts once per query."""
+        places = run.read(self.places)
+        row_of = {IndexedText(**row): place for place, row in enumerate(places.texts.to_pylist())}
+        hits = [hit for stage in self.rankings for own in run.read(stage.replies).of_queries() for hit in own]
+        rows = np.array([row_of.get(hit, -1) for hit in hits], dtype=np.int64)
+        rows = rows[rows >= 0]
+        n_kept = sum(int((run.read(stage).chunk >= 0).sum()) for stage in self.rankings)
+        n_outside = int((places.document[rows] < 0).sum())
+        counts: dict[str, Json] = {
+            "n_hits": len(hits),
+            "n_not_in_corpus": n_outside,
+            "n_near_copies": int((~places.is_exact[rows] & (places.document[rows] >= 0)).sum()),
+            "n_repeated": len(rows) - n_kept,
+            "n_without_text": len(hits) - len(rows),
+        }
+        if n_outside:
+            counts[LINE] = (
+                f"{n_outside:,} of {len(hits):,} hits of the index are not in the corpus; they keep their ranks and "
+                "count as hits without gold"
+            )
+        return counts
+
+
+@dataclass(frozen=True)
+class IndexSearch:
+    """The stages of a search in an existing index: `data` has the corpus that later steps read."""
+
+    data: Data
+    chunks: IndexedChunks
+    places: LocatedHits
+    rankings: tuple[IndexedHits, ...]
+
+
+def index_arm(retriever: Retriever) -> ExistingIndexArm | None:
+    """Return the arm that searches an existing index; None for a retriever that searches the corpus."""
+    return next((arm for arm in retriever.arms if isinstance(arm, ExistingIndexArm)), None)
+
+
+def index_search(arm: ExistingIndexArm, depth: int, data: Data, queries: Sequence[Stage[Queries]]) -> IndexSearch:
+    """Return the stages that search for every variant of the query, and locate the hits."""
+    asked = tuple(_asked(arm, depth, data, variant) for variant in queries)
+    places = LocatedHits(data.corpus, asked)
+    corpus = IndexedCorpus(data.corpus, places)
+    chunks = IndexedChunks(data.corpus, places)
+    hits = tuple(IndexedHits(data.corpus, places, own, chunks) for own in asked)
+    return IndexSearch(replace(data, corpus=corpus), chunks, places, hits)
+
+
+def _asked(arm: ExistingIndexArm, depth: int, data: Data, queries: Stage[Queries]) -> AskedIndex:
+    if not arm.reads_vectors:
+        return AskedIndex(arm, depth, QueryPassages(queries), ())
+    embedder = arm.embedder
+    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
+    vectors = QueryVectors(embedder, passages, fitted_embedder(embedder, data))
+    return AskedIndex(arm, depth, passages, (vectors,))

@@ -1,0 +1,90 @@
+"""Traces as Langfuse exports them: a trace with its observations and scores, or a list or lines of these.
+
+See https://langfuse.com/docs/observability/data-model.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from components.errors import DataError
+from components.json_value import Json
+from runner.testset.production.trace_files import read_values
+from runner.testset.production.traced_questions import (
+    Skipped,
+    TracedQuestion,
+    answer_in,
+    feedback_label,
+    passages_in,
+    read_trace,
+)
+
+_EXPECTED = 'traces of Langfuse as JSON, {"id", "input", "output", "observations", "scores"}'
+
+
+def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skipped]:
+    """Yield the question of each trace in a file. `feedback` is the name of the score with it, "" for any.
+
+    Raises DataError for a file that has no traces of Langfuse.
+    """
+    for where, value in read_values(file, _EXPECTED):
+        if not isinstance(value, dict):
+            raise DataError(f"{where}: got a {type(value).__name__}, expected an object. Expected here: {_EXPECTED}.")
+        listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # as the API pages them
+        for trace in listed if isinstance(listed, list) else []:
+            yield _question(trace, where, feedback)
+
+
+def _question(value: Json, where: str, feedback: str) -> TracedQuestion | Skipped:
+    whole = value if isinstance(value, dict) else {}
+    trace: Mapping[str, Json] = {**whole, **(whole["trace"] if isinstance(whole.get("trace"), dict) else {})}
+    if not isinstance(trace.get("id"), str):
+        raise DataError(f"{where}: a trace has no `id`. Expected here: {_EXPECTED}.")
+    observations = sorted(_objects(trace, "observations"), key=lambda own: str(own.get("startTime")))
+    first = next((own for own in observations if not own.get("parentObservationId")), {})
+    if first.get("level") == "ERROR":
+        return Skipped("failed")
+    inputs = trace.get("input") if trace.get("input") is not None else first.get("input")
+    outputs = trace.get("output") if trace.get("output") is not None else first.get("output")
+    if not answer_in(outputs):
+        generations = [own for own in observations if own.get("type") == "GENERATION"]
+        outputs = generations[-1].get("output") if generations else None
+    return read_trace(
+        trace["id"],
+        inputs,
+        outputs,
+        _passages(observations),
+        str(trace.get("sessionId") or ""),
+        _seconds(trace.get("timestamp")),
+        _feedback(_objects(trace, "scores"), feedback),
+    )
+
+
+def _objects(value: Mapping[str, Json], name: str) -> list[dict[str, Json]]:
+    own = value.get(name)
+    return [each for each in own if isinstance(each, dict)] if isinstance(own, list) else []
+
+
+def _passages(observations: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Return the documents of observations of retrieval: by their type, or by their name in older exports."""
+    searches = [own for own in observations if own.get("type") == "RETRIEVER"] or [
+        own for own in observations if "retriev" in str(own.get("name")).lower()
+    ]
+    return [text for own in searches for text in passages_in(own.get("output"))]
+
+
+def _feedback(scores: Sequence[Mapping[str, Json]], name: str) -> str:
+    """Return the last score by that name. Without a name, scores of evaluators do not count."""
+    own = [score for score in scores if (score.get("name") == name if name else score.get("source") != "EVAL")]
+    if not own:
+        return ""
+    last = max(own, key=lambda score: str(score.get("timestamp")))
+    is_text = last.get("dataType") == "CATEGORICAL" and isinstance(last.get("stringValue"), str)
+    return feedback_label(last["stringValue"] if is_text else last.get("value"))
+
+
+def _seconds(value: Json) -> float:
+    try:
+        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else 0.0
+    except ValueError:
+        return 0.0

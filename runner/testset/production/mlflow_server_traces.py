@@ -1,0 +1,106 @@
+"""Traces in MLflow's tracking store."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from components.errors import DataError
+from components.json_value import Json
+from components.secrets.mask import masked
+from runner.testset.production.traced_questions import (
+    Skipped,
+    TracedQuestion,
+    feedback_label,
+    passages_in,
+    read_trace,
+)
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Assessment, Span, Trace
+
+_PAGE = 100
+_SESSION = "mlflow.trace.session"
+
+
+def read_mlflow(uri: str, experiment: str, feedback: str) -> Iterator[TracedQuestion | Skipped]:
+    """Yield the question of each trace of an experiment, or of all with "". `feedback` names the assessment with it.
+
+    Without a name, the last assessment by a person counts. Raises DataError if the store cannot be read.
+    """
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client = MlflowClient(tracking_uri=uri)
+        ids = _experiment_ids(client, experiment)
+        token: str | None = None
+        while True:
+            page = client.search_traces(locations=ids, max_results=_PAGE, page_token=token)
+            yield from (_question(trace, feedback) for trace in page)
+            token = page.token
+            if not token:
+                return
+    except (MlflowException, OSError) as error:
+        raise DataError(
+            f"{masked(uri)}: MLflow cannot read its traces ({masked(' '.join(str(error).split()))})"
+        ) from error
+
+
+def _experiment_ids(client: "MlflowClient", name: str) -> list[str]:
+    if not name:
+        return [own.experiment_id for own in client.search_experiments()]
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        known = ", ".join(sorted(own.name for own in client.search_experiments()))
+        raise DataError(f"--experiment: MLflow has no experiment {name!r}; it has: {known or 'none'}")
+    return [found.experiment_id]
+
+
+def _question(trace: "Trace", feedback: str) -> TracedQuestion | Skipped:
+    info, spans = trace.info, trace.data.spans
+    if str(getattr(info.state, "value", info.state)) == "ERROR":
+        return Skipped("failed")
+    root = next((span for span in spans if span.parent_id is None), None)
+    if root is None:
+        return Skipped("no spans")
+    return read_trace(
+        info.trace_id,
+        _plain(root.inputs),
+        _plain(root.outputs),
+        _passages(spans),
+        str(info.trace_metadata.get(_SESSION, "")),
+        float(info.request_time or 0),
+        _feedback(info.assessments, feedback),
+    )
+
+
+def _plain(value: object) -> Json:
+    """Return a value as JSON. MLflow decodes inputs and outputs from it."""
+    with suppress(TypeError, ValueError):
+        plain: Json = json.loads(json.dumps(value, default=str))
+        return plain
+    return None
+
+
+def _passages(spans: "Sequence[Span]") -> list[str]:
+    """Return the documents of the last reranker, or of all retrievers."""
+    by_end = sorted(spans, key=lambda span: span.end_time_ns or 0)
+    for span in reversed(by_end):
+        if span.span_type == "RERANKER" and (found := passages_in(_plain(span.outputs))):
+            return found
+    return [text for span in by_end if span.span_type == "RETRIEVER" for text in passages_in(_plain(span.outputs))]
+
+
+def _feedback(assessments: "Sequence[Assessment]", name: str) -> str:
+    own = [
+        each
+        for each in assessments or ()
+        if getattr(each, "feedback", None) is not None
+        and (each.name == name if name else each.source is not None and each.source.source_type == "HUMAN")
+    ]
+    if not own:
+        return ""
+    last = max(own, key=lambda each: each.last_update_time_ms or 0)
+    return feedback_label(_plain(last.feedback.value if last.feedback else None))

@@ -1,0 +1,61 @@
+"""Masks for private data in questions, answers and passages: the rules that the user names, and nothing else."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from components.errors import ConfigError
+
+RULES = {
+    "email": r"[\w.%+-]+@[\w-]+(?:\.[\w-]+)+",
+    "phone": r"(?<![\w.+])(?:\+\d|\(0|0\d|1[3-9]\d(?=\d{8}(?!\d)))[\d ()/-]{5,18}\d(?!\w)",
+    "card": r"(?<!\d)(?:\d[ -]?){12,18}\d(?!\d)",
+    "ip": r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])",
+}
+"""Rules by name. They find the usual forms, and are no proof that nothing private is left."""
+
+
+@dataclass
+class PrivateData:
+    """Replaces matches of rules by "[name]", or "[masked]" for a rule of the user's own, and counts them by rule."""
+
+    rules: tuple[tuple[str, re.Pattern[str]], ...] = ()
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def mask(self, text: str) -> str:
+        """Return the text without matches."""
+        for name, pattern in self.rules:
+            label = f"[{name}]" if name in RULES else "[masked]"
+            text, n = pattern.subn(lambda _, label=label: label, text)  # type: ignore[misc]  # a default of a lambda
+            self.counts[name] += n
+        return text
+
+
+def private_data(given: Sequence[str]) -> PrivateData:
+    """Return the rules of the option --mask: names, separated by commas, and at the end a regular expression.
+
+    Raises ConfigError for an expression that is none, or that matches the empty text.
+    """
+    rules: dict[str, re.Pattern[str]] = {}
+    for text in given:
+        rest = text
+        while rest:
+            name, _, after = rest.partition(",")
+            if name in RULES:
+                rules[name], rest = re.compile(RULES[name]), after
+                continue
+            rules[rest], rest = _compiled(rest), ""
+    return PrivateData(tuple(rules.items()))
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise ConfigError(
+            [f"--mask: {text!r} is none of {', '.join(RULES)}, and not a regular expression ({error})"]
+        ) from error
+    if pattern.match(""):
+        raise ConfigError([f"--mask: {text!r} matches the empty text; write an expression for what is private"])
+    return pattern

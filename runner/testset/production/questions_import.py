@@ -1,0 +1,138 @@
+"""Makes a data set of the questions in traces: folded, masked and counted."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from components.errors import DataError
+from components.json_value import Json
+from components.records import Kind, Turn
+from components.testset.near_duplicates import NearDuplicates
+from components.testset.records import Draft, EvidenceSet
+from runner.console.written_files import write_lines, write_text
+from runner.testset.production.private_data import PrivateData
+from runner.testset.production.traced_questions import Skipped, TracedQuestion
+
+QUESTIONS, COUNTS = "questions.jsonl", "import.json"
+NO_FEEDBACK = "none"
+_NO_EVIDENCE = EvidenceSet("", "", "", ())
+
+
+@dataclass(frozen=True)
+class ImportCounts:
+    """Numbers of traces and of what became of them. `skipped` and `masked` are by reason and by rule."""
+
+    n_traces: int
+    n_questions: int
+    n_folded: int
+    skipped: dict[str, int]
+    masked: dict[str, int]
+    feedback: dict[str, int]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the counts in sentences."""
+        n_skipped = sum(self.skipped.values())
+        yield (
+            f"{self.n_traces:,} traces read: {self.n_questions:,} questions kept, {self.n_folded:,} folded into them, "
+            f"{n_skipped:,} skipped"
+        )
+        for name, counts in (("skipped", self.skipped), ("masked", self.masked), ("feedback", self.feedback)):
+            if counts:
+                yield f"{name}: {', '.join(f'{own} {n:,}' for own, n in counts.items())}"
+
+
+def import_questions(
+    traces: Iterable[TracedQuestion | Skipped], out: Path, private: PrivateData, threshold: float
+) -> ImportCounts:
+    """Write the questions of traces to a new folder, and return the counts, which are also written there.
+
+    Earlier questions of a session are the history of a question whose trace has none. Near duplicates become one
+    question. Raises DataError for a folder that is not empty, and without any question.
+    """
+    _require_new(out)
+    found, skipped = [], Counter[str]()
+    for trace in traces:
+        if isinstance(trace, Skipped):
+            skipped[trace.reason] += 1
+        else:
+            found.append(_masked(trace, private))
+    if not found:
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in skipped.items())
+        raise DataError(f"no trace has a question ({reasons or 'there are no traces'}); check the source")
+    asked = sorted(_with_sessions(found), key=lambda own: (own.time, own.id))
+    groups = _folded(asked, threshold)
+    records = [_record(group) for group in groups]
+    feedback = Counter(str(record["subset"]).removeprefix("feedback ") for record in records)
+    counts = ImportCounts(
+        len(found) + skipped.total(),
+        len(records),
+        len(found) - len(records),
+        dict(skipped.most_common()),
+        {name: n for name, n in private.counts.items() if n},
+        dict(feedback.most_common()),
+    )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"--out: {out} cannot be created ({error.strerror}); choose another path") from error
+    write_lines(out / QUESTIONS, (json.dumps(record, ensure_ascii=False) for record in records))
+    write_text(out / COUNTS, json.dumps(vars(counts), ensure_ascii=False, indent=2) + "\n")
+    return counts
+
+
+def _require_new(out: Path) -> None:
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise DataError(f"--out: {out} exists and is not an empty folder; choose another path")
+
+
+def _masked(own: TracedQuestion, private: PrivateData) -> TracedQuestion:
+    mask = private.mask
+    return replace(
+        own,
+        question=mask(own.question),
+        answer=mask(own.answer),
+        passages=tuple(map(mask, own.passages)),
+        history=tuple(Turn(mask(turn.question), mask(turn.answer)) for turn in own.history),
+    )
+
+
+def _with_sessions(found: Sequence[TracedQuestion]) -> Iterator[TracedQuestion]:
+    """Yield the questions, with the earlier ones of their session as the history of those that have none."""
+    sessions: dict[str, list[TracedQuestion]] = {}
+    for own in sorted(found, key=lambda own: (own.time, own.id)):
+        earlier = sessions.setdefault(own.session, []) if own.session else []
+        turns = tuple(Turn(each.question, each.answer) for each in earlier)
+        yield own if own.history or not turns else replace(own, history=turns)
+        earlier.append(own)
+
+
+def _folded(asked: Sequence[TracedQuestion], threshold: float) -> list[list[TracedQuestion]]:
+    """Return groups of near duplicates, in the order of their first questions."""
+    # Two users get different answers to one question, so answers are not compared.
+    drafts = [
+        Draft(str(place), "", "", Kind.QA, _NO_EVIDENCE, own.question, ("",), history=own.history)
+        for place, own in enumerate(asked)
+    ]
+    repeats = NearDuplicates(threshold).repeats(drafts, [])
+    groups: dict[str, list[TracedQuestion]] = {}
+    for place, own in enumerate(asked):
+        groups.setdefault(repeats.get(str(place), str(place)), []).append(own)
+    return list(groups.values())
+
+
+def _record(group: Sequence[TracedQuestion]) -> dict[str, Json]:
+    """Return a question as a line of the data set. Of near duplicates, the first one gives the texts."""
+    first = group[0]
+    given = Counter(own.feedback for own in group if own.feedback)
+    label = NO_FEEDBACK if not given else next(iter(given)) if len(given) == 1 else "mixed"
+    record: dict[str, Json] = {"id": first.id, "question": first.question, "subset": f"feedback {label}"}
+    if first.history:
+        record["history"] = [{"question": turn.question, "answer": turn.answer} for turn in first.history]
+    if first.passages:
+        record["passages"] = list(first.passages)
+    return {
+        **record,
+        "production": {"answer": first.answer, "n_asked": len(group), "feedback": dict(given.most_common())},
+    }

@@ -1,0 +1,263 @@
+"""Questions in traces, and the values in which tracing libraries store questions, answers and passages.
+
+Libraries store any JSON. This module knows the usual forms: a text, an object with a telling name, messages with roles.
+A value in another form is no question, and is never guessed.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from components.json_value import Json
+from components.records import Turn
+from components.text.normalize import whole_characters
+
+LONGEST_TEXT = 100_000
+"""Most characters of a question or an answer."""
+MOST_PASSAGES = 1_000
+
+_QUESTION = ("question", "query", "user_query", "user_input", "user_message", "prompt", "message", "input", "text")
+_ANSWER = (
+    "answer",
+    "response",
+    "output",
+    "result",
+    "completion",
+    "content",
+    "message",
+    "text",
+    "generations",
+    "choices",
+)
+_PASSAGES = (
+    "documents",
+    "passages",
+    "context",
+    "contexts",
+    "source_documents",
+    "sources",
+    "nodes",
+    "results",
+    "chunks",
+)
+_TEXT = ("page_content", "text", "content", "document.content", "passage", "document", "node")
+_HISTORY = ("history", "chat_history")
+_USER, _ASSISTANT = ("user", "human"), ("assistant", "ai", "model")
+_DEEPEST = 8
+
+Conversation = tuple[tuple[Turn, ...], str]
+
+
+@dataclass(frozen=True)
+class TracedQuestion:
+    """A question that a user asked, as a trace has it. Fields that it does not have are empty.
+
+    `passages` are the texts that the pipeline found. `time` orders the questions of a `session`; its unit does not
+    matter. `feedback` is what the user said of the answer: see `feedback_label`.
+    """
+
+    id: str
+    question: str
+    answer: str = ""
+    passages: tuple[str, ...] = ()
+    history: tuple[Turn, ...] = ()
+    session: str = ""
+    time: float = 0.0
+    feedback: str = ""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A trace that has no usable question, and the reason in a few words."""
+
+    reason: str
+
+
+def read_trace(
+    an_id: str,
+    inputs: Json,
+    outputs: Json,
+    passages: Sequence[str] = (),
+    session: str = "",
+    time: float = 0.0,
+    feedback: str = "",
+) -> TracedQuestion | Skipped:
+    """Return the question of a trace with these values, or why it has none."""
+    history, question = conversation_in(inputs)
+    if not question.strip():
+        return Skipped("no question in its input")
+    answer = answer_in(outputs)
+    if max(len(question), len(answer)) > LONGEST_TEXT:
+        return Skipped(f"a question or an answer of more than {LONGEST_TEXT:,} characters")
+    texts = tuple(dict.fromkeys(whole_characters(text) for text in passages if text.strip()))[:MOST_PASSAGES]
+    turns = tuple(Turn(whole_characters(turn.question), whole_characters(turn.answer)) for turn in history)
+    return TracedQuestion(
+        an_id,
+        whole_characters(question.strip()),
+        whole_characters(answer.strip()),
+        texts,
+        turns,
+        session,
+        time,
+        feedback,
+    )
+
+
+def conversation_in(value: Json, depth: int = 0) -> Conversation:
+    """Return the earlier turns and the question in a value; "" if it has none."""
+    value = _parsed(value)
+    if isinstance(value, str):
+        return (), value
+    if isinstance(value, list):
+        return _conversation_of(value)
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return (), ""
+    if isinstance(value.get("messages"), list):
+        return _conversation_of(value["messages"])
+    for name in _QUESTION:
+        if name in value:
+            history, question = conversation_in(value[name], depth + 1)
+            if question:
+                return history or _history_in(value), question
+    texts = [own for own in value.values() if isinstance(own, str)]
+    if len(value) == 1 and texts:
+        return (), texts[0]
+    nested = [own for own in value.values() if isinstance(own, dict)]
+    return conversation_in(nested[0], depth + 1) if len(value) == 1 and nested else ((), "")
+
+
+def answer_in(value: Json, depth: int = 0) -> str:
+    """Return the answer in a value; "" if it has none."""
+    value = _parsed(value)
+    if isinstance(value, str):
+        return value
+    if depth > _DEEPEST:
+        return ""
+    if isinstance(value, list):
+        said = [text for role, text in _messages(value) if role in _ASSISTANT]
+        return said[-1] if said else answer_in(value[0], depth + 1) if value else ""
+    if not isinstance(value, dict):
+        return ""
+    if isinstance(value.get("messages"), list):
+        return answer_in(value["messages"], depth + 1)
+    for name in _ANSWER:
+        if name in value and (text := answer_in(value[name], depth + 1)):
+            return text
+    texts = [own for own in value.values() if isinstance(own, str)]
+    return texts[0] if len(value) == 1 and texts else ""
+
+
+def passages_in(value: Json, depth: int = 0) -> list[str]:
+    """Return the texts of the documents in a value, in order; [] if it has none."""
+    value = _parsed(value)
+    if isinstance(value, list):
+        return [text for own in value if (text := _text_of(own, 0))]
+    if isinstance(value, dict) and depth <= _DEEPEST:
+        for name in _PASSAGES:
+            if found := passages_in(value.get(name), depth + 1):
+                return found
+    return []
+
+
+def feedback_label(value: Json) -> str:
+    """Return "good" or "bad" for a thumb up or down, a boolean, or 1, 0 and -1, and other values as text."""
+    if isinstance(value, bool):
+        return "good" if value else "bad"
+    if isinstance(value, int | float):
+        return {1.0: "good", 0.0: "bad", -1.0: "bad"}.get(float(value), f"{value:g}")
+    if not isinstance(value, str):
+        return ""
+    word = value.strip().lower().replace("-", "_").replace(" ", "_")
+    good = {"good", "up", "thumbs_up", "positive", "yes", "true", "like", "liked", "correct", "1", "1.0"}
+    bad = {
+        "bad",
+        "down",
+        "thumbs_down",
+        "negative",
+        "no",
+        "false",
+        "dislike",
+        "disliked",
+        "incorrect",
+        "0",
+        "0.0",
+        "-1",
+    }
+    return "good" if word in good else "bad" if word in bad else value.strip()[:40]
+
+
+def _history_in(value: Mapping[str, Json]) -> tuple[Turn, ...]:
+    for name in _HISTORY:
+        if isinstance(value.get(name), list):
+            return _turns(value[name])
+    return ()
+
+
+def _turns(value: Sequence[Json]) -> tuple[Turn, ...]:
+    pairs = [(own.get("question"), own.get("answer")) for own in value if isinstance(own, dict)]
+    if pairs and all(isinstance(text, str) for pair in pairs for text in pair):
+        return tuple(Turn(str(question), str(answer)) for question, answer in pairs)
+    return _paired(_messages(value))
+
+
+def _conversation_of(messages: Sequence[Json]) -> Conversation:
+    """Return what was said before the last message of the user, and that message."""
+    said = list(_messages(messages))
+    last = max((place for place, (role, _) in enumerate(said) if role in _USER), default=-1)
+    return (_paired(said[:last]), said[last][1]) if last >= 0 else ((), "")
+
+
+def _paired(messages: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> tuple[Turn, ...]:
+    turns, question = [], ""
+    for role, text in messages:
+        if role in _USER:
+            question = text
+        elif role in _ASSISTANT and question:
+            turns.append(Turn(question, text))
+            question = ""
+    return tuple(turns)
+
+
+def _messages(value: Sequence[Json]) -> Iterator[tuple[str, str]]:
+    """Yield role and text of messages: objects with `role` or `type` and `content`, or pairs."""
+    for own in value:
+        if isinstance(own, dict):
+            message = own.get("message")
+            inner = message if isinstance(message, dict) else own
+            role, text = inner.get("role") or inner.get("type"), _content(inner.get("content"))
+        elif isinstance(own, list) and len(own) == 2 and all(isinstance(each, str) for each in own):
+            role, text = own
+        elif isinstance(own, list):
+            yield from _messages(own)
+            continue
+        else:
+            continue
+        if isinstance(role, str) and text:
+            yield role.lower(), text
+
+
+def _content(value: Json) -> str:
+    """Return the text of a message, which may be a list of parts."""
+    if isinstance(value, list):
+        parts = [part.get("text") for part in value if isinstance(part, dict)]
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _text_of(value: Json, depth: int) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and depth <= _DEEPEST:
+        for name in _TEXT:
+            if text := _text_of(value.get(name), depth + 1):
+                return text
+    return ""
+
+
+def _parsed(value: Json) -> Json:
+    """Return the JSON in a string that is an object or a list, other values unchanged."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value

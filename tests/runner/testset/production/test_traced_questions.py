@@ -1,0 +1,116 @@
+"""Values in which tracing libraries store questions, answers, passages and feedback."""
+
+from typing import Any
+
+import pytest
+
+from components.records import Turn
+from runner.testset.production.traced_questions import (
+    Skipped,
+    TracedQuestion,
+    answer_in,
+    conversation_in,
+    feedback_label,
+    passages_in,
+    read_trace,
+)
+
+TALK = [
+    {"role": "system", "content": "Be short."},
+    {"role": "user", "content": "When was it opened?"},
+    {"role": "assistant", "content": "In 1932."},
+    {"role": "user", "content": [{"type": "text", "text": "By whom?"}]},
+]
+BEFORE = (Turn("When was it opened?", "In 1932."),)
+
+
+@pytest.mark.parametrize(
+    ("value", "history", "question"),
+    [
+        ("By whom?", (), "By whom?"),
+        ('{"question": "By whom?"}', (), "By whom?"),
+        ({"query": "By whom?", "top_k": 3}, (), "By whom?"),
+        ({"input": {"question": "By whom?"}, "chat_history": []}, (), "By whom?"),
+        ({"messages": TALK}, BEFORE, "By whom?"),
+        (TALK, BEFORE, "By whom?"),
+        (
+            {"question": "By whom?", "history": [{"question": "When was it opened?", "answer": "In 1932."}]},
+            BEFORE,
+            "By whom?",
+        ),
+        (
+            {"input": "By whom?", "chat_history": [["human", "When was it opened?"], ["ai", "In 1932."]]},
+            BEFORE,
+            "By whom?",
+        ),
+        ({"the_only_one": "By whom?"}, (), "By whom?"),
+        ({"a": "x", "b": "y"}, (), ""),
+        ({"question": {"question": {"question": 3}}}, (), ""),
+        ([1, None, {"role": 3, "content": {}}], (), ""),
+        ("{not JSON", (), "{not JSON"),
+        (None, (), ""),
+        (3.5, (), ""),
+    ],
+)
+def test_conversations_are_found_in_the_usual_forms(value: Any, history: tuple[Turn, ...], question: str) -> None:
+    assert conversation_in(value) == (history, question)
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        ("Ada", "Ada"),
+        ({"answer": "Ada", "passages": ["x"]}, "Ada"),
+        ({"choices": [{"message": {"role": "assistant", "content": "Ada"}}]}, "Ada"),
+        ({"messages": [*TALK, {"role": "assistant", "content": "Ada"}]}, "Ada"),
+        ('{"response": "Ada"}', "Ada"),
+        ({"a": 1}, ""),
+        ([], ""),
+        (None, ""),
+    ],
+)
+def test_answers_are_found_in_the_usual_forms(value: Any, answer: str) -> None:
+    assert answer_in(value) == answer
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        (["a", "b"], ["a", "b"]),
+        ([{"page_content": "a", "metadata": {}}, {"document": {"content": "b"}}, {"id": 3}], ["a", "b"]),
+        ({"documents": [{"text": "a"}]}, ["a"]),
+        ('{"nodes": [{"node": {"text": "a"}}]}', ["a"]),
+        ({"documents": 3}, []),
+        ("a text", []),
+        (None, []),
+    ],
+)
+def test_passages_are_found_in_the_usual_forms(value: Any, texts: list[str]) -> None:
+    assert passages_in(value) == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (True, "good"), (0, "bad"), (-1, "bad"), (1.0, "good"), (4, "4"), ("Thumbs-Up", "good"), ("no", "bad"),
+        ("so so", "so so"), (None, ""), ([1], ""),
+    ],
+)  # fmt: skip
+def test_feedback_is_a_label(value: Any, label: str) -> None:
+    assert feedback_label(value) == label
+
+
+def test_a_trace_without_a_question_is_skipped_with_its_reason() -> None:
+    assert read_trace("t", {"a": 1, "b": 2}, "an answer") == Skipped("no question in its input")
+    assert read_trace("t", "q" * 100_001, "") == Skipped("a question or an answer of more than 100,000 characters")
+    deep: Any = "question"
+    for _ in range(500):
+        deep = {"input": deep}
+    assert isinstance(read_trace("t", deep, deep), Skipped)
+
+
+def test_passages_are_distinct_and_half_characters_are_replaced() -> None:
+    found = read_trace("t", "q \ud83d", "a", ["one", "one", " ", "two"])
+    assert isinstance(found, TracedQuestion)
+    assert found.passages == ("one", "two")
+    found.question.encode()
