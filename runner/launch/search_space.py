@@ -135,7 +135,8 @@ def _interval_values(override: Override, present: object) -> tuple[list[str], st
         low, high = ceil(low), floor(high)
     if not low < high or not np.isfinite([low, high]).all() or (is_log and low <= 0):
         above = ", both above 0" if is_log else ""
-        raise ConfigError([f"{override.input_line}: expected two numbers, the smaller one first{above}, as in {key}=interval(64,1024)"])
+        wanted = f"two numbers, the smaller one first{above}, as in {key}=interval(64,1024)"
+        raise ConfigError([f"{override.input_line}: expected {wanted}"])
     n = min(int(high - low) + 1, _MOST_WHOLE) if is_whole else _N_FRACTIONS
     spaced = (np.geomspace if is_log else np.linspace)(low, high, n).tolist()
     numbers = dict.fromkeys(f"{round(value)}" if is_whole else f"{value:.{_DIGITS}g}" for value in spaced)
