@@ -36,7 +36,13 @@ from runner.pipeline.scoring.score_stages import mark_gold_outside_corpus
 
 ScoringStage = RankingScores | ContextScores | AnswerScores | CitationScores | JudgedScores
 
-_LEFT_OUT = {ScoreState.NOT_APPLICABLE, ScoreState.NO_GOLD, ScoreState.NO_GOLD_IN_CORPUS, ScoreState.HELD_OUT}
+_LEFT_OUT = {
+    ScoreState.NOT_APPLICABLE,
+    ScoreState.NO_GOLD,
+    ScoreState.NO_GOLD_IN_CORPUS,
+    ScoreState.HELD_OUT,
+    ScoreState.NOT_DRAWN,
+}
 """States that exclude a sample. Other states, such as a failed request, depend on the results of the sweep."""
 
 _WORD = "1"
@@ -57,7 +63,8 @@ def trial_key(stage: ScoringStage, name: str) -> str:
     """Return a key that is equal for stages with equal trials of a metric."""
     has_passages = not isinstance(getattr(stage, "passages", None), NoPassages)
     has_answers = not isinstance(_answers_of(stage), NoAnswers)
-    return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers))
+    part = stage.part if isinstance(stage, JudgedScores) else None
+    return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers, part))
 
 
 def trial_states(
@@ -75,6 +82,8 @@ def trial_states(
     remedy = "Fix the class: see components/protocols/metrics.py"
     with named_errors(metric, "cannot score a trial with no passages and one-word answers", remedy):
         states = _scores(stage, metric, samples, read_documents)[name].states
+    if isinstance(stage, JudgedScores):
+        states = tuple(own or state for own, state in zip(stage.left_out(samples), states, strict=True))
     if not isinstance(stage.samples, ReportedSamples):
         return list(states)
     held_out = stage.samples.split.drawn(samples, set(read_documents().ids)).tolist()
