@@ -1,6 +1,6 @@
 """Stages that ask judges, first about each question and then about each answer, and counts of unreadable replies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import ClassVar
@@ -75,8 +75,15 @@ class PreparedJudge(Stage[JudgeDecisions]):
     samples: Samples
     n_samples: int = runtime_only(0, "the samples are part of the key")
     part: JudgedPart | None = added_later(None)
+    name: str = runtime_only("", "names the metric for users")
 
     must_read_replies: ClassVar[bool] = True
+    counts_ahead: ClassVar[bool] = True
+
+    @property
+    def request_group(self) -> str:
+        """Name of the metric."""
+        return self.name
 
     @property
     def n_requests(self) -> int:
@@ -150,6 +157,11 @@ class JudgedScores(Stage[Scoring]):
     must_read_replies: ClassVar[bool] = True
 
     @property
+    def request_group(self) -> str:
+        """Name of the metric."""
+        return self.name
+
+    @property
     def n_requests(self) -> int:
         """Number of requests: the judge's number per sample, times the samples that it may judge."""
         n_judged = _n_drawn(self.part, self.n_samples) if self.judged.is_there else 0
@@ -174,7 +186,10 @@ class JudgedScores(Stage[Scoring]):
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
         prepared = run.read(self.preparation)
-        judgements = self.metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))
+        # the plan needs the requests alone: nothing that this process would compute about the replies
+        asks_only: Callable[[], JudgedMetric] | None = getattr(self.metric, "asks_only", None)
+        metric = asks_only() if run.only_counts and asks_only else self.metric
+        judgements = metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))
         scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
         remarks = [""] * len(samples)
         for row, remark in zip(rows, judgements.remarks, strict=True):
@@ -234,7 +249,7 @@ def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) 
         judging.reported,
         judging.passages,
         JudgedAnswers(judging.answers) if metric.reads_answers else JudgedPassages(),
-        PreparedJudge(metric, judging.samples, judging.n_samples, judging.part),
+        PreparedJudge(metric, judging.samples, judging.n_samples, judging.part, name),
         draw,
         judging.n_samples,
         judging.n_passages,
