@@ -30,7 +30,7 @@ from runner.pipeline.answers.prompt_passages import NoPassages
 from runner.pipeline.ranking.selecting import ReportedSamples
 from runner.pipeline.scoring.answer_scores import AnswerScores
 from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
-from runner.pipeline.scoring.judging import JudgedAnswers, JudgedScores
+from runner.pipeline.scoring.judging import JudgedAnswers, JudgedScores, prepare_judge
 from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores, relevant_documents
 from runner.pipeline.scoring.score_stages import mark_gold_outside_corpus
 
@@ -104,7 +104,8 @@ def _scores(
     nothing: list[list[tuple[int, int, int]]] = [[] for _ in samples]
     if isinstance(stage, JudgedScores):
         passages = () if isinstance(stage.passages, NoPassages) else (Passage(_WORD),)
-        return _judge_trial(stage.metric, [JudgeInput(sample, _WORD, passages) for sample in samples])
+        inputs = [JudgeInput(sample, _WORD, passages) for sample in samples]
+        return _judge_trial(stage.metric, inputs, read_documents)
     if isinstance(metric, AnswerMetric):
         return _score_answers(metric, samples)
     documents = read_documents()
@@ -134,8 +135,10 @@ def _split_into_units(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUn
     return TextsWithUnits(texts, number_units(metric.form.units(texts))) if metric.form else TextsWithUnits(texts)
 
 
-def _judge_trial(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Scores]:
-    prepared = metric.prepare([each.sample for each in inputs], _fail)
+def _judge_trial(
+    metric: JudgedMetric, inputs: Sequence[JudgeInput], read_documents: Callable[[], Documents]
+) -> dict[str, Scores]:
+    prepared = prepare_judge(metric, [each.sample for each in inputs], read_documents, _fail)
     return dict(metric.judge(inputs, prepared, _fail).scores)
 
 

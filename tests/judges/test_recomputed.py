@@ -79,15 +79,15 @@ def reply(request: Request) -> str:
     if '"nuggets"' in asked:
         entries = [{"nugget": f"fact {n}", "importance": vital} for n, (vital, _) in enumerate(drawn.nuggets)]
         return json.dumps({"nuggets": entries})
-    entries = [{"number": n, "assignment": own} for n, (_, own) in enumerate(drawn.nuggets, start=1)]
-    return json.dumps({"assignments": list(reversed(entries))})
+    assigned = [{"number": n, "assignment": own} for n, (_, own) in enumerate(drawn.nuggets, start=1)]
+    return json.dumps({"assignments": list(reversed(assigned))})
 
 
 def values(judge: str, component: str, language: str) -> dict[str, list[float | None]]:
     """The values of all samples by metric, None without one, judged together."""
     (request,) = check_jobs([compose_job(f"judge={judge}", "llm@judge.llm=rehearsal", f"language={language}")])
     metric: Any = request.cell.judge.scores[component]
-    ask: Callable[[list[Request]], list[Answer]] = ScriptedJudge(reply)  # type: ignore[assignment]
+    ask: Callable[[list[Request]], list[Answer]] = ScriptedJudge(reply)
     items = [item_of(own) for own in DRAWN]
     judged = metric.judge(items, metric.prepare([item.sample for item in items], ask), ask)
     return {

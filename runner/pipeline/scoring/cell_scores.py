@@ -129,5 +129,5 @@ def _judged_scores(
     """Return the scores of the answers by judges."""
     read = data.samples, scored.answerable, passages, answered.answers
     part = judged_part(cell.judge.sample, cell.judge.sample_seed, data.n_samples)
-    judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages), part)
+    judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages), part, scored.original)
     return [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]

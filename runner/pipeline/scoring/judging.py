@@ -11,8 +11,8 @@ from components.datasets.sampling import limit_samples
 from components.fields import added_later, runtime_only
 from components.json_value import Json
 from components.metrics.interval import Intervals
-from components.protocols import Ask, JudgedMetric, JudgePreparation
-from components.records import Answer, JudgeInput, Sample, ScoreState
+from components.protocols import Ask, JudgedMetric, JudgePreparation, JudgesByGold
+from components.records import Answer, Documents, JudgeInput, Sample, ScoreState
 from runner.console.unread_replies import reasons_of
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
@@ -76,6 +76,8 @@ class PreparedJudge(Stage[JudgeDecisions]):
     n_samples: int = runtime_only(0, "the samples are part of the key")
     part: JudgedPart | None = added_later(None)
     name: str = runtime_only("", "names the metric for users")
+    documents: Stage[Documents] | None = added_later(None)
+    """The corpus, for a metric that reads gold documents."""
 
     must_read_replies: ClassVar[bool] = True
     counts_ahead: ClassVar[bool] = True
@@ -99,8 +101,38 @@ class PreparedJudge(Stage[JudgeDecisions]):
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         samples = run.read(self.samples).samples
         drawn = compress(samples, self.part.has_drawn(samples)) if self.part else samples
-        decisions = dict(self.metric.prepare(list(drawn), ask))
+        decisions = dict(prepare_judge(self.metric, list(drawn), lambda: self._read_documents(run), ask))
         return JudgeDecisions(decisions, dict(ask.usage))
+
+    def _read_documents(self, run: Run) -> Documents:
+        assert self.documents, "a metric that reads gold documents has a corpus"
+        return run.read(self.documents)
+
+
+def reads_gold(metric: JudgedMetric) -> bool:
+    """Return True for a judge that prepares from gold documents."""
+    return isinstance(metric, JudgesByGold) and metric.reads_gold
+
+
+def prepare_judge(
+    metric: JudgedMetric, samples: Sequence[Sample], read_documents: Callable[[], Documents], ask: Ask
+) -> JudgePreparation:
+    """Return the decisions of a judge about samples. The corpus is read only for a judge that reads gold documents."""
+    if not (isinstance(metric, JudgesByGold) and metric.reads_gold):
+        return metric.prepare(samples, ask)
+    documents = read_documents()
+    place = {document_id: row for row, document_id in enumerate(documents.ids)}
+    gold = [
+        list(
+            dict.fromkeys(
+                documents.texts[place[unit.document_id]][unit.start : unit.end]
+                for unit in sample.gold
+                if unit.document_id in place
+            )
+        )
+        for sample in samples
+    ]
+    return metric.prepare_by_gold(samples, gold, ask)
 
 
 @dataclass(frozen=True)
@@ -222,7 +254,7 @@ class Judging:
     """Inputs that all judges of a cell share.
 
     `n_passages` is the largest number of passages in a prompt. `reported` are the samples; samples that no aggregate
-    counts are marked. `part` are the samples to judge, None for all.
+    counts are marked. `part` are the samples to judge, None for all. `documents` have the gold evidence.
     """
 
     interval: Intervals
@@ -233,6 +265,7 @@ class Judging:
     n_samples: int
     n_passages: int
     part: JudgedPart | None
+    documents: Stage[Documents]
 
 
 def judged_part(sample: int | None, seed: int, n_samples: int) -> JudgedPart | None:
@@ -249,7 +282,14 @@ def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) 
         judging.reported,
         judging.passages,
         JudgedAnswers(judging.answers) if metric.reads_answers else JudgedPassages(),
-        PreparedJudge(metric, judging.samples, judging.n_samples, judging.part, name),
+        PreparedJudge(
+            metric,
+            judging.samples,
+            judging.n_samples,
+            judging.part,
+            name,
+            judging.documents if reads_gold(metric) else None,
+        ),
         draw,
         judging.n_samples,
         judging.n_passages,

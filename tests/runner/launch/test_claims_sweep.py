@@ -15,6 +15,7 @@ from components.datasets.beir_files import read_qrels
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
 from runner.export_rankings import main as export_rankings
+from runner.output.planned_metric import PlannedMetrics
 from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.loaded_sweep import load
 from tests.extras import skip_without
@@ -31,7 +32,9 @@ from tests.runner.sweeping import (
     plan_small,
     run_command,
     run_small,
+    samples_in,
     start_command,
+    store_of,
     sweeps,
     wait_until,
 )
@@ -189,6 +192,29 @@ def test_nuggets_are_made_once_for_all_cells(tmp_path: Path, server: ChatServer)
     assert len(made) == N
     assert all(cell.value("nugget_recall") is not None for cell in cells_in(tmp_path))
     assert len(server.requests) <= N + 2 * N
+
+
+def test_nuggets_from_gold_documents_need_no_references(tmp_path: Path, server: ChatServer) -> None:
+    """A span of one document and another document as a whole; one sample has no gold in the corpus."""
+    texts = {"ferry": "The ferry is blue. It sails at noon.", "pier": "The pier is long.", "x": "Fish is sold here."}
+    samples: list[dict[str, object]] = [
+        {"id": "1", "question": "What of the ferry?", "gold": [{"document": "ferry", "start": 0, "end": 18}, "pier"]},
+        {"id": "2", "question": "What of the whole ferry?", "gold": ["ferry"]},
+        {"id": "3", "question": "What of nothing?"},
+    ]
+    data = (*own_data(tmp_path, texts, samples), "language=en", "llm=scripted", "llm.reply='The ferry is blue.'")
+    cell = (*judge(server, "nuggets"), *data, "judge.scores.nuggets.source=gold_documents")
+    planned = plan_small(tmp_path, cell)
+    assert planned.summary()["requests"]["judge_preparation"] == 2
+    (planned_cell,) = planned.cells
+    metric = PlannedMetrics([planned_cell], planned_cell.graph.data, store_of(tmp_path)).planned("nugget_recall")
+    assert (len(metric.rows), metric.left_out) == (2, {"not_applicable": 1})
+    assert run_small(tmp_path, cell) == 0
+    made = [last_message(r) for r in server.requests if is_about(r, "nuggets")]
+    assert ["[1] The ferry is blue.\n[2] The pier is long." in own for own in made].count(True) == 1
+    rows = {row["id"]: row for row in samples_in(tmp_path)}
+    assert (rows["1"]["score/nugget_recall"], rows["3"]["score_state/nugget_recall"]) == (0.5, "not_applicable")
+    assert rows["3"]["judge/nuggets"] == "no gold document in the corpus"
 
 
 def test_sweeps_without_grades_have_no_judgements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
