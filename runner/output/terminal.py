@@ -256,7 +256,7 @@ def _coverage(cells: Sequence[CellResult], metric: str) -> str:
 
 
 def _n_samples(entry: Mapping[str, Json]) -> int:
-    return int(entry["n"]) + sum(entry["n_excluded"].values())
+    return int(entry["n"] + sum(entry["n_excluded"].values()))
 
 
 def _n_not_drawn(entry: Mapping[str, Json]) -> int:
