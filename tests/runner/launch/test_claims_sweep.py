@@ -200,7 +200,7 @@ def test_nuggets_from_gold_documents_need_no_references(tmp_path: Path, server: 
     samples: list[dict[str, object]] = [
         {"id": "1", "question": "What of the ferry?", "gold": [{"document": "ferry", "start": 0, "end": 18}, "pier"]},
         {"id": "2", "question": "What of the whole ferry?", "gold": ["ferry"]},
-        {"id": "3", "question": "What of nothing?"},
+        {"id": "3", "question": "What of the fish?"},
     ]
     data = (*own_data(tmp_path, texts, samples), "language=en", "llm=scripted", "llm.reply='The ferry is blue.'")
     cell = (*judge(server, "nuggets"), *data, "judge.scores.nuggets.source=gold_documents")
