@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from components.errors import RagGridError
+from components.errors import ConfigError, RagGridError
 from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
 from runner.console.command_parser import SWEEP, CommandParser
@@ -26,8 +26,9 @@ from runner.console.written_files import require_other_files, write_lines
 from runner.engine.plugins.trusted import add_option, trust
 
 if TYPE_CHECKING:
+    from runner.engine.store import Store
+    from runner.labels.agreement.labelled_claims import ChecksAnswers
     from runner.labels.agreement.labelled_sweep import OfCell
-    from runner.labels.label_files import LabelledItem
     from runner.labels.rating import Rated
 
 _OVERALL = "all metrics"
@@ -39,9 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
     0 is success. 1 means that requests failed: they are left out, counted, and sent again next time. 2 means that
     nothing was run.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if sum(file is not None for file in (options.labels, options.claims, options.write_claims)) != 1:
+        parser.error("expected one of --labels, --claims and --write-claims")
     from runner.engine.store import open_store  # --help needs none of these
+    from runner.labels.agreement.labelled_claims import claim_judge, rate_claims
     from runner.labels.agreement.labelled_sweep import cells_by_answer, held_against_labels
+    from runner.labels.claim_labels import read_claim_labels
     from runner.labels.graders import graders_of
     from runner.labels.label_files import read_labels
     from runner.labels.rating import rate
@@ -50,17 +56,25 @@ def main(arguments: list[str] | None = None) -> int:
     from runner.results import find_sweep
 
     try:
-        require_other_files([options.labels], options.json)
-        items = read_labels(options.labels)
+        require_other_files([file for file in (options.labels, options.claims) if file], options.json)
         config = compose_config([f"judge={options.judge}", *options.overrides])
         trust(plugins_of(config))
-        graders = graders_of(config, items)
         store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
-        rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
         sweep = find_sweep(options.sweep) if options.sweep else None
-        cells = held_against_labels(sweep, graders, items) if sweep else []
+        if options.write_claims:
+            return _write_claims(options, sweep, claim_judge(config), store)
         cells_of = cells_by_answer(sweep) if sweep else {}
-        report = {**_report(rated, items, cells_of), "cells": [_cell_entry(each) for each in cells]}
+        if options.claims:
+            claims = read_claim_labels(options.claims)
+            rated, cells = rate_claims(claim_judge(config), claims, store), []
+            n_ties = sum(claim.verdict is None for claim in claims)
+        else:
+            items = read_labels(options.labels)
+            graders = graders_of(config, items)
+            rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
+            cells = held_against_labels(sweep, graders, items) if sweep else []
+            n_ties = sum(len(item.ties) for item in items)
+        report = {**_report(rated, n_ties, cells_of), "cells": [_cell_entry(each) for each in cells]}
         if options.json:
             write_lines(options.json, [json.dumps(report, ensure_ascii=False, indent=2)])
     except RagGridError as error:
@@ -78,8 +92,11 @@ def _parser() -> argparse.ArgumentParser:
         page="docs/judges.md",
     )
     parser.add_argument(
-        "--labels", type=Path, required=True, help="human labels: .jsonl, .csv, or Label Studio's .json"
+        "--labels", metavar="FILE", type=Path, help="human labels: .jsonl, .csv, or Label Studio's .json"
     )
+    parser.add_argument("--claims", metavar="FILE", type=Path, help="human verdicts on claims, in the same formats")
+    parser.add_argument("--write-claims", metavar="FILE", type=Path, help="claims of --sweep's answers, to be labelled")
+    parser.add_argument("--answers", metavar="N", type=int, default=100, help="answers in --write-claims (100)")
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument(
         "--sweep", help=f"{SWEEP}. With labels for some of its answers: adds bias and corrected mean of every cell"
@@ -92,9 +109,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _report(
-    rated: Sequence["Rated"], items: Sequence["LabelledItem"], cells_of: Mapping[tuple[str, str], list[str]]
-) -> dict[str, Json]:
+def _write_claims(options: argparse.Namespace, sweep: Path | None, judge: "ChecksAnswers", store: "Store") -> int:
+    """Write claims of answers of the sweep for people to label, and return the exit code."""
+    from runner.labels.agreement.labelled_claims import claims_to_label
+    from runner.labels.claim_labels import claims_file
+
+    if sweep is None:
+        raise ConfigError("--write-claims: got no --sweep, expected the sweep with the answers")
+    found = claims_to_label(sweep, judge, options.answers, store)
+    for extension, lines in claims_file(options.write_claims.name, found).items():
+        write_lines(options.write_claims.with_suffix(extension), lines)
+    n_claims = sum(len(claims) for _, claims in found)
+    make_console().print(f"{options.write_claims}: {n_claims} claims of {len(found)} answers", markup=False)
+    return 0
+
+
+def _report(rated: Sequence["Rated"], n_ties: int, cells_of: Mapping[tuple[str, str], list[str]]) -> dict[str, Json]:
     """Return the agreement by metric, and each disagreement with its answer and the cells of the sweep that gave it."""
     names = list(dict.fromkeys(rating.metric for rating in rated))
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
@@ -103,7 +133,7 @@ def _report(
         entries[_OVERALL] = _drop_grades(_entry(rated))
     return {
         "metrics": entries,
-        "n_ties": sum(len(item.ties) for item in items),
+        "n_ties": n_ties,
         "failures": dict(Counter(r.remark for r in rated if r.judged is None).most_common()),
         "disagreements": [
             {

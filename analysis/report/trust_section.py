@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from analysis.report.source import MANY_LEVELS, ReportSource
 from components.json_value import Json
-from components.records import AnswerState
+from components.records import AnswerState, ScoreState
 from runner.console.prose import count, listed
 from runner.console.unread_replies import judges_by_cause
 from runner.results import (
@@ -219,12 +219,24 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         return
     metric = main.metric
     reasons: dict[str, Counter[str]] = {}
+    judged: set[str] = set()
     for cell in cells:
         entry = cell.metrics.get(metric.subset, {}).get(metric.metric, {})
-        if excluded := entry.get("n_excluded"):
-            reasons[cell.cell_id] = Counter(excluded)
+        excluded = Counter(entry.get("n_excluded") or {})
+        n_all = entry.get("n", 0) + excluded.total()
+        if n_not_drawn := excluded.pop(ScoreState.NOT_DRAWN, 0):
+            judged.add(f"{n_all - n_not_drawn:,} of {n_all:,}")
+        if excluded:
+            reasons[cell.cell_id] = excluded
+    if judged:
+        text = f"{listed(sorted(judged))} samples were judged, drawn in proportion to subsets (judge.sample)."
+        yield TrustCheck(NOTE, "A part of the samples is judged", text)
     if not reasons:
-        yield TrustCheck(FINE, "No sample is left out", f"Every sample has a value of {metric.metric} in every cell.")
+        yield TrustCheck(
+            FINE,
+            "No sample is left out",
+            f"Every{' judged' if judged else ''} sample has a value of {metric.metric} in every cell.",
+        )
         return
     most = max(reasons.values(), key=lambda counts: counts.total())
     why = listed(f"{n} {reason}" for reason, n in sorted(most.items()))

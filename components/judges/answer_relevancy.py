@@ -81,6 +81,10 @@ class AnswerRelevancy:
         """Languages of the texts that the prompt suits; () for any."""
         return languages_of_prompts(self.system, self.prompt)
 
+    def asks_only(self) -> "AnswerRelevancy":
+        """Return the same judge without its embedder, whose vectors no request depends on."""
+        return _AsksOnly(**vars(self))
+
     def n_requests_per_sample(self, n_passages: int) -> int:
         """Return 1: one request has all questions."""
         return 1
@@ -131,6 +135,13 @@ class AnswerRelevancy:
             else []
             for group in groups
         ]
+
+
+class _AsksOnly(AnswerRelevancy):
+    """Asks for the questions, and compares nothing."""
+
+    def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | Unread]]) -> list[list[float]]:
+        return [[0.0] for _ in derived]
 
 
 def read_derived(text: str, n_questions: int, prompt: str) -> DerivedQuestions | None:

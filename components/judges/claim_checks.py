@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from components.asking.templates import asked_question, chat, numbered
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Verdict, read_claims, read_verdicts
+from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Support, Verdict, read_claims, read_verdicts
 from components.limits import too_small
 from components.protocols import Ask, Component
 from components.records import Request, Sample, ScoreState
@@ -41,6 +41,21 @@ class Entailment(Component, Protocol):
 
     def verdicts(self, checks: Sequence[Check]) -> list[Verdicts]:
         """Return for each check one verdict per claim."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """An `Entailment` that decides nothing, for plans: no requests depend on its verdicts."""
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Return no error."""
+        return []
+
+    def verdicts(self, checks: Sequence[Check]) -> list[Verdicts]:
+        """Return the verdict "neither" for every claim."""
+        return [(Verdict(Support.NEITHER),) * len(check.claims) for check in checks]
 
 
 @dataclass(frozen=True)

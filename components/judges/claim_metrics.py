@@ -1,7 +1,7 @@
 """The metrics of RAGChecker: claims of the answer and of its reference, checked against each other and the passages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from components.judges.claim_checks import (
     Claims,
     Entailment,
     SourceText,
+    Undecided,
     Verdicts,
     worst_of,
 )
@@ -97,8 +98,12 @@ class ClaimMetrics:
 
     @property
     def n_rounds(self) -> int:
-        """2 if the claims of the answer are needed, else 1."""
-        return 1 + int(self._splits_answers)
+        """2 if verdicts follow the claims of the answer in further requests, else 1."""
+        return 2 if self._splits_answers and not self.entailment else 1
+
+    def asks_only(self) -> "ClaimMetrics":
+        """Return the same judge without the local model of entailment, whose verdicts no request depends on."""
+        return replace(self, entailment=Undecided()) if self.entailment else self
 
     def n_requests_per_sample(self, n_passages: int) -> int:
         """Return 1 for the claims of the answer, and 1 for each comparison, by each passage where it is compared by

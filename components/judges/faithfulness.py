@@ -1,7 +1,7 @@
 """Faithfulness: the share of an answer's claims that the passages in its prompt support."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from components.judges.claim_checks import (
     Claims,
     Entailment,
     SourceText,
+    Undecided,
     Verdicts,
     shown_verdicts,
 )
@@ -54,7 +55,6 @@ class Faithfulness:
     reads_answers: ClassVar[bool] = True
     n_rounds_to_prepare: ClassVar[int] = 0
     purpose: ClassVar[str] = "judge claims"
-    n_rounds: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return errors for missing places in prompts, and numbers below 1."""
@@ -64,6 +64,15 @@ class Faithfulness:
     def languages(self) -> tuple[str, ...]:
         """Languages of the texts that the prompts suit; () for any."""
         return languages_of_prompts(self.system, self.claim_prompt, self.verdict_prompt)
+
+    @property
+    def n_rounds(self) -> int:
+        """2: the claims, and then the verdicts; 1 with `entailment`."""
+        return 1 if self.entailment else 2
+
+    def asks_only(self) -> "Faithfulness":
+        """Return the same judge without the local model of entailment, whose verdicts no request depends on."""
+        return replace(self, entailment=Undecided()) if self.entailment else self
 
     def n_requests_per_sample(self, n_passages: int) -> int:
         """Return 1 for the claims and 1 for the verdicts, or more if they are asked one by one; 0 without passages."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from components.asking.reply import repeats_form
 from components.asking.templates import asked_question, chat, numbered, reference_text
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.fields import added_later
 from components.json_value import Json
 from components.judges.claim_replies import read_list, read_numbered
 from components.judges.prepared import Prepared, prepared, prepared_for
@@ -76,6 +77,13 @@ _ASSIGNMENTS_SCHEMA: Mapping[str, Json] = {
 }
 
 
+class NuggetSource(Enum):
+    """The texts that nuggets are made from: references, or the gold evidence in the corpus."""
+
+    REFERENCES = "references"
+    GOLD_DOCUMENTS = "gold_documents"
+
+
 @dataclass(frozen=True)
 class Nugget:
     """A fact that a good answer states. A vital one must be in it, another one may be."""
@@ -95,9 +103,11 @@ class Nuggets:
     Level: sample. Range: [0, 1], no unit, larger is better. Nuggets are made from the references, once per question for
     all cells, with `nugget_prompt` (places {question} and {text}). `assignment_prompt` has places for {question},
     {nuggets} and {answer}; one request has all nuggets. An empty answer states nothing: 0 without a request. Without
-    references, nuggets or vital nuggets: NOT_APPLICABLE. A sample is UNPARSABLE if it has more than `max_nuggets`, or
-    if an assignment is missing after `max_attempts` requests. Source: Pradeep et al. 2024, "Initial Nugget Evaluation
-    Results for the TREC 2024 RAG Track", whose nuggets come from documents.
+    references, nuggets or vital nuggets: NOT_APPLICABLE. With the `source` GOLD_DOCUMENTS, nuggets are made from the
+    gold evidence in the corpus with `document_prompt` (same places), and no references are needed. A sample is
+    UNPARSABLE if it has more than `max_nuggets`, or if an assignment is missing after `max_attempts` requests. Source:
+    Pradeep et al. 2024, "Initial Nugget Evaluation Results for the TREC 2024 RAG Track", whose nuggets come from
+    documents.
     """
 
     llm: LLM
@@ -107,6 +117,8 @@ class Nuggets:
     reminder: str
     max_nuggets: int
     max_attempts: int
+    source: NuggetSource = added_later(NuggetSource.REFERENCES)
+    document_prompt: str = added_later("")
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True
@@ -114,10 +126,21 @@ class Nuggets:
     reads_answers: ClassVar[bool] = True
     n_rounds_to_prepare: ClassVar[int] = 1
 
+    def __post_init__(self) -> None:
+        """Drop the prompt for documents if it is not used: no key then depends on it."""
+        if not self.reads_gold:
+            object.__setattr__(self, "document_prompt", "")
+
+    @property
+    def reads_gold(self) -> bool:
+        """True if nuggets come from gold documents."""
+        return self.source is NuggetSource.GOLD_DOCUMENTS
+
     def check(self) -> list[str]:
         """Return errors for missing places in prompts, and numbers below 1."""
+        prompt = "document_prompt" if self.reads_gold else "nugget_prompt"
         return [
-            *missing_places("nugget_prompt", self.nugget_prompt, ("{question}", "{text}")),
+            *missing_places(prompt, self._making_prompt, ("{question}", "{text}")),
             *missing_places("assignment_prompt", self.assignment_prompt, ("{question}", "{nuggets}", "{answer}")),
             *too_small(self, max_nuggets=1, max_attempts=1),
         ]
@@ -125,7 +148,7 @@ class Nuggets:
     @property
     def languages(self) -> tuple[str, ...]:
         """Languages of the texts that the prompts suit; () for any."""
-        return languages_of_prompts(self.system, self.nugget_prompt, self.assignment_prompt)
+        return languages_of_prompts(self.system, self._making_prompt, self.assignment_prompt)
 
     def n_requests_per_sample(self, n_passages: int) -> int:
         """Return 1: one request has all nuggets."""
@@ -133,11 +156,21 @@ class Nuggets:
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """Return the nuggets of each sample id, or the reason for their absence."""
-        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
-        asked = [sample for sample in samples if any(reference.strip() for reference in sample.references)]
-        inquiries = [self._nuggets_of(sample) for sample in asked]
+        return self._prepare(samples, [reference_text(sample) for sample in samples], "reference", ask)
+
+    def prepare_by_gold(self, samples: Sequence[Sample], gold: Sequence[Sequence[str]], ask: Ask) -> JudgePreparation:
+        """Return the same from the texts of each sample's gold evidence."""
+        texts = [own[0] if len(own) == 1 else numbered(own) for own in gold]
+        return self._prepare(samples, texts, "gold document in the corpus", ask)
+
+    def _prepare(self, samples: Sequence[Sample], texts: Sequence[str], source: str, ask: Ask) -> JudgePreparation:
+        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, f"no {source}") for sample in samples}
+        asked = [(sample, text) for sample, text in zip(samples, texts, strict=True) if text.strip()]
+        inquiries = [self._nuggets_of(sample, text) for sample, text in asked]
         found = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-        return preparation | {sample.id: self._entry(own) for sample, own in zip(asked, found, strict=True)}
+        return preparation | {
+            sample.id: self._entry(own, source) for (sample, _), own in zip(asked, found, strict=True)
+        }
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the five values of each sample. The remarks are the nuggets with their assignments."""
@@ -161,17 +194,21 @@ class Nuggets:
         """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _nuggets_of(self, sample: Sample) -> Inquiry[tuple[Nugget, ...]]:
-        texts = {"{question}": asked_question(sample), "{text}": reference_text(sample)}
-        messages = chat(self.system, fill(self.nugget_prompt, texts))
-        request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
-        return Inquiry(request, lambda reply: read_nuggets(reply, self.nugget_prompt))
+    @property
+    def _making_prompt(self) -> str:
+        return self.document_prompt if self.reads_gold else self.nugget_prompt
 
-    def _entry(self, found: tuple[Nugget, ...] | Unread) -> Prepared:
+    def _nuggets_of(self, sample: Sample, text: str) -> Inquiry[tuple[Nugget, ...]]:
+        texts = {"{question}": asked_question(sample), "{text}": text}
+        messages = chat(self.system, fill(self._making_prompt, texts))
+        request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
+        return Inquiry(request, lambda reply: read_nuggets(reply, self._making_prompt))
+
+    def _entry(self, found: tuple[Nugget, ...] | Unread, source: str) -> Prepared:
         if isinstance(found, Unread):
             return prepared(found.state, f"nuggets: {found.reason}")
         if not found:
-            return prepared(ScoreState.NOT_APPLICABLE, "no nuggets in the reference")
+            return prepared(ScoreState.NOT_APPLICABLE, f"no nuggets in the {source}")
         if len(found) > self.max_nuggets:
             reason = f"{len(found)} nuggets, more than max_nuggets={self.max_nuggets}"
             return prepared(ScoreState.UNPARSABLE, f"nuggets: cannot be read: {reason}")

@@ -159,3 +159,15 @@ class JudgedMetric(Metric, Protocol):
         A request that failed for good leads to the state FAILED. A reply that cannot be parsed after a retry leads to
         UNPARSABLE. Neither becomes a number.
         """
+
+
+@runtime_checkable
+class JudgesByGold(JudgedMetric, Protocol):
+    """A judge that may prepare from the gold evidence of samples in place of their references."""
+
+    @property
+    def reads_gold(self) -> bool:
+        """True if it does: `prepare_by_gold` is then called in place of `prepare`."""
+
+    def prepare_by_gold(self, samples: Sequence[Sample], gold: Sequence[Sequence[str]], ask: Ask) -> JudgePreparation:
+        """Return the same as `prepare`. `gold` has the texts of each sample's gold evidence that is in the corpus."""

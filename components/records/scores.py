@@ -23,6 +23,7 @@ class ScoreState(StrEnum):
     FAILED = "failed"
     NO_CITATIONS = "no_citations"
     HELD_OUT = "held_out"
+    NOT_DRAWN = "not_drawn"
 
 
 @dataclass(frozen=True)

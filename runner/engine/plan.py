@@ -61,6 +61,19 @@ class Plan:
             "n_requests": self.n_requests,
             "n_requests_with_repeats": self.n_requests_with_repeats,
             "requests": {count.kind: count.n_requests for count in self.requests},
+            "requests_of_groups": {
+                count.kind: {
+                    group.title: {
+                        "n_requests": group.n_requests,
+                        "n_requests_with_repeats": group.n_with_repeats,
+                        "n_tokens": group.n_tokens,
+                        "is_exact": group.is_exact,
+                    }
+                    for group in count.groups
+                }
+                for count in self.requests
+                if count.groups
+            },
             "n_kept_of_other_versions": self.others.n_results,
             "stages": {
                 kind.kind: {"n_asked": kind.n_asked, "n_unique": kind.n_unique, "n_kept": kind.n_kept}

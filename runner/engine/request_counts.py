@@ -38,6 +38,13 @@ class RequestCount:
     """The same for `n_with_repeats` requests."""
     edited: Sequence[EditedModel] = ()
     """Users' models with changed code: their earlier code gave some of these answers."""
+    groups: Sequence["RequestCount"] = ()
+    """The same requests by `Stage.request_group`. Equal requests of several groups count in the first one."""
+
+    @property
+    def n_tokens(self) -> int | None:
+        """Most tokens of all components. None if unknown."""
+        return None if self.tokens is None else sum(each.n_all for _, each in self.tokens)
 
     def times(self, n: int) -> "RequestCount":
         """Return an upper bound for `n` cells, each with at most these requests."""
@@ -48,6 +55,7 @@ class RequestCount:
             n_with_repeats=n * self.n_with_repeats,
             tokens=_times(n, self.tokens),
             tokens_with_repeats=_times(n, self.tokens_with_repeats),
+            groups=tuple(group.times(n) for group in self.groups),
         )
 
 
@@ -64,6 +72,8 @@ The values are the model and the most tokens of the request.
 
 class _CountingRun(Run):
     """A run that counts requests and does not ask models."""
+
+    only_counts = True
 
     def __init__(self, stage: AnyStage, store: Store, cache: Cache) -> None:
         super().__init__(stage, store, cache, lambda done, total: None)
@@ -120,24 +130,31 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
     of_kinds: dict[str, _KindRequests] = defaultdict(_KindRequests)
     asking = [stage for stage in needed.values() if stage.n_requests]
     cache, computed = Cache(), dict[str, object]()
+    answered = {key for key, stage in needed.items() if stage.counts_ahead and not stage.n_requests}
+    """Keys of stages that are not cached, but quick to compute: all of their replies are stored."""
     for stage in asking:
-        counted = of_kinds[stage.kind]
         missing = None
         if stage.counts_ahead:
             missing = _missing(stage, _ReadingAhead(stage, store, cache, computed))
         elif all(before.key in kept for before in stage.inputs):
             missing = _missing(stage, _CountingRun(stage, store, cache))
-        counted.unanswered |= missing or {}
+        elif all(before.key in kept | answered for before in stage.inputs):
+            missing = _missing(stage, _ReadingAhead(stage, store, cache, computed))
+        counted = of_kinds[stage.kind]
         if missing is None:
-            counted.estimate(
-                stage.n_requests, stage, [_estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))]
-            )
-        elif missing and _follows_asking(stage, needed):  # its inputs will differ from those available now
+            tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
+            counted.estimate(stage.n_requests, stage, [tokens])
+        elif missing and _follows_asking(
+            stage, needed.keys() - answered
+        ):  # its inputs will differ from those available now
             counted.estimate(len(missing), stage, list(missing.values()))
         elif missing and stage.n_rounds > 1:  # each missing request may be in the first round
             counted.estimate(min(stage.n_requests, stage.n_rounds * len(missing)), stage, [None])
         else:
-            counted.exact |= dict.fromkeys(missing, stage.n_attempts)
+            counted.add(missing, stage)
+        counted.unanswered |= missing or {}
+        if stage.counts_ahead and missing == {}:
+            answered.add(stage.key)
     of_components = _server_request_counts(
         [(stage, _ReadingAhead(stage, store, cache, computed)) for stage in reversed(tuple(needed.values()))]
     )
@@ -169,9 +186,25 @@ class _KindRequests:
     n_estimated_with_repeats: int = 0
     ahead: list[tuple[tuple[LLM, Tokens] | None, int]] = field(default_factory=list)
     """Tokens of estimated requests, with their most attempts."""
+    of_groups: dict[str, "_KindRequests"] = field(default_factory=dict)
+
+    def add(self, missing: _Missing, stage: AnyStage) -> None:
+        """Add counted requests of a stage."""
+        if stage.request_group:
+            group = self.of_groups.setdefault(stage.request_group, _KindRequests())
+            new = {key: tokens for key, tokens in missing.items() if key not in self.exact}
+            group.exact |= dict.fromkeys(new, stage.n_attempts)
+            group.unanswered |= new
+        self.exact |= dict.fromkeys(missing, stage.n_attempts)
 
     def estimate(self, n: int, stage: AnyStage, tokens: Sequence[tuple[LLM, Tokens] | None]) -> None:
         """Add `n` requests of a stage, which take these tokens."""
+        if stage.request_group:
+            group = self.of_groups.setdefault(stage.request_group, _KindRequests())
+            group._add_estimate(n, stage, tokens)
+        self._add_estimate(n, stage, tokens)
+
+    def _add_estimate(self, n: int, stage: AnyStage, tokens: Sequence[tuple[LLM, Tokens] | None]) -> None:
         self.n_estimated += n
         self.n_estimated_with_repeats += n * stage.n_attempts
         self.ahead += [(each, stage.n_attempts) for each in tokens]
@@ -190,6 +223,7 @@ class _KindRequests:
                 [each and (each[0], _tokens_with_repeats(each[1], n_attempts)) for each, n_attempts in tokens]
             ),
             _edited_models(self.unanswered, store),
+            tuple(group.count(kind, name, store) for name, group in self.of_groups.items()),
         )
 
 
@@ -208,7 +242,7 @@ def _edited_models(missing: _Missing, store: Store) -> list[EditedModel]:
     return [each for each in found if each]
 
 
-def _follows_asking(stage: AnyStage, needed: Mapping[str, AnyStage]) -> bool:
+def _follows_asking(stage: AnyStage, needed: Collection[str]) -> bool:
     """Return True if an uncached stage before this one asks a language model."""
     return any(before.n_requests for before in stage.upstream() if before is not stage and before.key in needed)
 

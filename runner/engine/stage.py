@@ -128,6 +128,11 @@ class Stage(_Reader, ABC, Generic[T]):
         """Most requests to language models if nothing is cached. 0 for a stage that asks none."""
         return 0
 
+    @property
+    def request_group(self) -> str:
+        """Name of the part of its kind in which the plan counts its requests, such as a judge. "" for no parts."""
+        return ""
+
     def most_tokens(self, run: "Run") -> Tokens | None:
         """Return the most tokens that all its requests may take, before they are written. None if that is unknown."""
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from components.errors import DamagedEntryError
 from components.loading import loading
@@ -23,6 +23,9 @@ T = TypeVar("T")
 
 class Run:
     """The computation of one stage."""
+
+    only_counts: ClassVar[bool] = False
+    """True in a run for the plan, which counts requests and discards the result."""
 
     def __init__(self, stage: AnyStage, store: Store, cache: Cache, report: Report) -> None:
         self._key = stage.key

@@ -90,7 +90,7 @@ def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
     for number, (where, record) in enumerate(read_records(file, _EXPECTED), start=1):
         labels = {name: _grade(grade, where) for name, grade in as_record(record.get("labels") or {}, where).items()}
         reasons = optional_facts(record, "reasons", where)
-        judged = _judged(record, str(number), where)
+        judged = judged_in(record, str(number), where)
         yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
@@ -98,32 +98,35 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
     """Yield the items of a CSV file. Empty cells are not labels. `references` and `passages` are one text, or a JSON
     list of several.
     """
-    for number, row in enumerate(_csv_rows(file), start=1):
-        where = f"{file}, row {number}"
-        record: dict[str, object] = {name: value for name, value in row.items() if name}
-        for name in ("references", "passages"):
-            record[name] = _list_in_cell(row, name, where)
+    for number, (where, record) in enumerate(csv_records(file, _EXPECTED, ("references", "passages")), start=1):
         labels = {
             name.removeprefix(_LABEL_COLUMN): _grade(value, where)
-            for name, value in row.items()
-            if name and name.startswith(_LABEL_COLUMN) and value
+            for name, value in record.items()
+            if name.startswith(_LABEL_COLUMN) and value
         }
         reasons = {
-            name.removeprefix(_REASON_COLUMN): value
-            for name, value in row.items()
-            if name and name.startswith(_REASON_COLUMN) and value
+            name.removeprefix(_REASON_COLUMN): str(value)
+            for name, value in record.items()
+            if name.startswith(_REASON_COLUMN) and value
         }
-        judged = _judged(record, str(number), where)
+        judged = judged_in(record, str(number), where)
         yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
-def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
-    text = "\n".join(line for _, line in read_lines(file, _EXPECTED))
+def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tuple[str, Record]]:
+    """Yield the place and the fields of each row. The columns in `lists` are one text, or a JSON list of several.
+
+    Raise DataError for a file that is not CSV. `expected` describes what the file should contain.
+    """
+    text = "\n".join(line for _, line in read_lines(file, expected))
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
-        yield from csv.DictReader(io.StringIO(text), delimiter=delimiter_of(text), strict=True)
+        for number, row in enumerate(csv.DictReader(io.StringIO(text), delimiter=delimiter_of(text), strict=True), 1):
+            where = f"{file}, row {number}"
+            fields = {name: value for name, value in row.items() if name}
+            yield where, {**fields, **{name: _list_in_cell(row, name, where) for name in lists}}
     except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}). Expected: {_EXPECTED}.") from error
+        raise DataError(f"{file}: not CSV ({error}). Expected: {expected}.") from error
 
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
@@ -146,14 +149,14 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         labels = {name: grade for name, grade in chosen.items() if grade is not None}
         ties = tuple(name for name, grade in chosen.items() if grade is None)
         data = as_record(record.get("data"), f"{where}, field 'data'")
-        judged = _judged({"id": str(record.get("id", number)), **data}, str(number), where)
+        judged = judged_in({"id": str(record.get("id", number)), **data}, str(number), where)
         why = {name: reasons[name, grade] for name, grade in labels.items() if (name, grade) in reasons}
         yield LabelledItem(judged, labels, ties, has_answer="answer" in data, reasons=why)
 
 
 def _grades(annotation: Record, where: str) -> Iterator[tuple[str, int]]:
     """Yield (metric, grade) of every control in an annotation that holds choices, a rating or a number."""
-    for name, value in _controls(annotation, where):
+    for name, value in controls_in(annotation, where):
         for kind in ("choices", "rating", "number"):
             if kind in value:
                 yield name, _grade(_single(value[kind], where), where)
@@ -161,12 +164,12 @@ def _grades(annotation: Record, where: str) -> Iterator[tuple[str, int]]:
 
 def _reasons(annotation: Record, where: str) -> Iterator[tuple[str, str]]:
     """Yield (metric, reason) of every filled-in text area for reasons in an annotation."""
-    for name, value in _controls(annotation, where):
+    for name, value in controls_in(annotation, where):
         if name.startswith(_REASON_CONTROL) and (reason := "\n".join(optional_texts(value, "text", where))):
             yield name.removeprefix(_REASON_CONTROL), reason
 
 
-def _controls(annotation: Record, where: str) -> Iterator[tuple[str, Record]]:
+def controls_in(annotation: Record, where: str) -> Iterator[tuple[str, Record]]:
     """Yield the name and the value of every control; nothing for a cancelled annotation."""
     if annotation.get("was_cancelled"):
         return
@@ -212,7 +215,8 @@ def _list_in_cell(row: Mapping[str, str], name: str, where: str) -> list[str]:
         raise DataError(f"{where}: the cell '{name}' contains {error}") from error
 
 
-def _judged(record: Record, number: str, where: str) -> JudgeInput:
+def judged_in(record: Record, number: str, where: str) -> JudgeInput:
+    """Return the answer in a record with its question and passages. `number` is the id of a record without one."""
     sample = Sample(
         id=optional_text(record, "id", where) or number,
         subset=UNNAMED,

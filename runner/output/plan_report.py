@@ -19,7 +19,7 @@ from runner.pipeline.planned import Job, PlannedCell, SweepPlan
 def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     """Print the sizes of the data, and the number of cells, of requests and of stages, cached ones included.
 
-    With `by_stage`, several cells also get a table of stages by kind.
+    With `by_stage`, several cells also get a table of stages by kind, and judges one of their requests.
     """
     cells, kinds = sweep.cells, sweep.plan.kinds
     n_same = sweep.n_requested - len(cells)
@@ -38,6 +38,8 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
         console.print(f"      {line}", markup=False)
     if by_stage and len(cells) > 1:
         console.print(_stages(kinds))
+    if by_stage and any(requests.groups for requests in sweep.plan.requests):
+        console.print(_groups(sweep.plan.requests))
 
 
 def show_search(console: Console, corners: SweepPlan, head: str) -> None:
@@ -117,6 +119,20 @@ def _stages(kinds: Sequence[KindCount]) -> Table:
     for kind, row in zip(kinds, rows, strict=True):
         table.add_row(kind.title, *map(str, row))
     table.add_row("[bold]all[/]", *(f"[bold]{sum(column)}[/]" for column in zip(*rows, strict=True)))
+    return table
+
+
+def _groups(requests: Sequence[RequestCount]) -> Table:
+    """Build the table of requests and tokens by judge. Equal requests of two judges count in the first one."""
+    table = Table("requests for", "by", "requests", "with repeats", "tokens", box=None, padding=(0, 2, 0, 0))
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for kind in requests:
+        for group in kind.groups:
+            at_most = "" if group.is_exact else "at most "
+            tokens = "–" if group.n_tokens is None else f"at most {group.n_tokens:,}"
+            repeats = f"at most {group.n_with_repeats:,}"
+            table.add_row(kind.title, group.title, f"{at_most}{group.n_requests:,}", repeats, tokens)
     return table
 
 

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from components.json_value import Json
+from components.records import ScoreState
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.prose import digits_of
 from runner.output.leaderboard_rows import DRAWS_AXIS
@@ -239,14 +240,40 @@ def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
 
 
 def _coverage(cells: Sequence[CellResult], metric: str) -> str:
-    """Return, for example, "300 of 1,109 samples with ndcg@10"; "" if every cell has a value for every sample."""
+    """Return, for example, "300 of 1,109 samples with ndcg@10", or "200 of 4,038 samples judged" if a judge drew them.
+
+    "" if every cell has a value for every sample.
+    """
     entries = [entry for cell in cells if (entry := cell.metrics.get(OVERALL, {}).get(metric)) and entry["n"]]
     if not any(entry["n_excluded"] for entry in entries):
         return ""
+    n_all = max(_n_samples(entry) for entry in entries)
+    if n_not_drawn := _n_not_drawn(entries[0]):
+        return f"{_n_samples(entries[0]) - n_not_drawn:,} of {n_all:,} samples judged"
     n_valued = sorted({entry["n"] for entry in entries})
-    n_all = max(entry["n"] + sum(entry["n_excluded"].values()) for entry in entries)
     ends = " to ".join(dict.fromkeys(f"{n:,}" for n in (n_valued[0], n_valued[-1])))
     return f"{ends} of {n_all:,} samples with {metric}"
+
+
+def _n_samples(entry: Mapping[str, Json]) -> int:
+    return int(entry["n"] + sum(entry["n_excluded"].values()))
+
+
+def _n_not_drawn(entry: Mapping[str, Json]) -> int:
+    return int(entry["n_excluded"].get(ScoreState.NOT_DRAWN, 0))
+
+
+def _excluded(entry: Mapping[str, Json]) -> str:
+    """Return the number of samples with a value, and the reasons of the others. "200 of 4,038 judged" if a judge drew
+    its samples.
+    """
+    n, n_all, n_not_drawn = entry["n"], _n_samples(entry), _n_not_drawn(entry)
+    reasons = [f"{k} {reason}" for reason, k in entry["n_excluded"].items() if reason != ScoreState.NOT_DRAWN]
+    why = f"; left out: {', '.join(reasons)}" if reasons else ""
+    if not n_not_drawn:
+        return f"over {n} of {n_all} samples{why}"
+    n_drawn = n_all - n_not_drawn
+    return f"{n_drawn:,} of {n_all:,} judged" + (f", over {n} of these{why}" if reasons else "")
 
 
 def _exclusion_notes(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
@@ -258,9 +285,7 @@ def _exclusion_notes(cells: Sequence[CellResult], metrics: Sequence[str]) -> lis
         ids_by_text: dict[str, list[str]] = {}
         for cell_id, entry in valued.items():
             if entry["n_excluded"]:
-                why = ", ".join(f"{n} {reason}" for reason, n in entry["n_excluded"].items())
-                text = f"over {entry['n']} of {entry['n'] + sum(entry['n_excluded'].values())} samples; left out: {why}"
-                ids_by_text.setdefault(text, []).append(cell_id)
+                ids_by_text.setdefault(_excluded(entry), []).append(cell_id)
         for text, ids in ids_by_text.items():
             where = f" ({_id_list(ids)})" if len(ids) < len(valued) else ""
             lines.setdefault(f"{where}: {text}", []).append(name)

@@ -30,13 +30,19 @@ from runner.pipeline.answers.prompt_passages import NoPassages
 from runner.pipeline.ranking.selecting import ReportedSamples
 from runner.pipeline.scoring.answer_scores import AnswerScores
 from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
-from runner.pipeline.scoring.judging import JudgedAnswers, JudgedScores
+from runner.pipeline.scoring.judging import JudgedAnswers, JudgedScores, prepare_judge
 from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores, relevant_documents
 from runner.pipeline.scoring.score_stages import mark_gold_outside_corpus
 
 ScoringStage = RankingScores | ContextScores | AnswerScores | CitationScores | JudgedScores
 
-_LEFT_OUT = {ScoreState.NOT_APPLICABLE, ScoreState.NO_GOLD, ScoreState.NO_GOLD_IN_CORPUS, ScoreState.HELD_OUT}
+_LEFT_OUT = {
+    ScoreState.NOT_APPLICABLE,
+    ScoreState.NO_GOLD,
+    ScoreState.NO_GOLD_IN_CORPUS,
+    ScoreState.HELD_OUT,
+    ScoreState.NOT_DRAWN,
+}
 """States that exclude a sample. Other states, such as a failed request, depend on the results of the sweep."""
 
 _WORD = "1"
@@ -57,7 +63,8 @@ def trial_key(stage: ScoringStage, name: str) -> str:
     """Return a key that is equal for stages with equal trials of a metric."""
     has_passages = not isinstance(getattr(stage, "passages", None), NoPassages)
     has_answers = not isinstance(_answers_of(stage), NoAnswers)
-    return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers))
+    part = stage.part if isinstance(stage, JudgedScores) else None
+    return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers, part))
 
 
 def trial_states(
@@ -75,6 +82,8 @@ def trial_states(
     remedy = "Fix the class: see components/protocols/metrics.py"
     with named_errors(metric, "cannot score a trial with no passages and one-word answers", remedy):
         states = _scores(stage, metric, samples, read_documents)[name].states
+    if isinstance(stage, JudgedScores):
+        states = tuple(own or state for own, state in zip(stage.left_out(samples), states, strict=True))
     if not isinstance(stage.samples, ReportedSamples):
         return list(states)
     held_out = stage.samples.split.drawn(samples, set(read_documents().ids)).tolist()
@@ -95,7 +104,8 @@ def _scores(
     nothing: list[list[tuple[int, int, int]]] = [[] for _ in samples]
     if isinstance(stage, JudgedScores):
         passages = () if isinstance(stage.passages, NoPassages) else (Passage(_WORD),)
-        return _judge_trial(stage.metric, [JudgeInput(sample, _WORD, passages) for sample in samples])
+        inputs = [JudgeInput(sample, _WORD, passages) for sample in samples]
+        return _judge_trial(stage.metric, inputs, read_documents)
     if isinstance(metric, AnswerMetric):
         return _score_answers(metric, samples)
     documents = read_documents()
@@ -125,8 +135,10 @@ def _split_into_units(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUn
     return TextsWithUnits(texts, number_units(metric.form.units(texts))) if metric.form else TextsWithUnits(texts)
 
 
-def _judge_trial(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Scores]:
-    prepared = metric.prepare([each.sample for each in inputs], _fail)
+def _judge_trial(
+    metric: JudgedMetric, inputs: Sequence[JudgeInput], read_documents: Callable[[], Documents]
+) -> dict[str, Scores]:
+    prepared = prepare_judge(metric, [each.sample for each in inputs], read_documents, _fail)
     return dict(metric.judge(inputs, prepared, _fail).scores)
 
 

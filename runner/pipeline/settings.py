@@ -92,19 +92,24 @@ class MetricSettings:
 class JudgeSettings:
     """Metrics that ask a language model. Each has a field `llm`, for which `llm` here is the shared model.
 
-    `entailment` is the shared model of metrics of claims that check claims without a language model.
+    `entailment` is the shared model of metrics of claims that check claims without a language model. `sample` limits
+    the judges to this many samples, which `sample_seed` draws; None for all.
     """
 
     llm: LLM | None
     scores: Mapping[str, JudgedMetric]
     entailment: Entailment | None = None
+    sample: int | None = None
+    sample_seed: int = 0
 
     def check(self) -> list[str]:
-        """Return errors: metrics that two judges compute, and names that no file can have."""
-        return _bad_declarations(self.scores) or [
-            *_duplicate_metrics(self.scores, "~judge.scores"),
-            *_bad_names(self.scores),
-        ]
+        """Return errors: metrics that two judges compute, names that no file can have, and a sample below 1."""
+        if mistakes := _bad_declarations(self.scores):
+            return mistakes
+        mistakes = [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
+        if self.sample is not None and self.sample < 1:
+            mistakes.append(f"sample: got {self.sample}, expected 1 or more, or null for all samples")
+        return mistakes
 
 
 def _select_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:

@@ -39,6 +39,7 @@ PROMPTS = (
     "claim_prompt",
     "verdict_prompt",
     "nugget_prompt",
+    "document_prompt",
     "assignment_prompt",
     "prompt",
     "prompts",

@@ -15,7 +15,9 @@ _RERANKING_KINDS = ("reranked_hits", "reordered_hits", "selected_hits")
 _CONTEXT_KINDS = ("context", "turn_context")
 """Kinds of stages."""
 
-_NOT_SCORED = {state.value for state in (ScoreState.NOT_APPLICABLE, ScoreState.NO_GOLD, ScoreState.HELD_OUT)}
+_NOT_SCORED = {
+    state.value for state in (ScoreState.NOT_APPLICABLE, ScoreState.NO_GOLD, ScoreState.HELD_OUT, ScoreState.NOT_DRAWN)
+}
 """States of samples that cannot have a score, so that traces do not mention it."""
 
 _CAUSE, _NO_FAILURE = "cause_of_failure", "none"

@@ -14,7 +14,7 @@ from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.original_places import InOriginal
 from runner.pipeline.scoring.answer_scores import answer_scores
 from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
-from runner.pipeline.scoring.judging import Judging, judged_scores
+from runner.pipeline.scoring.judging import Judging, judged_part, judged_scores
 from runner.pipeline.scoring.pipeline_scores import PipelineCitationScores, PipelinePassageScores
 from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scoring.score_stages import NotApplicableScores, Scoring
@@ -128,5 +128,6 @@ def _judged_scores(
 ) -> list[Stage[Scoring]]:
     """Return the scores of the answers by judges."""
     read = data.samples, scored.answerable, passages, answered.answers
-    judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages))
+    part = judged_part(cell.judge.sample, cell.judge.sample_seed, data.n_samples)
+    judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages), part, scored.original)
     return [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]

@@ -1,16 +1,18 @@
 """Stages that ask judges, first about each question and then about each answer, and counts of unreadable replies."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import ClassVar
 
 import pyarrow as pa
 
-from components.fields import runtime_only
+from components.datasets.sampling import limit_samples
+from components.fields import added_later, runtime_only
 from components.json_value import Json
 from components.metrics.interval import Intervals
-from components.protocols import Ask, JudgedMetric, JudgePreparation
-from components.records import Answer, JudgeInput, ScoreState
+from components.protocols import Ask, JudgedMetric, JudgePreparation, JudgesByGold
+from components.records import Answer, Documents, JudgeInput, Sample, ScoreState
 from runner.console.unread_replies import reasons_of
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
@@ -36,6 +38,22 @@ def purpose_of(metric: JudgedMetric) -> str:
 
 
 @dataclass(frozen=True)
+class JudgedPart(StageGroup):
+    """The part of the samples that is judged: `n` of them, drawn by `seed` in proportion to subsets, topics and tasks.
+
+    The draw depends only on the samples, so all cells judge the same ones.
+    """
+
+    n: int
+    seed: int
+
+    def has_drawn(self, samples: Sequence[Sample]) -> list[bool]:
+        """Return True for each sample that is judged."""
+        drawn = {sample.id for sample in limit_samples(samples, self.n, self.seed)}
+        return [sample.id in drawn for sample in samples]
+
+
+@dataclass(frozen=True)
 class JudgeDecisions:
     """The decisions of a judge, and the usage of its requests."""
 
@@ -56,13 +74,23 @@ class PreparedJudge(Stage[JudgeDecisions]):
     metric: JudgedMetric
     samples: Samples
     n_samples: int = runtime_only(0, "the samples are part of the key")
+    part: JudgedPart | None = added_later(None)
+    name: str = runtime_only("", "names the metric for users")
+    documents: Stage[Documents] | None = added_later(None)
+    """The corpus, for a metric that reads gold documents."""
 
     must_read_replies: ClassVar[bool] = True
+    counts_ahead: ClassVar[bool] = True
+
+    @property
+    def request_group(self) -> str:
+        """Name of the metric."""
+        return self.name
 
     @property
     def n_requests(self) -> int:
-        """Number of requests: one per sample and round."""
-        return self.n_samples * self.n_rounds
+        """Number of requests: one per sample that is judged, and round."""
+        return _n_drawn(self.part, self.n_samples) * self.n_rounds
 
     @property
     def n_rounds(self) -> int:
@@ -71,8 +99,40 @@ class PreparedJudge(Stage[JudgeDecisions]):
 
     def make(self, run: Run) -> JudgeDecisions:
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
-        decisions = dict(self.metric.prepare(run.read(self.samples).samples, ask))
+        samples = run.read(self.samples).samples
+        drawn = compress(samples, self.part.has_drawn(samples)) if self.part else samples
+        decisions = dict(prepare_judge(self.metric, list(drawn), lambda: self._read_documents(run), ask))
         return JudgeDecisions(decisions, dict(ask.usage))
+
+    def _read_documents(self, run: Run) -> Documents:
+        assert self.documents, "a metric that reads gold documents has a corpus"
+        return run.read(self.documents)
+
+
+def reads_gold(metric: JudgedMetric) -> bool:
+    """Return True for a judge that prepares from gold documents."""
+    return isinstance(metric, JudgesByGold) and metric.reads_gold
+
+
+def prepare_judge(
+    metric: JudgedMetric, samples: Sequence[Sample], read_documents: Callable[[], Documents], ask: Ask
+) -> JudgePreparation:
+    """Return the decisions of a judge about samples. The corpus is read only for a judge that reads gold documents."""
+    if not (isinstance(metric, JudgesByGold) and metric.reads_gold):
+        return metric.prepare(samples, ask)
+    documents = read_documents()
+    place = {document_id: row for row, document_id in enumerate(documents.ids)}
+    gold = [
+        list(
+            dict.fromkeys(
+                documents.texts[place[unit.document_id]][unit.start : unit.end]
+                for unit in sample.gold
+                if unit.document_id in place
+            )
+        )
+        for sample in samples
+    ]
+    return metric.prepare_by_gold(samples, gold, ask)
 
 
 @dataclass(frozen=True)
@@ -124,13 +184,19 @@ class JudgedScores(Stage[Scoring]):
     n_samples: int = runtime_only(0, "the samples are part of the key")
     n_passages: int = runtime_only(0, "the passages are part of the key")
     """Largest number of passages in a prompt."""
+    part: JudgedPart | None = added_later(None)
 
     must_read_replies: ClassVar[bool] = True
 
     @property
+    def request_group(self) -> str:
+        """Name of the metric."""
+        return self.name
+
+    @property
     def n_requests(self) -> int:
         """Number of requests: the judge's number per sample, times the samples that it may judge."""
-        n_judged = self.n_samples if self.judged.is_there else 0
+        n_judged = _n_drawn(self.part, self.n_samples) if self.judged.is_there else 0
         return n_judged * self.metric.n_requests_per_sample(self.n_passages)
 
     @property
@@ -144,16 +210,18 @@ class JudgedScores(Stage[Scoring]):
     def make(self, run: Run) -> Scoring:
         samples = run.read(self.samples).samples
         texts, rows, states = self.judged.read(run, len(samples))
-        # held-out samples count nowhere, and requests cost money
-        rows = [row for row in rows if not samples[row].held_out]
-        states = [
-            ScoreState.HELD_OUT if sample.held_out else state for sample, state in zip(samples, states, strict=True)
-        ]
+        # requests about samples that count nowhere would cost money
+        left_out = self.left_out(samples)
+        rows = [row for row in rows if left_out[row] is None]
+        states = [own or state for own, state in zip(left_out, states, strict=True)]
         passages = list(self.passages.read(run))
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
         prepared = run.read(self.preparation)
-        judgements = self.metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))
+        # the plan needs the requests alone: nothing that this process would compute about the replies
+        asks_only: Callable[[], JudgedMetric] | None = getattr(self.metric, "asks_only", None)
+        metric = asks_only() if run.only_counts and asks_only else self.metric
+        judgements = metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))
         scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
         remarks = [""] * len(samples)
         for row, remark in zip(rows, judgements.remarks, strict=True):
@@ -162,6 +230,18 @@ class JudgedScores(Stage[Scoring]):
         table = result.scores.append_column(f"judge/{self.name}", pa.array(remarks, pa.string()))
         usage = {name: total([n, prepared.usage[name]]) for name, n in ask.usage.items()}
         return replace(result, scores=table, usage=usage)
+
+    def left_out(self, samples: Sequence[Sample]) -> list[ScoreState | None]:
+        """Return for each sample the reason for which it is not judged whatever its answer; None if it is judged."""
+        drawn = self.part.has_drawn(samples) if self.part else [True] * len(samples)
+        return [
+            ScoreState.HELD_OUT if sample.held_out else None if own else ScoreState.NOT_DRAWN
+            for sample, own in zip(samples, drawn, strict=True)
+        ]
+
+
+def _n_drawn(part: JudgedPart | None, n_samples: int) -> int:
+    return min(part.n, n_samples) if part else n_samples
 
 
 def _set_draw(ask: Ask, draw: int) -> Ask:
@@ -174,7 +254,7 @@ class Judging:
     """Inputs that all judges of a cell share.
 
     `n_passages` is the largest number of passages in a prompt. `reported` are the samples; samples that no aggregate
-    counts are marked.
+    counts are marked. `part` are the samples to judge, None for all. `documents` have the gold evidence.
     """
 
     interval: Intervals
@@ -184,6 +264,13 @@ class Judging:
     answers: Stage[Sequence[Answer]]
     n_samples: int
     n_passages: int
+    part: JudgedPart | None
+    documents: Stage[Documents]
+
+
+def judged_part(sample: int | None, seed: int, n_samples: int) -> JudgedPart | None:
+    """Return the part with `sample` of `n_samples` samples, None for all of them."""
+    return JudgedPart(sample, seed) if sample is not None and sample < n_samples else None
 
 
 def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) -> JudgedScores:
@@ -195,10 +282,18 @@ def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) 
         judging.reported,
         judging.passages,
         JudgedAnswers(judging.answers) if metric.reads_answers else JudgedPassages(),
-        PreparedJudge(metric, judging.samples, judging.n_samples),
+        PreparedJudge(
+            metric,
+            judging.samples,
+            judging.n_samples,
+            judging.part,
+            name,
+            judging.documents if reads_gold(metric) else None,
+        ),
         draw,
         judging.n_samples,
         judging.n_passages,
+        judging.part,
     )
 
 

@@ -15,9 +15,12 @@ from components.datasets.beir_files import read_qrels
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
 from runner.export_rankings import main as export_rankings
+from runner.output.planned_metric import PlannedMetrics
 from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.loaded_sweep import load
+from tests.extras import skip_without
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
+from tests.models.tiny import save_xlm_roberta_reranker
 from tests.runner.sweeping import (
     QUIET,
     SWEEP_ID,
@@ -29,7 +32,9 @@ from tests.runner.sweeping import (
     plan_small,
     run_command,
     run_small,
+    samples_in,
     start_command,
+    store_of,
     sweeps,
     wait_until,
 )
@@ -66,7 +71,7 @@ class TestPreset:
         whole = ("-m", "+sweeps=claims_demo", "llm@judge.llm=openai", *judge(server, "claims")[4:], "dataset.limit=6")
         planned = run_command(tmp_path, *whole, "run.plan_only=true")
         assert planned.returncode == 0, planned.stderr
-        assert "at most 6 requests for preparing to judge" in planned.stdout
+        assert " 6 requests for preparing to judge" in planned.stdout, "references are known, so these are counted"
         assert "at most 240 requests for judging" in planned.stdout, "2 cells of 7 and 2 of 13 for each of 6 samples"
         assert server.requests == []
 
@@ -189,6 +194,29 @@ def test_nuggets_are_made_once_for_all_cells(tmp_path: Path, server: ChatServer)
     assert len(server.requests) <= N + 2 * N
 
 
+def test_nuggets_from_gold_documents_need_no_references(tmp_path: Path, server: ChatServer) -> None:
+    """A span of one document and another document as a whole; one sample has no gold in the corpus."""
+    texts = {"ferry": "The ferry is blue. It sails at noon.", "pier": "The pier is long.", "x": "Fish is sold here."}
+    samples: list[dict[str, object]] = [
+        {"id": "1", "question": "What of the ferry?", "gold": [{"document": "ferry", "start": 0, "end": 18}, "pier"]},
+        {"id": "2", "question": "What of the whole ferry?", "gold": ["ferry"]},
+        {"id": "3", "question": "What of the fish?"},
+    ]
+    data = (*own_data(tmp_path, texts, samples), "language=en", "llm=scripted", "llm.reply='The ferry is blue.'")
+    cell = (*judge(server, "nuggets"), *data, "judge.scores.nuggets.source=gold_documents")
+    planned = plan_small(tmp_path, cell)
+    assert planned.summary()["requests"]["judge_preparation"] == 2
+    (planned_cell,) = planned.cells
+    metric = PlannedMetrics([planned_cell], planned_cell.graph.data, store_of(tmp_path)).planned("nugget_recall")
+    assert (len(metric.rows), metric.left_out) == (2, {"not_applicable": 1})
+    assert run_small(tmp_path, cell) == 0
+    made = [last_message(r) for r in server.requests if is_about(r, "nuggets")]
+    assert ["[1] The ferry is blue.\n[2] The pier is long." in own for own in made].count(True) == 1
+    rows = {row["id"]: row for row in samples_in(tmp_path)}
+    assert (rows["1"]["score/nugget_recall"], rows["3"]["score_state/nugget_recall"]) == (0.5, "not_applicable")
+    assert rows["3"]["judge/nuggets"] == "no gold document in the corpus"
+
+
 def test_sweeps_without_grades_have_no_judgements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, FEW) == 0
     options = ["--format", "qrels", "--output", str(tmp_path / "q.tsv")]
@@ -203,6 +231,64 @@ def test_the_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, serv
     planned = plan_small(tmp_path, cell).summary()["requests"]
     assert run_small(tmp_path, cell, sweep_id="judged") == 0
     assert len(server.requests) <= planned["judged_scores"] + planned["judge_preparation"] == N * 7 + N
+
+
+class TestPlanByJudge:
+    def test_requests_are_counted_by_metric_before_the_answers_exist(self, tmp_path: Path, server: ChatServer) -> None:
+        planned = plan_small(tmp_path, judge(server, "faithfulness", "top_k=2")).summary()
+        groups = planned["requests_of_groups"]["judged_scores"]
+        assert {name: own["n_requests"] for name, own in groups.items()} == {
+            "faithfulness": 2 * N, "answer_relevancy": N, "context_relevance": N, "context_relevance_compat": 2 * N,
+            "context_precision": 2 * N, "context_precision_without_reference": 2 * N, "context_recall": N,
+        }  # fmt: skip
+        assert [own["is_exact"] for own in groups.values()] == [False] * 7
+        assert groups["faithfulness"]["n_requests_with_repeats"] == 3 * 2 * N
+
+    def test_requests_and_tokens_are_exact_once_the_answers_exist(self, tmp_path: Path, server: ChatServer) -> None:
+        assert run_small(tmp_path, (*FEW, "top_k=2")) == 0
+        plan = plan_small(tmp_path, judge(server, "faithfulness", "top_k=2")).summary()
+        groups = plan["requests_of_groups"]["judged_scores"]
+        assert sum(own["n_requests"] for own in groups.values()) == plan["requests"]["judged_scores"]
+        relevancy, faithfulness = groups["answer_relevancy"], groups["faithfulness"]
+        assert (relevancy["is_exact"], relevancy["n_tokens"] > 0) == (True, True)
+        assert (faithfulness["is_exact"], faithfulness["n_tokens"]) == (False, None), "verdicts follow the claims"
+        before = len(server.requests)
+        assert run_small(tmp_path, judge(server, "faithfulness", "top_k=2"), sweep_id="judged") == 0
+        assert sum(is_about(r, "questions") for r in server.requests[before:]) == relevancy["n_requests"]
+
+    def test_the_table_of_a_plan_names_each_judge(self, tmp_path: Path, server: ChatServer) -> None:
+        done = run_command(tmp_path, *judge(server, "claims", "top_k=2"), "run.plan_only=true")
+        rows = [line.split() for line in done.stdout.splitlines()]
+        assert ["preparing", "to", "judge", "claims", "8", "at", "most", "24", "at", "most"] in [
+            row[:10] for row in rows
+        ]
+        assert ["judging", "claims", "at", "most", "56", "at", "most", "168", "–"] in rows
+        assert server.requests == []
+
+
+def test_a_plan_over_stored_claims_neither_asks_nor_loads_a_local_model(
+    tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without("sentence_transformers", "torch")
+    labels = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    save_xlm_roberta_reranker(tmp_path / "nli", n_labels=len(labels))
+    config = tmp_path / "nli" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "id2label": labels}), encoding="utf-8")
+    entailment = ("judge/entailment=cross_encoder", f"judge.entailment.model={tmp_path / 'nli'}", "top_k=2")
+    assert run_small(tmp_path, (*FEW, "top_k=2"), sweep_id="answers") == 0
+    before = plan_small(tmp_path, judge(server, "faithfulness", *entailment)).summary()["requests_of_groups"]
+    assert before["judged_scores"]["faithfulness"]["is_exact"], "no request follows the claims"
+    for name in ("claims", "faithfulness"):
+        assert run_small(tmp_path, judge(server, name, *entailment), sweep_id=name) == 0
+
+    def never(*_: object) -> None:
+        raise AssertionError("the plan loaded the model")
+
+    monkeypatch.setattr("components.judges.nli._load", never)
+    for name in ("claims", "faithfulness"):
+        planned = plan_small(tmp_path, judge(server, name, *entailment, "metrics.interval.n_resamples=101")).summary()
+        assert planned["requests_of_groups"]["judged_scores"][name]["n_requests"] == 0
+        assert planned["requests_of_groups"]["judged_scores"][name]["is_exact"]
 
 
 def test_unreadable_verdicts_are_counted_and_fail_the_cell(tmp_path: Path) -> None:
