@@ -156,9 +156,16 @@ def _text(baseline: Baseline) -> str:
         }
         for sample in samples
     ]
+    head["checksum"] = checksum_of({**head, "samples": rows})
     lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
     body = ",\n".join(f"  {json.dumps(row)}" for row in rows)
     return "\n".join(["{", *lines, f' "samples": [\n{body}\n ]', "}"]) + "\n"
+
+
+def checksum_of(value: Mapping[str, Any]) -> str:
+    """Return the hash of all that a baseline contains, without its checksum."""
+    others = {name: part for name, part in value.items() if name != "checksum"}
+    return _hash(json.dumps(others, sort_keys=True))
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -173,9 +180,13 @@ def read_baseline(path: Path) -> Baseline:
         found = value.get("format") if isinstance(value, dict) else type(value).__name__
         raise DataError(f"{path}: got format {found}, expected {FORMAT}; write it again")
     try:
-        return _baseline(value)
+        baseline = _baseline(value)
+        is_as_written = value["checksum"] == checksum_of(value)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(f"{path}: {type(error).__name__}: {error}; {_EXPECTED}") from error
+    if not is_as_written:
+        raise DataError(f"{path}: was changed after it was written, for example by a merge; write it again")
+    return baseline
 
 
 def _baseline(value: Mapping[str, Any]) -> Baseline:

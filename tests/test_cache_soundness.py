@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.cache_soundness import data, plugins, tiny
 from benchmarks.cache_soundness.bases import base_cell
+from benchmarks.cache_soundness.changes import is_model_free
 from benchmarks.cache_soundness.comparing import Tally, Twin
 from benchmarks.cache_soundness.fields import Space, Variant, compared
 from benchmarks.cache_soundness.processes import Found, order_of
@@ -43,6 +44,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def space(folder: Path) -> Space:
     """The fields of cells with many components."""
     return Space.of({options[0]: base_cell(folder / "data", *options) for options in OPTIONS})
+
+
+def test_only_cells_that_load_a_model_or_ask_a_server_are_left_out(folder: Path) -> None:
+    assert is_model_free(base_cell(folder / "data", "retriever=bm25"))
+    assert not is_model_free(base_cell(folder / "data", "llm=openai", "llm.model=m", "llm.api_key_env=''"))
+    assert not is_model_free(
+        base_cell(folder / "data", "pipeline=http", "pipeline.url=http://h/", "pipeline.revision=1")
+    )
 
 
 @pytest.fixture

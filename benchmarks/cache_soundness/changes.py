@@ -50,7 +50,8 @@ class Change:
 
 def is_model_free(cell: Cell) -> bool:
     """Return True if no component of the cell loads a model or asks a server."""
-    return not any(hasattr(part, name) for part in parts_of(cell) for name in _MODEL_FIELDS)
+    others = [part for part in parts_of(cell) if part is not cell.pipeline or not cell.pipeline.is_built_in]
+    return not any(hasattr(part, name) for part in others for name in _MODEL_FIELDS)
 
 
 def is_sound(cell: Cell) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import ParamSpec, TypeVar
 
 from components.loading import loading
+from components.pretrained.model_folder import folder_stamps
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -20,7 +21,8 @@ class _Loaded:
     """The models that this process holds."""
 
     lock = threading.RLock()
-    by_arguments: dict[tuple[object, ...], object] = {}  # noqa: RUF012 - shared in the process
+    by_arguments: dict[tuple[object, ...], tuple[object, object]] = {}  # noqa: RUF012 - shared in the process
+    """With the stamps of their folders when they were loaded."""
     needed: frozenset[Model] | None = None
     """Models that are needed; None if unknown, in which case all models stay."""
 
@@ -28,19 +30,23 @@ class _Loaded:
 def load_once(load: Callable[P, T]) -> Callable[P, T]:
     """Cache the result of `load` by its arguments, which must be hashable. The first two are a model and its revision.
 
-    Unlike `functools.cache`, it releases models that `say_needed` did not name before it loads another one.
+    A model in a folder whose files changed is loaded again: a notebook may train it between two runs. Unlike
+    `functools.cache`, it releases models that `say_needed` did not name before it loads another one.
     """
 
     @functools.wraps(load)
     def loaded(*args: P.args, **kwargs: P.kwargs) -> T:
         key = (args[:2], load, args[2:], tuple(kwargs.items()))
+        folders = (args[0], *(getattr(each, "adapter", "") for each in args[2:]))
+        stamps = [folder_stamps(str(folder or "")) for folder in folders]
         with _Loaded.lock:  # without the lock, two threads would load it twice
-            if key not in _Loaded.by_arguments:
+            if key not in _Loaded.by_arguments or _Loaded.by_arguments[key][0] != stamps:
+                _Loaded.by_arguments.pop(key, None)
                 if _Loaded.needed is not None:
                     release_all_but(_Loaded.needed)
                 with loading():
-                    _Loaded.by_arguments[key] = load(*args, **kwargs)
-            found: T = _Loaded.by_arguments[key]  # type: ignore[assignment]  # stored by this function
+                    _Loaded.by_arguments[key] = stamps, load(*args, **kwargs)
+            found: T = _Loaded.by_arguments[key][1]  # type: ignore[assignment]  # stored by this function
             return found
 
     return loaded

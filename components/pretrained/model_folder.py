@@ -17,6 +17,8 @@ WEIGHTS = ("*.safetensors", "*.bin")
 FOLDER_FIELDS = ("model", "adapter")
 """Fields that may name a local folder. `content_hash` then covers its content."""
 
+Stamps = tuple[tuple[str, int, int], ...]
+
 _TOKENIZERS = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken", "?*tokenizer_config.json")
 """Files that define the tokens of a model; a folder has at least one. The last is for models of single words."""
 
@@ -79,8 +81,17 @@ def folder_hash(model: str) -> str:
     not exist.
     """
     folder = local_folder(model)
+    return _hash(folder, folder_stamps(model)) if folder else ""
+
+
+def folder_stamps(model: str) -> Stamps:
+    """Return the name, size and time of each of a local folder's files except hidden ones; () for a hub id.
+
+    Raises ComponentError if the folder does not exist.
+    """
+    folder = local_folder(model)
     if folder is None:
-        return ""
+        return ()
     if not folder.is_dir():
         raise ComponentError(f"model: the folder {folder} does not exist")
     stamps = []
@@ -89,11 +100,11 @@ def folder_hash(model: str) -> str:
         if file.is_file() and not any(part.startswith(".") for part in name.parts):
             status = file.stat()
             stamps.append((name.as_posix(), status.st_size, status.st_mtime_ns))
-    return _hash(folder, tuple(stamps))
+    return tuple(stamps)
 
 
 @cache
-def _hash(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
+def _hash(folder: Path, stamps: Stamps) -> str:
     whole = hashlib.sha256()
     for name, _, _ in stamps:
         with (folder / name).open("rb") as file:

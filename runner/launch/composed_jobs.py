@@ -7,6 +7,7 @@ and the parts of it that their values do not change. Equal parts of their files 
 import copy
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.json_value import Json
 from components.secrets.mask import without_secrets
 from runner.launch.axis_naming import axes_of, fill_open, plain_of, plain_part
-from runner.launch.overrides import key_of
+from runner.launch.overrides import key_of, unknown_key
 from runner.pipeline.planned import Job
 
 CONFIG_FOLDER = ".hydra"
@@ -99,7 +100,7 @@ class JobComposer:
         for each in conditional:
             line = str(each.input_line)
             if not self._sets_value(each):
-                if self._is_valid([*options, line]):
+                if self._has_places([*options, line]):
                     options.append(line)
                 else:
                     dropped.add(line)
@@ -115,14 +116,25 @@ class JobComposer:
         is_plain = not (override.is_add() or override.is_force_add() or override.is_delete())
         return is_plain and group in self._varied and bool(below)
 
-    def _is_valid(self, options: Sequence[str]) -> bool:
+    def _has_places(self, options: Sequence[str]) -> bool:
+        """Return whether the options have a place for each other. Raises HydraException for all other mistakes."""
         key = tuple(options)
         if key not in self._refused:
             try:
                 self._composition(options)
-            except HydraException:
+            except HydraException as error:
+                if not unknown_key(error):
+                    raise
                 self._refused.add(key)
         return key not in self._refused
+
+    def present_value(self, key: str, options: Sequence[str]) -> Json:
+        """Return the value that the first of these options that has this field gives it; None without one."""
+        for option in options:
+            with suppress(HydraException):  # an unknown option is an error of the job that chooses it
+                if self._composition([option]).has(key):
+                    return self._composition([option]).value(key)
+        return None
 
     def _composition(self, options: Sequence[str]) -> "_Composition":
         key = tuple(options)
@@ -180,6 +192,10 @@ class _Composition:
                 else None
             )
         return node is not None
+
+    def value(self, key: str) -> Json:
+        """Return the plain value at a dotted key that exists."""
+        return _value_at(self._task, key)
 
     def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
         """Return the configuration with these values, resolved and unresolved. Raises OmegaConfBaseException.

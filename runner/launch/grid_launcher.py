@@ -141,7 +141,8 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
             if searches(self.config):
                 with _hydra_errors():
                     _require_no_other_choice(launcher, self._one_at_a_time, self.max_batch_size)
-                    space = read_space(self._parsed(arguments), self.config, self._coupled, self._values)
+                    value_in = JobComposer(self.hydra_context.config_loader, self.config).present_value
+                    space = read_space(self._parsed(arguments), self.config, self._coupled, self._values, value_in)
                 launcher.launch_search(space)
                 return []
             if isinstance(launcher, GridLauncher):

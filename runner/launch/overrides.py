@@ -78,6 +78,12 @@ def key_of(override: str) -> str:
     return override.lstrip("+~").partition("=")[0]
 
 
+def unknown_key(error: Exception) -> str:
+    """Return the key that does not exist according to one of Hydra's errors; "" if it is about something else."""
+    found = re.search(r"Could not override '([\w.@/]+)'", str(error))
+    return found[1] if found else ""
+
+
 def _is_readable(argument: str) -> bool:
     if argument.startswith("-") or "=" not in argument or _PLAIN.fullmatch(argument):
         return True

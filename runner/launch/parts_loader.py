@@ -8,7 +8,6 @@ parts that were composed before.
 
 import copy
 import pickle
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -31,7 +30,7 @@ from omegaconf import DictConfig, flag_override
 from runner.console.private_parts import HYDRA, may_use_private_parts
 from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
-from runner.launch.overrides import key_of
+from runner.launch.overrides import key_of, unknown_key
 
 Pickles = dict[tuple[object, ...], bytes]
 
@@ -131,11 +130,13 @@ def _load_sweep(
         try:
             config = load(list(passed.values()), RunMode.MULTIRUN, *arguments, **options)
         except HydraException as error:
-            unknown = re.search(r"Could not override '([\w.@/]+)'", str(error))
-            lacking = [each for each, now in passed.items() if unknown and now == each and key_of(each) == unknown[1]]
+            unknown = unknown_key(error)
+            lacking = [each for each, now in passed.items() if now == each and key_of(each) == unknown]
             if not lacking:
                 raise
-            passed |= {each: "{}=choice({})".format(*each.split("=", 1)) for each in lacking}
+            for each in lacking:
+                key, _, value = each.partition("=")
+                passed[each] = f"{key}=choice({value or repr('')})"
             continue
         task = {now: each for each, now in passed.items()}
         config.hydra.overrides.task = [task.get(each, each) for each in config.hydra.overrides.task]

@@ -1,6 +1,7 @@
 """Composes the cells that a search proposes, when it proposes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from hydra.errors import HydraException
@@ -24,11 +25,29 @@ class SearchJobs:
         self._master = master
         self._accepted: list[ComposedJob] = []
         self._n_written = 0
+        self.points: list[Point] = []
+        """The points of `corners`."""
+        self.along: list[list[Point]] = []
+        """For each axis, those of the points that differ only in it."""
 
     def corners(self) -> list[Job]:
-        """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises Hydra's errors."""
-        overrides = [self.space.overrides(point) for point in self.space.corners()]
-        return [composed.job for composed in self._composer.compose_sweep(overrides, each_value=False)]
+        """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises Hydra's errors.
+
+        Values of a field that the first values lack are tried beside the first option that has it.
+        """
+        points = list(self.space.corners())
+        composed = self._composer.compose_sweep([self.space.overrides(point) for point in points], each_value=False)
+        applied = dict(zip(points, (job.overrides for job in composed), strict=True))
+        self.along = [self.space.along(axis, self._base_of(axis, applied)) for axis in range(len(self.space.axes))]
+        self.points = list(dict.fromkeys([*points, *chain.from_iterable(self.along)]))
+        more = [self._composer.compose(self.space.overrides(point), 0) for point in self.points[len(points) :]]
+        return [each.job for each in (*composed, *more)]
+
+    def _base_of(self, axis: int, applied: Mapping[Point, Sequence[str]]) -> Point:
+        """Return the first of some points at which the first value of an axis applies, or else the first point."""
+        first = set(self.space.axes[axis].steps[0])
+        base = next(iter(applied))
+        return next((point for point, overrides in applied.items() if first <= set(overrides)), base)
 
     def request(self, point: Point, *, accept: bool = True) -> CellRequest:
         """Return the checked cell at a point. Its configuration will be written, unless `accept` is False.

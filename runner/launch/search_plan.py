@@ -156,14 +156,10 @@ def most_requested(
         for cell in corners.cells
         for request in (cell.request, *cell.same_as)
     }
-    base, *others = zip(planned.space.corners(), (costs[id(request)] for request in requests), strict=True)
-    dearest, most = list(base[0]), [base[1]] * len(base[0])
-    for point, cost in others:
-        (axis,) = (axis for axis, place in enumerate(point) if place != base[0][axis])
-        if cost > most[axis]:
-            dearest[axis], most[axis] = point[axis], cost
+    of_points = dict(zip(jobs.points, (costs[id(request)] for request in requests), strict=True))
+    dearest = tuple(max(points, key=of_points.__getitem__)[axis] for axis, points in enumerate(jobs.along))
     try:
-        (cell,) = plan_sweep([jobs.request(tuple(dearest), accept=False)], store).cells
+        (cell,) = plan_sweep([jobs.request(dearest, accept=False)], store).cells
     except ConfigError:
         cell = max(corners.cells, key=lambda cell: costs[id(cell.request)])
     counts = tuple(count.times(planned.n_cells) for count in _requests_of(cell, store))

@@ -9,6 +9,7 @@ from hydra.core.override_parser.types import IntervalSweep, Override, QuotedStri
 from omegaconf import DictConfig, OmegaConf
 
 from components.errors import ConfigError
+from components.json_value import Json
 from runner.launch.grid_sweeper import groups_of
 from runner.launch.search_strategies import AxisShape, Point
 from runner.pipeline.search_settings import Strategy
@@ -72,10 +73,14 @@ class SearchSpace:
         """Yield points with every value at least once, changing one axis at a time. Of ordered axes only the ends."""
         base = tuple(0 for _ in self.axes)
         yield base
-        for axis, own in enumerate(self.axes):
-            last = len(own.steps) - 1
-            for place in [last] if own.is_ordered else range(1, last + 1):
-                yield (*base[:axis], place, *base[axis + 1 :])
+        for axis in range(len(self.axes)):
+            yield from self.along(axis, base)[1:]
+
+    def along(self, axis: int, base: Point) -> list[Point]:
+        """Return a point with every value of an axis, of an ordered axis only the ends. The first value comes first."""
+        last = len(self.axes[axis].steps) - 1
+        places = [0, last] if self.axes[axis].is_ordered else range(last + 1)
+        return [(*base[:axis], place, *base[axis + 1 :]) for place in places]
 
 
 def searches(config: DictConfig) -> bool:
@@ -89,11 +94,13 @@ def read_space(
     config: DictConfig,
     coupled: Sequence[Sequence[str]],
     values: Callable[[Override], list[str]],
+    value_in: Callable[[str, Sequence[str]], Json],
 ) -> SearchSpace:
     """Return the space of the overrides of a sweep. Keys with a single value are no axis.
 
-    `config` has the present values of fields, and `values` expands an override to single ones, unless it is an
-    interval. Raises ConfigError for an invalid axis, and if nothing is left to choose.
+    `config` has the present values of fields, and `value_in` returns that of a field that only some options of a group
+    have. `values` expands an override to single ones, unless it is an interval. Raises ConfigError for an invalid axis,
+    and if nothing is left to choose.
     """
     axes: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
@@ -101,7 +108,10 @@ def read_space(
     for override in overrides:
         key = override.get_key_element()
         if override.value_type is ValueType.INTERVAL_SWEEP:
-            axes[key], texts[key] = _interval_values(override, OmegaConf.select(config, override.key_or_group))
+            group = key.partition(".")[0]
+            options = [option for each in overrides if each.get_key_element() == group for option in values(each)]
+            present = OmegaConf.select(config, override.key_or_group)
+            axes[key], texts[key] = _interval_values(override, value_in(key, options) if present is None else present)
         else:
             axes[key] = values(override)
         ordered |= {key} if _has_order(override) else set()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
+from analysis.baseline import checksum_of
 from analysis.gate import PASSED, WORSE, Check, Pair, checks_of
 from components.statistics import PairedTest
 from runner import run as run_sweep
@@ -129,7 +130,7 @@ def test_a_sweep_of_several_cells_needs_the_name_of_one(tmp_path: Path, capsys: 
 def test_the_file_holds_no_question(before: Path) -> None:
     text = before.read_text(encoding="utf-8")
     assert "happened" not in text
-    assert len(text.splitlines()) == N + 9
+    assert len(text.splitlines()) == N + 10
 
 
 def edited(**changes: Any) -> Callable[[dict[str, Any]], None]:
@@ -156,11 +157,26 @@ def test_a_damaged_baseline_is_one_error(
 ) -> None:
     value = json.loads(before.read_text(encoding="utf-8"))
     edit(value)
+    value["checksum"] = checksum_of(value)
     before.write_text(json.dumps(value), encoding="utf-8")
     assert main(["gate", str(tmp_path / "before"), "--baseline", str(before)]) == 2
     shown = " ".join(capsys.readouterr().err.split())
     assert error in shown
     assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize("position", [0.2, 0.5, 0.8])
+def test_a_changed_digit_or_a_lost_row_of_a_baseline_is_one_error(
+    position: float, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = before.read_text(encoding="utf-8").splitlines(keepends=True)
+    place = 8 + int(position * N)
+    digit = lines[place].rindex("0.") + 2
+    changed = lines[place][:digit] + str(9 - int(lines[place][digit])) + lines[place][digit + 1 :]
+    for rest in ([*lines[:place], changed, *lines[place + 1 :]], [*lines[:place], *lines[place + 1 :]]):
+        before.write_text("".join(rest), encoding="utf-8")
+        assert main(["gate", str(tmp_path / "before"), "--baseline", str(before)]) == 2
+        assert "was changed after it was written" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("text", ["", "[", "[1]", "{" * 100_000])

@@ -1,5 +1,7 @@
 import gc
 import weakref
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -26,11 +28,36 @@ def _load_otherwise(model: str, revision: str) -> Network:
     return Network()
 
 
+@dataclass(frozen=True)
+class WithAdapter:
+    adapter: str
+
+
+@load_once
+def _load_with_adapter(model: str, revision: str, wanted: WithAdapter) -> Network:
+    return Network()
+
+
 def test_equal_arguments_are_loaded_once() -> None:
     assert _load("a", "1") is _load("a", "1")
     assert _load("a", "1") is not _load("a", "2")
     assert _load("a", "1", "cuda") is not _load("a", "1")
     assert _load_otherwise("a", "1") is not _load("a", "1")
+
+
+def test_a_folder_whose_files_changed_is_loaded_again(tmp_path: Path) -> None:
+    for name in ("model", "adapter"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights.bin").write_bytes(b"1")
+    wanted = WithAdapter(str(tmp_path / "adapter"))
+    before = _load_with_adapter(str(tmp_path / "model"), "", wanted)
+    assert _load_with_adapter(str(tmp_path / "model"), "", wanted) is before
+    for name in ("model", "adapter"):
+        (tmp_path / name / "weights.bin").write_bytes(b"changed")
+        after = _load_with_adapter(str(tmp_path / "model"), "", wanted)
+        assert after is not before
+        assert len(_Loaded.by_arguments) == 1, "the earlier one is released"
+        before = after
 
 
 def test_unneeded_models_are_released_when_another_is_loaded() -> None:

@@ -1,5 +1,6 @@
 """`python -m runner -m`: grids through our launcher and through Hydra's own."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,33 @@ class TestFieldsOfSomeOptions:
         done = run_command(tmp_path, "-m", *GRID, *swept)
         assert done.returncode == 2
         assert done.stderr == "reranker.depth=5: applies only to some cells, which needs hydra/launcher=grid\n"
+
+    def test_an_empty_value_applies_to_the_options_that_have_it(self) -> None:
+        jobs = [[f"llm={name}", "llm.api_key_env=''"] for name in ("extractive", "openai")]
+        applied = composed_sweep("llm=extractive,openai", "llm.api_key_env=", jobs=jobs)
+        assert applied == [("llm=extractive",), tuple(jobs[1])]
+
+    @pytest.mark.parametrize("search", [(), ("search=random",)], ids=["grid", "search"])
+    def test_an_unknown_option_at_a_place_is_an_error(self, tmp_path: Path, search: tuple[str, ...]) -> None:
+        swept = ("retriever=bm25", "reranker=none,cascade", "reranker@reranker.steps.precise=lexical,lexicall")
+        done = run_command(tmp_path, "-m", *GRID, *swept, *search, "run.plan_only=true")
+        assert done.returncode == 2
+        assert "Could not find 'reranker/lexicall'" in done.stderr
+
+    def test_a_search_checks_all_values_before_it_runs(self, tmp_path: Path) -> None:
+        swept = ("search=random", "retriever=bm25", "reranker=none,lexical", "reranker.depth=5,deep")
+        done = run_command(tmp_path, "-m", *GRID, *swept, "run.plan_only=true")
+        assert done.returncode == 2
+        assert "reranker.depth: got 'deep' (str), expected a whole number" in done.stderr
+
+    def test_a_search_states_the_most_requests_of_all_options(self, tmp_path: Path) -> None:
+        swept = ("reranker=none,llm_pointwise", "llm@reranker.llm=rehearsal", "reranker.depth=interval(2,9)")
+        done = run_command(
+            tmp_path, "-m", *GRID, "search=random", "search.n_cells=2", "retriever=bm25", *swept, "run.plan_only=true"
+        )
+        assert done.returncode == 0, done.stderr
+        n_samples = int(re.search(r"(\d+) samples", done.stdout)[1])
+        assert f"at most {2 * 9 * n_samples:,} requests for reranking" in done.stdout
 
     def test_a_search_proposes_values_where_they_apply(self, tmp_path: Path) -> None:
         searched = ("search=random", "search.n_cells=6", "reranker=none,lexical", "reranker.depth=interval(5,9)")

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
@@ -16,7 +18,12 @@ def space(*overrides: str, coupled: tuple[tuple[str, ...], ...] = ()) -> SearchS
         return [str(parsed.input_line)]
 
     found = OverridesParser.create().parse_overrides(list(overrides))
-    return read_space(found, CONFIG, coupled, single_values)
+    return read_space(found, CONFIG, coupled, single_values, value_in)
+
+
+def value_in(key: str, options: Sequence[str]) -> float | None:
+    """Return the value of a field that only one option has."""
+    return 0.7 if key == "diversity.weight" and "diversity=mmr" in options else None
 
 
 def test_an_interval_of_a_whole_field_has_every_whole_number() -> None:
@@ -40,6 +47,10 @@ def test_a_new_field_is_whole_or_fractional_as_the_interval_is_written() -> None
     assert len(space("+llm.n=interval(1,4)").axes[0].steps) == 4
     assert len(space("+llm.temperature=interval(0.0,1)").axes[0].steps) == 101
     assert len(space("+llm.temperature=float(interval(0,1))").axes[0].steps) == 101
+
+
+def test_an_interval_of_a_field_of_some_options_has_fractions_if_the_field_has() -> None:
+    assert len(space("diversity=none,mmr", "diversity.weight=interval(0,1)").axes[1].steps) == 101
 
 
 def test_a_tag_spaces_values_by_their_ratio() -> None:
