@@ -51,10 +51,10 @@ class JobComposer:
         self._parse = cache(OverridesParser.create().parse_override)
         self._composed: dict[tuple[str, ...], _Composition] = {}
         self._refused: set[tuple[str, ...]] = set()
-        self._varied: frozenset[str] = frozenset()
+        self._options_vary = False
 
     def compose_sweep(self, jobs: Sequence[Sequence[str]], *, each_value: bool = True) -> list[ComposedJob]:
-        """Compose all jobs of a sweep. A setting of a group with several options only applies to those that have it.
+        """Compose all jobs of a sweep. If their options vary, a field only applies to the jobs that have it.
 
         This also holds for jobs that are composed later. Raises Hydra's errors for an invalid override, and for a key
         that applies to no job; with `each_value`, also for a value that applies to none.
@@ -62,7 +62,7 @@ class JobComposer:
         values: dict[str, set[str]] = {}
         for override in {override for job in jobs for override in job}:
             values.setdefault(key_of(override), set()).add(override)
-        self._varied = frozenset(key for key, own in values.items() if len(own) > 1 and "." not in key)
+        self._options_vary = any(len(own) > 1 and "." not in key for key, own in values.items())
         composed = [self.compose(overrides, number) for number, overrides in enumerate(jobs)]
         applied = {override for job in composed for override in job.overrides}
         for override in dict.fromkeys(override for job in jobs for override in job if override not in applied):
@@ -90,7 +90,7 @@ class JobComposer:
         return ComposedJob(job, unresolved, tuple(overrides), composition.folder_of(parsed, number))
 
     def _that_apply(self, overrides: Sequence[str]) -> Sequence[str]:
-        """Return the overrides without those that a varied group's option of this job does not have."""
+        """Return the overrides without those that the options of this job do not have."""
         parsed = [self._parse(override) for override in overrides]
         conditional = [each for each in parsed if self._is_conditional(each)]
         if not conditional:
@@ -110,11 +110,9 @@ class JobComposer:
         return [override for override in overrides if override not in dropped]
 
     def _is_conditional(self, override: Override) -> bool:
-        """Return whether an override sets something within a varied group."""
-        place = override.package or override.key_or_group
-        group, _, below = place.partition(".")
+        """Return whether an override sets something within a node, which other options may not have."""
         is_plain = not (override.is_add() or override.is_force_add() or override.is_delete())
-        return is_plain and group in self._varied and bool(below)
+        return self._options_vary and is_plain and "." in (override.package or override.key_or_group)
 
     def _has_places(self, options: Sequence[str]) -> bool:
         """Return whether the options have a place for each other. Raises HydraException for all other mistakes."""

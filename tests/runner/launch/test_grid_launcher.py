@@ -229,6 +229,11 @@ class TestFieldsOfSomeOptions:
         applied = composed_sweep("reranker=none,llm_pointwise", *fields, jobs=jobs)
         assert applied == [("reranker=none",), tuple(jobs[1])]
 
+    def test_an_option_may_bring_the_option_that_has_the_field(self) -> None:
+        jobs = [[f"retriever={name}", "reranker.depth=5"] for name in ("hybrid", "hybrid_rerank")]
+        applied = composed_sweep("retriever=hybrid,hybrid_rerank", "reranker.depth=5", jobs=jobs)
+        assert applied == [("retriever=hybrid",), tuple(jobs[1])]
+
     def test_a_group_with_one_option_must_have_the_field(self) -> None:
         with pytest.raises(HydraException, match=r"reranker\.depth"):
             composed_sweep("reranker=none", "reranker.depth=5,9", jobs=[["reranker=none", "reranker.depth=5"]])
