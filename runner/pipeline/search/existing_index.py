@@ -21,7 +21,7 @@ from components.text.passage_search import Sought, locate_passages
 from components.text.ranking import hits_in_order
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns
-from runner.engine.stage import Stage, Work
+from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_vectors import fitted_embedder
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
@@ -157,6 +157,7 @@ class IndexedCorpus(Stage[Documents]):
 
     kind: ClassVar[str] = "indexed_corpus"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Documents]] = CorpusCodec()
 
     corpus: Stage[Documents]
@@ -181,6 +182,7 @@ class IndexedChunks(Stage[Spans]):
 
     kind: ClassVar[str] = "indexed_chunks"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Spans]] = Columns(Spans)
 
     corpus: Stage[Documents]
@@ -230,6 +232,10 @@ class IndexReport(StepReport):
 
     places: LocatedHits
     rankings: tuple[IndexedHits, ...]
+
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        return [stage.replies for stage in self.rankings]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return counts of hits, with a line if some are not in the corpus. A hit counts once per query."""
