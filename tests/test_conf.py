@@ -49,6 +49,7 @@ NEEDED = {
     "pipeline/http.yaml": ["pipeline.url=http://localhost:9000/answer", "pipeline.revision=1"],
     "examples/held_out.yaml": ["dataset=part"],
     "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
+    "retriever/splade.yaml": ["retriever.encoder.model=owner/name", f"retriever.encoder.revision={'0' * 40}"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{

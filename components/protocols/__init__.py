@@ -54,6 +54,7 @@ from components.protocols.embedding import (
     ReadsTokens,
     SlowEmbedder,
     ThreeWayEncoder,
+    TokenWeigher,
 )
 from components.protocols.language_models import LLM, AnswersFrom, Ask, Pipeline
 from components.protocols.metrics import (
@@ -176,6 +177,7 @@ __all__ = [
     "TextForm",
     "ThreeWayEncoder",
     "TokenIndex",
+    "TokenWeigher",
     "Tokenizer",
     "VectorDiversity",
     "VectorIndex",
