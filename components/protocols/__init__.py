@@ -47,6 +47,7 @@ from components.protocols.data import (
 )
 from components.protocols.embedding import (
     AsksInBatches,
+    DocumentEmbedder,
     Embedder,
     KeysRequests,
     KnowsDimensions,
@@ -128,6 +129,7 @@ __all__ = [
     "DenseArm",
     "DescribingChunker",
     "Diversity",
+    "DocumentEmbedder",
     "Embedder",
     "EmbedderState",
     "EmbeddingChunker",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.encodings import Encodings, SparseEncodings
 from components.protocols.component import Component, EmbedderState
 from components.protocols.tokenizing import WordTokenizer
-from components.records import Passages
+from components.records import Passages, Spans
 
 
 @runtime_checkable
@@ -41,6 +41,18 @@ class PretrainedEmbedder(Embedder, Protocol):
     """
 
     is_pretrained: ClassVar[Literal[True]]
+
+
+@runtime_checkable
+class DocumentEmbedder(Embedder, Protocol):
+    """An embedder that can read chunks in their documents."""
+
+    @property
+    def reads_documents(self) -> bool:
+        """True if a chunk's vector depends on its document. `embed_in_documents` then replaces `embed_chunks`."""
+
+    def embed_in_documents(self, documents: Sequence[str], chunks: Spans) -> NDArray[np.float32]:
+        """Return the vectors of chunks of these documents, float32[n_chunks, n_dimensions]."""
 
 
 @runtime_checkable
