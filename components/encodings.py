@@ -1,4 +1,4 @@
-"""Encodings of texts by models with several heads: one vector per text, one weight per token, one vector per token."""
+"""Encodings of texts: sparse vectors of token weights, and the outputs of models with several heads."""
 
 from dataclasses import dataclass
 
@@ -28,6 +28,25 @@ class SparseVectors:
     def rows(self, chosen: Rows) -> "SparseVectors":
         """Return the chosen texts without copying weights."""
         return SparseVectors(self.ids, self.weights, self.first[chosen], self.last[chosen])
+
+
+@dataclass(frozen=True)
+class SparseEncodings:
+    """The token weights of texts. Text i owns the weights `weight_offsets[i]` to `weight_offsets[i + 1]`; see
+    SparseVectors. A blank text has none. Offsets are int64[n_texts + 1].
+    """
+
+    weight_ids: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    weight_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.weight_offsets) - 1
+
+    @property
+    def sparse(self) -> SparseVectors:
+        """Return the token weights of all texts without copying them."""
+        return SparseVectors(self.weight_ids, self.weights, self.weight_offsets[:-1], self.weight_offsets[1:])
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runner.launch.model_trial import Trial
     from runner.pipeline.cell import Cell
 
-_ROLES = ("embedder", "expander", "reranker", "llm", "judge", "metrics")
+_ROLES = ("retriever", "embedder", "expander", "reranker", "llm", "judge", "metrics")
 _EXAMPLE = "python -m runner.models check embedder=bge-m3 llm=ollama"
 _PAGE = "docs/models.md"
 

@@ -52,6 +52,7 @@ NEEDED = {
     **{f"retriever/{name}.yaml": ["retriever.index=passages"] for name in ("elasticsearch", "opensearch")},
     "examples/held_out.yaml": ["dataset=part"],
     "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
+    "retriever/splade.yaml": ["retriever.encoder.model=owner/name", f"retriever.encoder.revision={'0' * 40}"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
-from components.fields import naming_code, runtime_only
+from components.fields import added_later, naming_code, runtime_only
 from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import devices_for, encode_in_processes
+from components.pretrained.late_chunking import LateChunking
 from components.pretrained.model_folder import (
     folder_hash,
     missing_packages,
@@ -24,7 +25,7 @@ from components.pretrained.model_folder import (
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, own_prompt
 from components.pretrained.token_limit import count_tokens, max_length_mistakes, model_json, token_limit
 from components.protocols import EmbedderState
-from components.records import Passages
+from components.records import Passages, Spans
 
 
 class Truncation(StrEnum):
@@ -48,6 +49,10 @@ class SentenceTransformers:
     length; switch it off for models trained for inner products. `dtype` is the data type of the computation; vectors
     are float32. A batch has `batch_tokens` tokens including padding, or a single text; None chooses a size for the
     device. With several `n_processes`, each has the model on a separate GPU (0: one per GPU), or a share of the cores.
+
+    With pooling=late, a chunk is read in its document, and its vector is the mean over its tokens: see `LateChunking`.
+    Documents longer than the limit are read in windows, each of which repeats `window_overlap` of the previous one. The
+    vector of a query is the mean over all of its tokens.
     """
 
     model: str
@@ -60,6 +65,7 @@ class SentenceTransformers:
     normalize: bool = True
     dtype: Dtype = Dtype.FLOAT32
     trust_remote_code: bool = field(default=False, metadata=naming_code("the code in its model's folder"))
+    window_overlap: float = added_later(0.25)
     batch_tokens: int | None = runtime_only(None, "texts are padded differently: changes rounding, about 1e-7")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
     n_processes: int = runtime_only(1, "a vector does not depend on which process makes it")
@@ -78,6 +84,10 @@ class SentenceTransformers:
             mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
         if self.n_processes < 0:
             mistakes.append(f"n_processes: got {self.n_processes}, expected at least 1, or 0 for one per GPU")
+        if not 0 <= self.window_overlap < 1:
+            mistakes.append(f"window_overlap: got {self.window_overlap}, expected a fraction in [0, 1)")
+        if self.reads_documents and self.n_processes != 1:
+            mistakes.append(f"n_processes: got {self.n_processes} with pooling=late, expected 1")
         return mistakes
 
     def content_hash(self) -> str:
@@ -120,9 +130,30 @@ class SentenceTransformers:
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Return float32[n_chunks, d].
 
-        Raise ComponentError if the model cannot be loaded or run, or if a text is too long for truncation=error.
+        With pooling=late each text is a document of one chunk. Raise ComponentError if the model cannot be loaded or
+        run, or if a text is too long for truncation=error.
         """
+        if self.reads_documents:
+            texts = [text if text.strip() else "" for text in chunks.texts]
+            ends = np.fromiter(map(len, texts), dtype=np.int32, count=len(texts))
+            whole = Spans(np.arange(len(texts), dtype=np.int32), np.zeros_like(ends), ends)
+            return self.embed_in_documents(texts, whole)
         return self._embed(chunks.texts, Side.PASSAGE)
+
+    @property
+    def reads_documents(self) -> bool:
+        """True with pooling=late."""
+        return self.pooling is Pooling.LATE
+
+    def embed_in_documents(self, documents: Sequence[str], chunks: Spans) -> NDArray[np.float32]:
+        """Return float32[n_chunks, d]. A chunk without a token, such as a blank one, is zero.
+
+        Raise ComponentError if the model cannot be loaded or run, or if it gives no outputs by token.
+        """
+        late = LateChunking(self._encoder, self._prefix(Side.PASSAGE), self.window_overlap)
+        (device,) = devices_for(self.device, 1)
+        vectors = late.embed(documents, chunks, self.batch_tokens, device)
+        return unit_vectors(vectors) if self.normalize else vectors
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Return the vectors of queries; see `embed_chunks`."""
@@ -133,14 +164,17 @@ class SentenceTransformers:
         distinct = distinct_texts(texts)
         if self.truncation is Truncation.ERROR:
             self._reject_long(distinct, side)
-        encoder = SentenceEncoder(
-            self.model, self.revision, self.dtype, self.pooling, self.max_length, self.trust_remote_code
-        )
         devices = devices_for(self.device, self.n_processes)
-        vectors = encode_in_processes(encoder, distinct, side, self._prefix(side), self.batch_tokens, devices)
+        vectors = encode_in_processes(self._encoder, distinct, side, self._prefix(side), self.batch_tokens, devices)
         if self.normalize:
             vectors = unit_vectors(vectors)
         return vectors_of_all(texts, distinct, vectors, vectors.shape[1])
+
+    @property
+    def _encoder(self) -> SentenceEncoder:
+        return SentenceEncoder(
+            self.model, self.revision, self.dtype, self.pooling, self.max_length, self.trust_remote_code
+        )
 
     def _prefix(self, side: Side) -> str:
         prefix = self.query_prefix if side is Side.QUERY else self.passage_prefix

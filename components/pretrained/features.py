@@ -60,7 +60,7 @@ def _only_tokenizes(encoder: Any) -> bool:
     return (
         type(first) is Transformer
         and first.query_expansion is None
-        and first.transformer_task in ("feature-extraction", "sequence-classification")
+        and first.transformer_task in ("feature-extraction", "fill-mask", "sequence-classification")
         and "message" not in first.modality_config
     )
 

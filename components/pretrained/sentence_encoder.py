@@ -33,7 +33,7 @@ _WINDOW_CHARACTERS = 2**20
 
 class Pooling(StrEnum):
     """The way in which the token vectors of a text become one vector. MODEL is the pooling of the model's folder, by
-    default the mean.
+    default the mean. LATE is the mean over a chunk's tokens, read in their document; elsewhere it is the mean.
     """
 
     MODEL = "model"
@@ -42,6 +42,7 @@ class Pooling(StrEnum):
     MAX = "max"
     LAST = "lasttoken"
     WEIGHTED_MEAN = "weightedmean"
+    LATE = "late"
 
 
 class Side(StrEnum):
@@ -81,7 +82,7 @@ class SentenceEncoder:
         the device. Raises ComponentError if the model cannot be loaded, if a batch does not fit into memory, or if a
         vector is not finite.
         """
-        encoder = _load(self.model, self.revision, self, device)
+        encoder = load_encoder(self.model, self.revision, self, device)
         batch_tokens = batch_tokens or suitable_batch_tokens(encoder.device.type)
 
         def tokenize(rows: NDArray[np.int64]) -> Features:
@@ -105,7 +106,8 @@ class SentenceEncoder:
 
 
 @load_once
-def _load(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "SentenceTransformer":
+def load_encoder(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "SentenceTransformer":
+    """Load the model of `wanted` with its pooling, once per process. Raises ComponentError."""
     if missing := missing_packages(PACKAGES, "a sentence encoder"):
         raise missing[0]
     import torch
@@ -128,13 +130,22 @@ def _load(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "S
     return encoder.to(device=on_device, dtype=getattr(torch, wanted.dtype.value)).eval()
 
 
-def _set_pooling(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> None:
+def pooling_place(encoder: "SentenceTransformer") -> int | None:
+    """Return the position of the pooling among the modules; None without a single one."""
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     places = [place for place, module in enumerate(encoder) if isinstance(module, PoolingModule)]
-    if len(places) != 1:
+    return places[0] if len(places) == 1 else None
+
+
+def _set_pooling(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> None:
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    place = pooling_place(encoder)
+    if place is None:
         raise ComponentError(
             f"pooling: got {wanted.pooling}, but model {wanted.model!r} has a custom pooling; expected pooling=model"
         )
-    own = encoder[places[0]]
-    encoder[places[0]] = PoolingModule(own.embedding_dimension, wanted.pooling.value, include_prompt=own.include_prompt)
+    own = encoder[place]
+    pooling = Pooling.MEAN if wanted.pooling is Pooling.LATE else wanted.pooling
+    encoder[place] = PoolingModule(own.embedding_dimension, pooling.value, include_prompt=own.include_prompt)

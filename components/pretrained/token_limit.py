@@ -45,19 +45,20 @@ def model_json(model: str, revision: str, name: str) -> dict[str, Json]:
     return content
 
 
-def token_limit(model: str, revision: str) -> int | None:
+def token_limit(model: str, revision: str, folder: str = "") -> int | None:
     """Return the maximum number of tokens that the model reads, including special tokens; None if it is not stated.
 
     The limit for sentence-transformers takes precedence over that for transformers. The number of positions bounds
-    both. Raises ComponentError if the model cannot be reached.
+    both. `folder` is the folder of a module within the model's. Raises ComponentError if the model cannot be reached.
     """
-    config = model_json(model, revision, "config.json")
+    within = f"{folder}/" if folder else ""
+    config = model_json(model, revision, f"{within}config.json")
     config = config.get("text_config", config)
     positions = config.get("max_position_embeddings")
     if positions and config.get("model_type") in _WITH_UNUSED_POSITIONS:
         positions -= config.get("pad_token_id", 1) + 1
-    stated = model_json(model, revision, "sentence_bert_config.json").get("max_seq_length")
-    stated = stated or model_json(model, revision, "tokenizer_config.json").get("model_max_length")
+    stated = model_json(model, revision, f"{within}sentence_bert_config.json").get("max_seq_length")
+    stated = stated or model_json(model, revision, f"{within}tokenizer_config.json").get("model_max_length")
     known = [int(number) for number in (stated, positions) if number and 0 < number < _NO_LIMIT]
     return min(known, default=None)
 
@@ -69,16 +70,18 @@ def max_length_mistakes(max_length: int) -> list[str]:
     return [f"max_length: got {max_length}, expected at least {_LEAST_TOKENS}: two of them are special tokens"]
 
 
-def count_tokens(model: str, revision: str, texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return int64[n_texts], the tokens of each text by the model's tokenizer, including special tokens.
+def count_tokens(
+    model: str, revision: str, texts: Sequence[str], folder: str = "", *, with_special: bool = True
+) -> NDArray[np.int64]:
+    """Return int64[n_texts], the tokens of each text by the model's tokenizer, by default including special tokens.
 
-    Raises ComponentError if the tokenizer cannot be loaded.
+    `folder` is the folder of a module within the model's. Raises ComponentError if the tokenizer cannot be loaded.
     """
-    tokenizer = _tokenizer(model, revision)
+    tokenizer = _tokenizer(model, revision, folder)
     if len(texts) <= _FEW:
-        return np.array([len(tokenizer.encode(text)) for text in texts], dtype=np.int64)
-    windows = [texts[first : first + _FEW] for first in range(0, len(texts), _FEW)]
-    counts = [len(split) for window in windows for split in tokenizer.encode_batch_fast(list(window))]
+        return np.array([len(tokenizer.encode(text, None, False, with_special)) for text in texts], dtype=np.int64)
+    windows = [list(texts[first : first + _FEW]) for first in range(0, len(texts), _FEW)]
+    counts = [len(split) for window in windows for split in tokenizer.encode_batch_fast(window, False, with_special)]
     return np.array(counts, dtype=np.int64)
 
 
@@ -87,19 +90,20 @@ def special_tokens(model: str, revision: str, *, of_pair: bool) -> int:
 
     Raises ComponentError if the tokenizer cannot be loaded.
     """
-    return int(_tokenizer(model, revision).num_special_tokens_to_add(of_pair))
+    return int(_tokenizer(model, revision, "").num_special_tokens_to_add(of_pair))
 
 
 @load_once
-def _tokenizer(model: str, revision: str) -> "Tokenizer":
+def _tokenizer(model: str, revision: str, within: str) -> "Tokenizer":
     from tokenizers import Tokenizer
 
     with loading(model, revision) as name:
-        path = fetched_folder(model, revision, _SMALL) / "tokenizer.json"
+        path = fetched_folder(model, revision, _SMALL) / within / "tokenizer.json"
         if not path.is_file():  # an old folder: transformers builds one from its vocabulary
             from transformers import AutoTokenizer
 
-            loaded = AutoTokenizer.from_pretrained(name, revision=revision or None, trust_remote_code=False)
+            pinned = {"revision": revision or None, "trust_remote_code": False, "subfolder": within}
+            loaded = AutoTokenizer.from_pretrained(name, **pinned)
             tokenizer: Tokenizer = loaded.backend_tokenizer
         else:
             tokenizer = Tokenizer.from_file(str(path))

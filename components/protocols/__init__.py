@@ -47,6 +47,7 @@ from components.protocols.data import (
 )
 from components.protocols.embedding import (
     AsksInBatches,
+    DocumentEmbedder,
     Embedder,
     KeysRequests,
     KnowsDimensions,
@@ -54,6 +55,7 @@ from components.protocols.embedding import (
     ReadsTokens,
     SlowEmbedder,
     ThreeWayEncoder,
+    TokenWeigher,
 )
 from components.protocols.language_models import LLM, AnswersFrom, Ask, Pipeline
 from components.protocols.metrics import (
@@ -129,6 +131,7 @@ __all__ = [
     "DenseArm",
     "DescribingChunker",
     "Diversity",
+    "DocumentEmbedder",
     "Embedder",
     "EmbedderState",
     "EmbeddingChunker",
@@ -180,6 +183,7 @@ __all__ = [
     "TextForm",
     "ThreeWayEncoder",
     "TokenIndex",
+    "TokenWeigher",
     "Tokenizer",
     "VectorDiversity",
     "VectorIndex",

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from components.encodings import Encodings
+from components.encodings import Encodings, SparseEncodings
 from components.protocols.component import Component, EmbedderState
 from components.protocols.tokenizing import WordTokenizer
-from components.records import Passages
+from components.records import Passages, Spans
 
 
 @runtime_checkable
@@ -41,6 +41,18 @@ class PretrainedEmbedder(Embedder, Protocol):
     """
 
     is_pretrained: ClassVar[Literal[True]]
+
+
+@runtime_checkable
+class DocumentEmbedder(Embedder, Protocol):
+    """An embedder that can read chunks in their documents."""
+
+    @property
+    def reads_documents(self) -> bool:
+        """True if a chunk's vector depends on its document. `embed_in_documents` then replaces `embed_chunks`."""
+
+    def embed_in_documents(self, documents: Sequence[str], chunks: Spans) -> NDArray[np.float32]:
+        """Return the vectors of chunks of these documents, float32[n_chunks, n_dimensions]."""
 
 
 @runtime_checkable
@@ -113,3 +125,17 @@ class ThreeWayEncoder(Component, Protocol):
 
     def encode_queries(self, queries: Passages) -> Encodings:
         """Return one row per query in each output; inner products with the rows of chunks are similarities."""
+
+
+@runtime_checkable
+class TokenWeigher(Component, Protocol):
+    """An encoder that gives each text a weight for every token of a vocabulary; most weights are zero.
+
+    Inner products of a query's and a chunk's weights are similarities. Blank texts have no weights.
+    """
+
+    def weigh_chunks(self, chunks: Passages) -> SparseEncodings:
+        """Return one row per chunk, with finite weights above zero."""
+
+    def weigh_queries(self, queries: Passages) -> SparseEncodings:
+        """Return one row per query; the tokens are numbered as those of chunks."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.encodings import SparseVectors
 from components.protocols.chunking import Chunker
 from components.protocols.component import Arrays, Component
-from components.protocols.embedding import Embedder, ThreeWayEncoder
+from components.protocols.embedding import Embedder, ThreeWayEncoder, TokenWeigher
 from components.protocols.tokenizing import WordTokenizer
 from components.records import AllowedDocuments, Documents, Hits, IndexBlock, IndexedText, Passages, Sample, Spans
 
@@ -149,7 +149,7 @@ class EncodedSparseArm(Protocol):
     """An arm that searches for the chunks that share tokens with the query, by an encoder's token weights."""
 
     @property
-    def encoder(self) -> ThreeWayEncoder:
+    def encoder(self) -> ThreeWayEncoder | TokenWeigher:
         """The encoder of chunks and queries."""
 
     @property

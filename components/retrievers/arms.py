@@ -5,7 +5,7 @@ the searches of `dense` and `bm25`.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.protocols import Embedder, Fusion, SparseIndex, ThreeWayEncoder, TokenIndex, VectorIndex
+from components.protocols import Embedder, Fusion, SparseIndex, ThreeWayEncoder, TokenIndex, TokenWeigher, VectorIndex
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ByEncodedVector:
 class ByTokenWeights:
     """Best chunks by an encoder's weights of shared tokens (an EncodedSparseArm)."""
 
-    encoder: ThreeWayEncoder
+    encoder: ThreeWayEncoder | TokenWeigher
     token_index: TokenIndex
 
     version: ClassVar[int] = 1

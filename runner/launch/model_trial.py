@@ -9,7 +9,7 @@ import numpy as np
 from components.errors import ComponentError, RagGridError
 from components.openai_server.access import host_of
 from components.pretrained.model_files import ModelFiles, model_files
-from components.protocols import LLM, AnswerMetric, Embedder, ReadsTokens, Reranker
+from components.protocols import LLM, AnswerMetric, Embedder, ReadsTokens, Reranker, TokenWeigher
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample, TextsWithUnits
 from runner.engine.checked_answers import checked_answers
 
@@ -77,6 +77,8 @@ def _first_output(component: object) -> str:
     """Return the model's output for a line of text. Raises ComponentError if it has none."""
     if isinstance(component, Embedder):
         return _try_embedder(component)
+    if isinstance(component, TokenWeigher):
+        return _try_weigher(component)
     if isinstance(component, Reranker):
         return _try_reranker(component)
     if isinstance(component, LLM):
@@ -84,7 +86,8 @@ def _first_output(component: object) -> str:
     if isinstance(component, AnswerMetric):
         return _try_metric(component)
     raise ComponentError(
-        f"{type(component).__name__}: is not an embedder, reranker, LLM or answer metric, so its model cannot be tried"
+        f"{type(component).__name__}: is not an embedder, encoder, reranker, LLM or answer metric, so its model cannot "
+        "be tried"
     )
 
 
@@ -94,6 +97,12 @@ def _try_embedder(embedder: Embedder) -> str:
     chunks = embedder.embed_chunks(Passages(PASSAGES), state)
     right, wrong = (chunks @ query[0]).tolist()
     return f"{query.shape[1]} dimensions; cosine {right:.3f} to the passage that answers, {wrong:.3f} to another"
+
+
+def _try_weigher(encoder: TokenWeigher) -> str:
+    query, chunks = encoder.weigh_queries(Passages([QUESTION])), encoder.weigh_chunks(Passages(PASSAGES))
+    n_of_chunks = len(chunks.weights) / len(chunks)
+    return f"{len(query.weights)} tokens of the question have weights, {n_of_chunks:.0f} of a passage on average"
 
 
 def _try_reranker(reranker: Reranker) -> str:

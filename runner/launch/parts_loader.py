@@ -132,7 +132,7 @@ def _load_sweep(
         except HydraException as error:
             unknown = unknown_key(error)
             lacking = [each for each, now in passed.items() if now == each and key_of(each) == unknown]
-            if not lacking:
+            if not lacking or "." not in unknown:
                 raise
             for each in lacking:
                 key, _, value = each.partition("=")

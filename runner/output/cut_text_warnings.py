@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from components.errors import ComponentError
-from components.protocols import Chunker
+from components.protocols import Chunker, DenseArm, ReadsTokens
 from components.records import Documents, SpanTexts
 from components.text.tables import segment
 from runner.engine.store import Store
+from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import some_documents
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.planned import PlannedCell
@@ -25,9 +26,11 @@ _MOST_CHUNKS = 2000
 def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
     """Yield a line for each chunking and model with chunks that are longer than the model reads.
 
-    The estimate is from a few documents. There is no line if an earlier sweep counted all chunks. Raises ComponentError
+    Also yield a line for each model that reads chunks in their documents, if it has to read documents in parts. The
+    estimates are from a few documents. There is no line if an earlier sweep counted all chunks. Raises ComponentError
     if a model cannot be reached, or if a model that refuses longer chunks would get some.
     """
+    yield from dict.fromkeys(line for cell in cells for line in _windowed(cell, store))
     seen = set()
     for cell in cells:
         retrieved = cell.graph.result.retrieved
@@ -36,6 +39,22 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
             seen.add(stage.key)
             if is_new and isinstance(stage, CutTexts) and isinstance(stage.passages, ChunkPassages):
                 yield from _too_long(cell, stage, store)
+
+
+def _windowed(cell: PlannedCell, store: Store) -> Iterator[str]:
+    for arm in cell.request.cell.retriever.arms if cell.request.cell.pipeline.is_built_in else ():
+        embedder = arm.embedder if isinstance(arm, DenseArm) else None
+        if not (reads_documents(embedder) and isinstance(embedder, ReadsTokens)):
+            continue
+        limit = embedder.token_limit()
+        texts = some_documents(cell.graph.data, store, _N_DOCUMENTS).texts
+        n_tokens = embedder.count_chunk_tokens(texts)
+        if limit is not None and len(texts) and n_tokens.max() > limit:
+            yield (
+                f"{model_name(embedder)} reads {limit:,} tokens of a document at once: about "
+                f"{np.count_nonzero(n_tokens > limit) / len(texts):.0%} of documents are longer, up to "
+                f"{n_tokens.max():,} tokens, judging by {len(texts)} documents. These are read in overlapping windows."
+            )
 
 
 def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:

@@ -8,6 +8,7 @@ from components.protocols import (
     AnyReranker,
     ChecksMetadata,
     ChecksSamples,
+    DenseArm,
     Expander,
     Generator,
     Header,
@@ -25,6 +26,7 @@ from runner.engine.worker import read_kept
 from runner.pipeline.answers.generating import draw_mistakes
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_headers import header_mistakes
+from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import Data, metadata_names
 from runner.pipeline.corpus.refined_corpora import refiner_mistakes
 from runner.pipeline.corpus.sample_codec import decode_samples
@@ -76,9 +78,21 @@ def combination_mistakes(
         mistakes += refiner_mistakes(refiner)
     if header is not None and retriever is not None and searches(retriever):
         mistakes += header_mistakes(header)
+        mistakes += _headers_in_documents(header, retriever)
     if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
         mistakes += selection_mistakes(reranker, metrics.of_rankings)
     return mistakes
+
+
+def _headers_in_documents(header: Header, retriever: Retriever) -> list[str]:
+    """Return an error for headers of chunks that an embedder reads in their documents, where headers have no place."""
+    reading = [arm.embedder for arm in retriever.arms if isinstance(arm, DenseArm) and reads_documents(arm.embedder)]
+    if not header.writers or not reading:
+        return []
+    return [
+        f"header: got {type(header).__name__}, but {type(reading[0]).__name__} reads chunks in their documents "
+        "(pooling=late), which contain no headers; expected header=none, or another pooling"
+    ]
 
 
 def _wrong_top_k(top_k: int, retriever: Retriever | None) -> list[str]:

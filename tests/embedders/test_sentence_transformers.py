@@ -80,7 +80,7 @@ def test_vectors_are_not_scaled_without_normalize(bert: Path) -> None:
     assert abs(np.linalg.norm(vectors, axis=1) - 1).min() > 0.1
 
 
-@pytest.mark.parametrize("pooling", [pooling for pooling in Pooling if pooling is not Pooling.MODEL])
+@pytest.mark.parametrize("pooling", [pooling for pooling in Pooling if pooling not in (Pooling.MODEL, Pooling.LATE)])
 def test_a_named_pooling_is_that_of_the_package(bert: Path, pooling: Pooling) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules

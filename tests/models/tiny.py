@@ -96,6 +96,56 @@ def save_bge_m3(folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
+def save_splade(folder: Path, *, seed: int = 0) -> Path:
+    """A BERT with its head for masked tokens, as sentence-transformers saves sparse encoders: it reads MAX_TOKENS
+    tokens.
+    """
+    _sparse_encoder(_splade_modules(folder / "network", seed)).save(str(folder / "saved"), create_model_card=False)
+    return folder / "saved"
+
+
+def save_inference_free(folder: Path, *, seed: int = 0) -> Path:
+    """The same for documents, and a table with a weight for each token of a query."""
+    import torch
+    from sentence_transformers.base.modules import Router
+    from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding
+
+    of_documents = _splade_modules(folder / "network", seed)
+    tokenizer = of_documents[0].tokenizer
+    table = SparseStaticEmbedding(tokenizer, weight=torch.rand(len(tokenizer)), frozen=True)
+    router = Router.for_query_document(query_modules=[table], document_modules=of_documents)
+    _sparse_encoder([router]).save(str(folder / "saved"), create_model_card=False)
+    return folder / "saved"
+
+
+def _sparse_encoder(modules: list[Any]) -> Any:
+    from sentence_transformers import SparseEncoder
+
+    return SparseEncoder(modules=modules, device="cpu")
+
+
+def _splade_modules(folder: Path, seed: int) -> list[Any]:
+    import torch
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sparse_encoder.modules import SpladePooling
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    vocabulary = {token: i for i, token in enumerate(dict.fromkeys(_VOCABULARY))}
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=N_LAYERS,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.1,
+    )
+    torch.manual_seed(seed)
+    BertForMaskedLM(config).save_pretrained(folder)
+    BertTokenizer(vocab=vocabulary, model_max_length=MAX_TOKENS).save_pretrained(folder)
+    return [Transformer(str(folder), transformer_task="fill-mask"), SpladePooling()]
+
+
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:{% endif %}"

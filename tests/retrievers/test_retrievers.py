@@ -19,8 +19,10 @@ from components.protocols import (
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.hybrid import Hybrid
+from components.retrievers.learned_sparse import LearnedSparse
 from components.retrievers.sparse import Sparse
 from components.retrievers.three_way import ThreeWay
+from components.sparse_encoders.sparse_text_encoder import SparseTextEncoder
 from components.sparse_indexes.bm25 import Bm25
 from components.sparse_indexes.token_weights import TokenWeights
 from components.vector_indexes.faiss_index import Flat
@@ -62,6 +64,10 @@ class TestDense(RetrieverContract):
 
 class TestSparse(RetrieverContract):
     component = Sparse(Bm25())
+
+
+class TestLearnedSparse(RetrieverContract):
+    component = LearnedSparse(SparseTextEncoder("owner/name", "0" * 40), TokenWeights())
 
 
 class TestHybrid(RetrieverContract):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from components.fields import runtime_only
 from components.protocols import (
     AsksInBatches,
+    DocumentEmbedder,
     Embedder,
     EmbedderState,
     PretrainedEmbedder,
@@ -94,13 +95,12 @@ class ChunkVectors(Stage[Vectors]):
         """Embed block by block. An interrupted run resumes after the last complete block."""
         chunks, state = self.chunks.read(run), run.read(self.state)
         if len(chunks) <= self._block_size:
-            return checked_vectors(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
+            return self._embed(run, chunks, slice(0, len(chunks)), state)
         blocks = []
-        for rows, name in self._blocks(len(chunks)):
+        for rows, name in self._blocks(len(chunks), self._documents_of_chunks(run)):
             block = read_block(run.workspace, name)
             if block is None:
-                vectors = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
-                vectors = checked_vectors(vectors, rows.stop - rows.start, self.embedder)
+                vectors = self._embed(run, chunks, rows, state)
                 require_equal_files(type(self.embedder))
                 path = write_block(run.workspace, name, vectors)
                 if not self.joined_by:
@@ -109,6 +109,20 @@ class ChunkVectors(Stage[Vectors]):
             blocks.append(block)
             run.report(rows.stop, len(chunks))
         return joined_blocks(run.workspace / "vectors.npy", blocks)
+
+    def _embed(self, run: Run, chunks: Passages, rows: slice, state: EmbedderState) -> Vectors:
+        """Embed some of the chunks, or read them in their documents."""
+        if reads_documents(self.embedder):
+            spans = run.read(self.chunks.chunks)
+            own = Spans(spans.document[rows], spans.start[rows], spans.end[rows])
+            vectors = self.embedder.embed_in_documents(self.chunks.read_documents(run).texts, own)
+        else:
+            some = chunks if rows == slice(0, len(chunks)) else sub_corpora.rows(chunks, rows)
+            vectors = self.embedder.embed_chunks(some, state)
+        return checked_vectors(vectors, rows.stop - rows.start, self.embedder)
+
+    def _documents_of_chunks(self, run: Run) -> NDArray[np.int32] | None:
+        return run.read(self.chunks.chunks).document if reads_documents(self.embedder) else None
 
     def server_requests(self, run: Run) -> ServerRequests | None:
         """Return the requests for blocks that are not stored. They may be estimated from some of the chunks."""
@@ -125,11 +139,23 @@ class ChunkVectors(Stage[Vectors]):
     def _block_size(self) -> int:
         return self.embedder.n_chunks_per_block if isinstance(self.embedder, SlowEmbedder) else BLOCK_CHUNKS
 
-    def _blocks(self, n_chunks: int) -> Iterator[tuple[slice, str]]:
-        """Yield the rows and the name of each block. The name is unique to the rows."""
-        for first in range(0, n_chunks, self._block_size):
+    def _blocks(self, n_chunks: int, document: NDArray[np.int32] | None = None) -> Iterator[tuple[slice, str]]:
+        """Yield the rows and the name of each block. The name is unique to the rows.
+
+        With the `document` of each chunk, a block ends with a document, so that each is read once.
+        """
+        first = 0
+        while first < n_chunks:
             last = min(first + self._block_size, n_chunks)
+            if document is not None:
+                last = int(np.searchsorted(document, document[last - 1], side="right"))
             yield slice(first, last), f"{first}-{last}"
+            first = last
+
+
+def reads_documents(embedder: object) -> TypeGuard[DocumentEmbedder]:
+    """Return True for an embedder that reads chunks in their documents."""
+    return isinstance(embedder, DocumentEmbedder) and embedder.reads_documents
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,10 @@ class ChunkPassages(StageGroup):
         """Return texts and the titles of their documents, and terms if there is a tokenizer."""
         return _chunks(run, run.read(self.corpus), self.chunks, self.terms)
 
+    def read_documents(self, run: Run) -> Documents:
+        """Return the documents of which the chunks are spans."""
+        return run.read(self.corpus)
+
     def some(self, run: Run) -> SomeChunks:
         """Return all chunks if they are cached, or else as many as a plan has time to cut."""
         return some_chunks(run, run.read(self.corpus), self.chunks)
@@ -59,6 +63,10 @@ class BlockPassages(StageGroup):
     def read(self, run: Run) -> Passages:
         """Return texts and titles: see `ChunkPassages`."""
         return _chunks(run, self.documents.read(run), self.chunks, self.terms)
+
+    def read_documents(self, run: Run) -> Documents:
+        """Return the documents of which the chunks are spans."""
+        return self.documents.read(run)
 
     def some(self, run: Run) -> SomeChunks:
         """Return all or some chunks: see `ChunkPassages`."""

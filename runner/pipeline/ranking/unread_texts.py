@@ -13,6 +13,7 @@ from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
+from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.ranking.rerank_stages import RerankedHits
@@ -111,14 +112,23 @@ def cut_pairs(rankings: Iterable[Stage[Hits]]) -> tuple[CutPairs, ...]:
 def cut_texts(
     retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[Stage[Queries]]
 ) -> tuple[CutTexts, ...]:
-    """Return the counts of chunks and of each variant of the queries, for every embedder whose model reads tokens."""
-    read: list[ChunkPassages | QueryPassages] = [ChunkPassages(data.corpus, chunks), *map(QueryPassages, queries)]
+    """Return the counts of chunks and of each variant of the queries, for every embedder whose model reads tokens.
+
+    An embedder that reads chunks in their documents cuts no chunk.
+    """
+    of_chunks, of_queries = ChunkPassages(data.corpus, chunks), tuple(map(QueryPassages, queries))
     models = [
         arm.embedder if isinstance(arm, DenseArm) else arm.encoder
         for arm in retriever.arms
         if isinstance(arm, DenseArm | EncodedArm)
     ]
-    stages = [CutTexts(own, passages) for own in models if isinstance(own, ReadsTokens) for passages in read]
+    stages = []
+    for own in models:
+        if isinstance(own, ReadsTokens):
+            read: Iterable[ChunkPassages | QueryPassages] = (
+                of_queries if reads_documents(own) else (of_chunks, *of_queries)
+            )
+            stages += [CutTexts(own, passages) for passages in read]
     return tuple({stage.key: stage for stage in stages}.values())
 
 

@@ -1,6 +1,6 @@
 """Stages of the searches by an encoder with three heads: one pass over the chunks, then a ranking by each head."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components import late_interaction
-from components.encodings import Encodings
+from components.encodings import Encodings, SparseEncodings
 from components.protocols import (
     EncodedArm,
     EncodedDenseArm,
     EncodedSparseArm,
     ThreeWayEncoder,
     TokenIndex,
+    TokenWeigher,
 )
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import sort_hits
@@ -23,8 +24,6 @@ from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.engine.store.part_files import Part, read_part
-from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import checked_arrays
 from runner.pipeline.corpus.loaded_data import Data
@@ -32,16 +31,9 @@ from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCo
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
 from runner.pipeline.search.dense_search import BuiltVectorIndex, DenseHits
+from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 from runner.pipeline.search.searching import Search
-
-BLOCK_CHARACTERS = 250_000
-"""Characters of the chunks in a block that is encoded at a time.
-
-Each token has a vector, and hardly any token is shorter than a character. So a block with 1,024 dimensions takes at
-most 0.5 GB.
-"""
-
-_OFFSETS = {"weight_offsets", "vector_offsets"}
+from runner.pipeline.search.weighed_texts import WeighedChunks, WeighedQueries
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,46 +49,12 @@ class EncodedChunks(Stage[Encodings]):
 
     def make(self, run: Run) -> Encodings:
         """Encode block by block. An interrupted run resumes after the last complete block."""
-        chunks, spans = self.chunks.read(run), run.read(self.chunks.chunks)
-        blocks = []
-        for rows in _blocks(spans.end - spans.start):
-            blocks.append(self._block(run, sub_corpora.rows(chunks, rows), rows))
-            run.report(rows.stop, len(chunks))
-        if not blocks:
-            return self.encoder.encode_chunks(chunks)
-        return Encodings(**{field.name: _join_arrays(run, field.name, blocks) for field in fields(Encodings)})
+        return encoded_in_blocks(run, self.chunks, Encodings, self._encode)
 
-    def _block(self, run: Run, chunks: Passages, rows: slice) -> Encodings:
-        names = {field.name: f"{rows.start}-{rows.stop}-{field.name}" for field in fields(Encodings)}
-        stored: dict[str, Part] = {field: read_block(run.workspace, name) for field, name in names.items()}
-        if any(part is None for part in stored.values()):
-            encodings = _check_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
-            require_equal_files(type(self.encoder))
-            # Read back from disk, to free the memory for the next block.
-            stored = {
-                field: read_part(write_block(run.workspace, name, getattr(encodings, field)))
-                for field, name in names.items()
-            }
-        return Encodings(**stored)
-
-
-def _blocks(lengths: NDArray[np.int32]) -> Iterator[slice]:
-    """Yield consecutive rows with at most `BLOCK_CHARACTERS` characters together, or a single longer row."""
-    ends = np.cumsum(lengths, dtype=np.int64)
-    first = 0
-    while first < len(ends):
-        most = (ends[first - 1] if first else 0) + BLOCK_CHARACTERS
-        last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
-        yield slice(first, last)
-        first = last
-
-
-def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings]) -> Part:
-    """Join the arrays of all blocks. Offsets continue from the end of the previous block."""
-    parts: list[NDArray[np.generic]] = [getattr(block, field) for block in blocks]
-    if field not in _OFFSETS:
-        return joined_blocks(run.workspace / f"{field}.npy", parts)
-    return np.cumsum([0, *np.concatenate([np.diff(part) for part in parts])], dtype=np.int64)
+    def _encode(self, chunks: Passages) -> Encodings:
+        encodings = _check_encodings(self.encoder.encode_chunks(chunks), len(chunks), self.encoder)
+        require_equal_files(type(self.encoder))
+        return encodings
 
 
 def _check_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
@@ -157,7 +115,7 @@ class BuiltTokenIndex(Stage[Parts]):
     codec: ClassVar[Codec[Parts]] = Named()
 
     index: TokenIndex
-    encoded: Stage[Encodings]
+    encoded: Stage[Encodings | SparseEncodings]
     corpora: SubCorpora
 
     def make(self, run: Run) -> Parts:
@@ -178,7 +136,7 @@ class TokenHits(Search):
     index: TokenIndex
     depth: int
     built: BuiltTokenIndex
-    queries: Stage[Encodings]
+    queries: Stage[Encodings | SparseEncodings]
     corpora: SearchedCorpora
 
     def make(self, run: Run) -> Hits:
@@ -256,9 +214,14 @@ def encoded_queries(encoder: ThreeWayEncoder, queries: Stage[Queries]) -> Encode
 
 def encoded_hits(arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> Search:
     """Return the ranking of an arm that searches encodings."""
-    of_chunks, of_queries = encoded_chunks(arm.encoder, data, chunks), encoded_queries(arm.encoder, queries)
     corpora = sub_corpora.sub_corpora(data, chunks)
     searched = sub_corpora.searched(corpora, queries, data.samples)
+    if isinstance(arm, EncodedSparseArm) and isinstance(arm.encoder, TokenWeigher):
+        weighed = WeighedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
+        index = BuiltTokenIndex(arm.token_index, weighed, corpora)
+        return TokenHits(arm.token_index, depth, index, WeighedQueries(arm.encoder, QueryPassages(queries)), searched)
+    assert isinstance(arm.encoder, ThreeWayEncoder), "the fields of arms have these types"
+    of_chunks, of_queries = encoded_chunks(arm.encoder, data, chunks), encoded_queries(arm.encoder, queries)
     if isinstance(arm, EncodedDenseArm):
         vectors = DenseHead(of_chunks)
         built = BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora)

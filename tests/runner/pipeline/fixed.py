@@ -22,7 +22,7 @@ from components.diversity.mmr_by_vectors import MmrByVectors
 from components.diversity.near_duplicates import NearDuplicates
 from components.diversity.none import KeepAll
 from components.embedders.hashing import Hashing
-from components.encodings import Encodings
+from components.encodings import Encodings, SparseEncodings
 from components.examples.drawn import DrawnExamples
 from components.examples.none import NoExamples
 from components.expanders.none import NoExpander
@@ -79,6 +79,7 @@ from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.given import Given
 from components.retrievers.hybrid import Hybrid
+from components.retrievers.learned_sparse import LearnedSparse
 from components.retrievers.oracle import Oracle
 from components.retrievers.sparse import Sparse
 from components.retrievers.three_way import ThreeWay
@@ -317,6 +318,26 @@ class LetterHeads:
 
 
 @dataclass(frozen=True)
+class LetterWeights:
+    """An encoder of token weights: the counts of letters in a chunk, and 1 for each letter of a query."""
+
+    version: ClassVar[int] = 1
+
+    def weigh_chunks(self, chunks: Passages) -> SparseEncodings:
+        counts = _letters(chunks.texts)
+        ids = [np.flatnonzero(row).astype(np.int32) for row in counts]
+        return SparseEncodings(
+            np.concatenate([np.zeros(0, dtype=np.int32), *ids]),
+            counts[counts > 0],
+            np.cumsum([0, *map(len, ids)]).astype(np.int64),
+        )
+
+    def weigh_queries(self, queries: Passages) -> SparseEncodings:
+        counts = self.weigh_chunks(queries)
+        return replace(counts, weights=np.ones_like(counts.weights))
+
+
+@dataclass(frozen=True)
 class FixedPipeline:
     """Cites the sentences of two documents, one of them changed, and a sentence of its own. It gives no passages for a
     question about the mill, and fails for one about the tower.
@@ -550,6 +571,10 @@ CELLS = {
     "three heads of an encoder": {
         "retriever": three_way(LetterHeads()),
         "reranker": LateInteraction(LetterHeads(), depth=3),
+        "llm": NoGenerator(),
+    },
+    "weights of letters": {
+        "retriever": LearnedSparse(LetterWeights(), TokenWeights(), depth=6),
         "llm": NoGenerator(),
     },
     "parents, and headers of their children": {

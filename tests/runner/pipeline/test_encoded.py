@@ -21,7 +21,7 @@ from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.ranking.rerank_stages import RerankedHits
-from runner.pipeline.search import encoded_search as encoded
+from runner.pipeline.search import encoded_blocks
 from runner.pipeline.search.encoded_search import EncodedChunks, EncodedQueries, LateInteractionHits
 from tests.contracts.ranking_checks import rankings_of
 from tests.runner.pipeline.fixed import FixedData, LetterHeads, bm25, fixed_cell, graph_in, run_all, three_way
@@ -46,7 +46,7 @@ class Breakable(LetterHeads):
 
 @pytest.fixture(autouse=True)
 def _as_new(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(encoded, "BLOCK_CHARACTERS", 70)
+    monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 70)
     Breakable.calls.clear()
     Breakable.breaks_at = 0
     yield
@@ -90,7 +90,7 @@ def test_blocks_are_to_the_byte_what_one_block_is(tmp_path: Path, monkeypatch: p
     several, single = Store(tmp_path / "several"), Store(tmp_path / "single")
     run_all(several, *stages(several, EncodedChunks))
     n_blocks = len(Breakable.calls)
-    monkeypatch.setattr(encoded, "BLOCK_CHARACTERS", 1_000_000)
+    monkeypatch.setattr(encoded_blocks, "BLOCK_CHARACTERS", 1_000_000)
     run_all(single, *stages(single, EncodedChunks))
     assert n_blocks >= 4
     assert len(Breakable.calls) == n_blocks + 1
@@ -113,7 +113,7 @@ def test_chunks_encoded_before_a_kill_are_not_encoded_again(tmp_path: Path) -> N
 
 def test_a_chunk_longer_than_a_block_is_one_by_itself() -> None:
     lengths = np.array([30, 30, 200, 40, 30, 30], dtype=np.int32)
-    assert [(rows.start, rows.stop) for rows in encoded._blocks(lengths)] == [(0, 2), (2, 3), (3, 5), (5, 6)]
+    assert [(rows.start, rows.stop) for rows in encoded_blocks.blocks_of(lengths)] == [(0, 2), (2, 3), (3, 5), (5, 6)]
 
 
 def test_late_interaction_scores_the_hits_of_the_other_two(tmp_path: Path) -> None:

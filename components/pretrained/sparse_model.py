@@ -1,0 +1,137 @@
+"""Sparse encoders of the package sentence-transformers, run on batches of equal cost.
+
+The package makes a sparse tensor of each text, and batches by number of texts. Here a batch has a number of tokens,
+tokenization runs in parallel with the model, and weights are collected batch by batch: a text's row of the whole
+vocabulary exists only within its batch.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.dtype import Dtype
+from components.pretrained.features import (
+    Features,
+    feature_batches,
+    fitting_into_memory,
+    on_device,
+    preprocess,
+    readable_tokens,
+    suitable_batch_tokens,
+)
+from components.pretrained.load_once import load_once
+from components.pretrained.model_files import sentence_transformers_options
+from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.pretrained.sentence_encoder import PACKAGES, Side
+
+if TYPE_CHECKING:
+    from sentence_transformers import SparseEncoder
+
+Weights = tuple[NDArray[np.int32], NDArray[np.float32]]
+"""Ids of a text's tokens, increasing, and their weights."""
+
+_WINDOW_CHARACTERS = 2**20
+"""Characters tokenized per call, including padding."""
+
+_MOST_LOGITS = {"cpu": 2**26, "gpu": 2**29}
+"""Most numbers of a batch by the type of device: each token has one per token of the vocabulary."""
+
+
+@dataclass(frozen=True)
+class SparseModel:
+    """A model and its way to read texts. `max_length` is in tokens, including special tokens; None for the model's own
+    limit. A text keeps its `max_weights` largest weights; None for the number in the model's files.
+    """
+
+    model: str
+    revision: str
+    dtype: Dtype = Dtype.FLOAT32
+    max_length: int | None = None
+    max_weights: int | None = None
+    trust_remote_code: bool = False
+
+    def encode(
+        self, texts: Sequence[str], side: Side, prompt: str, batch_tokens: int | None, device: str
+    ) -> list[Weights]:
+        """Return the weights of each text. `prompt` precedes every text.
+
+        Raises ComponentError if the model cannot be loaded, if a batch does not fit into memory, or if a weight is
+        negative or not finite.
+        """
+        encoder = _load(self.model, self.revision, replace(self, max_weights=None), device)
+        batch_tokens = batch_tokens or _suitable_batch_tokens(encoder)
+
+        def tokenize(rows: NDArray[np.int64]) -> Features:
+            return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
+
+        found: dict[int, Weights] = {}
+        windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
+        for window, features in prepared_ahead(tokenize, windows):
+            for rows, batch in feature_batches(features, batch_tokens):
+                with fitting_into_memory(batch_tokens, encoder.device):
+                    own = self._weigh(encoder, batch, side)
+                found.update(zip(window[rows].tolist(), own, strict=True))
+        return [found[row] for row in range(len(texts))]
+
+    def _weigh(self, encoder: "SparseEncoder", batch: Features, side: Side) -> Iterator[Weights]:
+        import torch
+        from sentence_transformers.util import select_max_active_dims
+
+        most = self.max_weights or encoder.max_active_dims
+        with torch.inference_mode():
+            weights = encoder(on_device(batch, encoder.device), task=side.value)["sentence_embedding"]
+            if most is not None:
+                weights = select_max_active_dims(weights, max_active_dims=most)
+            row, ids = weights.nonzero(as_tuple=True)
+            values = weights[row, ids].float().cpu().numpy()
+        if not (values >= 0).all():  # false for NaN, too
+            raise ComponentError(
+                f"model {self.model!r}: got token weights that are negative or not a number with dtype={self.dtype}, "
+                "expected weights above 0; float16 overflows in some models: try bfloat16 or float32"
+            )
+        ends = np.cumsum(np.bincount(row.cpu().numpy(), minlength=len(weights)))[:-1]
+        return zip(np.split(ids.cpu().numpy().astype(np.int32), ends), np.split(values, ends), strict=True)
+
+
+def _suitable_batch_tokens(encoder: "SparseEncoder") -> int:
+    kind = encoder.device.type
+    n_ids = encoder.get_embedding_dimension() or 1
+    return max(1, min(suitable_batch_tokens(kind), _MOST_LOGITS["cpu" if kind == "cpu" else "gpu"] // n_ids))
+
+
+@load_once
+def _load(model: str, revision: str, wanted: SparseModel, device: str) -> "SparseEncoder":
+    if missing := missing_packages(PACKAGES, "learned sparse vectors"):
+        raise missing[0]
+    import torch
+    from sentence_transformers import SparseEncoder
+
+    on = torch_device(device)
+    with loading(model, revision) as name:
+        encoder = SparseEncoder(
+            name,
+            device="cpu",
+            revision=revision or None,
+            trust_remote_code=wanted.trust_remote_code,
+            model_kwargs=sentence_transformers_options(model, revision),
+        )
+    for module in encoder.modules():
+        _set_limit(module, wanted.max_length)
+    return encoder.to(device=on, dtype=getattr(torch, wanted.dtype.value)).eval()
+
+
+def _set_limit(module: Any, max_length: int | None) -> None:
+    """Have a module read `max_length` tokens, but at most its own limit. Other modules read no text."""
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding
+
+    if isinstance(module, Transformer):
+        readable = readable_tokens(module.model, module.tokenizer)
+        module.max_seq_length = min(max_length or readable, readable)
+    elif isinstance(module, SparseStaticEmbedding) and max_length:
+        module.tokenizer.model_max_length = min(max_length, module.tokenizer.model_max_length)

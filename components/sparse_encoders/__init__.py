@@ -1,0 +1,1 @@
+"""Encoders that give each text a weight for every token of a vocabulary: learned sparse vectors."""

@@ -1,0 +1,72 @@
+"""Stages of learned sparse vectors: the weights of tokens that an encoder gives to chunks and queries."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.encodings import SparseEncodings
+from components.protocols import TokenWeigher
+from components.records import Passages
+from runner.engine.broken_contracts import broken_contract
+from runner.engine.codecs import Codec, Columns
+from runner.engine.source_code import require_equal_files
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
+from runner.pipeline.search.encoded_blocks import encoded_in_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedChunks(Stage[SparseEncodings]):
+    """The token weights of the chunks."""
+
+    kind: ClassVar[str] = "weighed_chunks"
+    in_words: ClassVar[str] = "sparse vectors of chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[SparseEncodings]] = Columns(SparseEncodings)
+
+    encoder: TokenWeigher
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> SparseEncodings:
+        """Encode block by block. An interrupted run resumes after the last complete block."""
+        return encoded_in_blocks(run, self.chunks, SparseEncodings, self._weigh)
+
+    def _weigh(self, chunks: Passages) -> SparseEncodings:
+        weights = _checked(self.encoder.weigh_chunks(chunks), len(chunks), self.encoder)
+        require_equal_files(type(self.encoder))
+        return weights
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedQueries(Stage[SparseEncodings]):
+    """The token weights of the queries."""
+
+    kind: ClassVar[str] = "weighed_queries"
+    in_words: ClassVar[str] = "sparse vectors of queries"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[SparseEncodings]] = Columns(SparseEncodings)
+
+    encoder: TokenWeigher
+    queries: QueryPassages
+
+    def make(self, run: Run) -> SparseEncodings:
+        queries = self.queries.read(run)
+        return _checked(self.encoder.weigh_queries(queries), len(queries), self.encoder)
+
+
+def _checked(weights: SparseEncodings, n_texts: int, encoder: TokenWeigher) -> SparseEncodings:
+    """Return the weights if there is a row per text, with increasing ids and finite weights above zero."""
+    if not isinstance(weights, SparseEncodings):
+        raise broken_contract(encoder, f"returned {type(weights).__name__}, expected SparseEncodings")
+    if len(weights) != n_texts:
+        raise broken_contract(encoder, f"got token weights of {len(weights)} texts, expected {n_texts}")
+    if not (np.isfinite(weights.weights).all() and (weights.weights > 0).all()):
+        raise broken_contract(encoder, "got token weights that are not finite and above zero")
+    is_first = np.zeros(len(weights.weight_ids) + 1, dtype=bool)
+    is_first[weights.weight_offsets] = True
+    if ((np.diff(weights.weight_ids) <= 0) & ~is_first[1:-1]).any():
+        raise broken_contract(encoder, "got a token twice or out of order in a text, expected increasing ids")
+    return weights
