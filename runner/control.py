@@ -85,5 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("sweep", help=SWEEP)
     parser.add_argument("action", choices=(PAUSE, RESUME, STOP), help="what to do")
-    parser.add_argument("cell", nargs="?", help="of stop: the cell's id, or values of its axes such as retriever=bm25")
+    parser.add_argument(
+        "cell",
+        nargs="?",
+        metavar="ID_OR_VALUES",
+        help="of stop: the cell, by its id or by values of its axes such as retriever=bm25,top_k=2",
+    )
     return parser

@@ -12,7 +12,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.json_value import Json
@@ -20,6 +22,9 @@ from components.secrets.mask import masked_values
 from runner.console.written_files import write_whole
 from runner.results.cell_result import RUNNING, SweepResult
 from runner.results.json_types import require_types
+
+if TYPE_CHECKING:
+    from runner.engine.store.writers import Writers
 
 PROGRESS, HEARTBEATS, STEERING = "progress.json", ".running", ".steering"
 PAUSE, RESUME, STOP = "pause", "resume", "stop"
@@ -106,9 +111,18 @@ def _read_progress(path: Path) -> Progress | None:
 
 
 def _is_alive(sweep_dir: Path, progress: Progress) -> bool:
+    try:
+        return not _writers(sweep_dir / HEARTBEATS).is_gone(progress.process)
+    except OSError as error:
+        raise DataError(f"{sweep_dir / HEARTBEATS}: cannot be read ({error.strerror or error})") from error
+
+
+@cache
+def _writers(folder: Path) -> "Writers":
+    """Return the same object each time: it must watch a process of another host for a while."""
     from runner.engine.store.writers import Writers
 
-    return not Writers(sweep_dir / HEARTBEATS, may_write=False).is_gone(progress.process)
+    return Writers(folder, may_write=False)
 
 
 def add_request(sweep_dir: Path, action: str, cell_id: str = "") -> None:
