@@ -54,7 +54,7 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
         server_version, sys_version = "rag-grid", ""
 
         def do_GET(self) -> None:
-            port = self.server.server_address[1]
+            _, port = self.connection.getsockname()
             # A page of another site may have its name resolved to this machine, and would then read ours.
             if self.headers.get("Host") not in (f"{HOST}:{port}", f"localhost:{port}"):
                 self._answer(HTTPStatus.MISDIRECTED_REQUEST, "This page has another name.")

@@ -55,7 +55,7 @@ def _shown(console: Console, watched: Watched, *, limited: bool = True) -> Group
     head = Table.grid(padding=(0, 2, 0, 0))
     for figure in watched.figures:
         head.add_row(figure.head, f"[bold]{figure.value}[/]", f"[dim]{figure.note}[/]")
-    parts = [f"[bold]{watched.sweep}[/] {watched.state}", head, *watched.lines, ""]
+    parts: list[str | Table] = [f"[bold]{watched.sweep}[/] {watched.state}", head, *watched.lines, ""]
     apart = [
         f"{what}: {', '.join(names)}: {reason}"
         for what, reasons in (("Failed", watched.failed), ("Stopped", watched.stopped))

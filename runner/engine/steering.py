@@ -20,6 +20,7 @@ class Steering(Protocol):
 
     def running(self, stages: Iterable[AnyStage]) -> None:
         """Take note of the stages that run now."""
+        return
 
 
 class Unsteered(Steering):

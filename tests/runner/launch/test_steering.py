@@ -37,7 +37,7 @@ def server() -> Iterator[ChatServer]:
 
 def cells_of(server: ChatServer, *more: str) -> list[tuple[str, ...]]:
     """Return the overrides of four cells, each with requests of its own."""
-    llm = ("llm=openai", f"llm.base_url={server.url}", "llm.api_key_env=''", "llm.max_concurrency=1")
+    llm = ("llm=openai", f"llm.base_url={server.url}", "llm.api_key_env=''", "llm.concurrency=1")
     return [(*METRICS, *llm, "llm.model=m", f"top_k={top_k}", *more) for top_k in FOUR]
 
 
@@ -143,7 +143,12 @@ class TestStop:
         cells = by_top_k(tmp_path)
         assert (cells["5"].status, cells["5"].reason) == (STOPPED, "stopped by the user")
         assert FAILED not in {cell.status for cell in cells.values()}
-        assert "It won the race" not in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert (
+            "race: 4 of 12 samples, 3 of 4 cells live" in shown or "race: 4 of 12 samples, 4 of 4 cells live" in shown
+        )
+        assert "It won the race" not in shown
+        assert len(server.requests) <= 40, "the cell was asked in the first round only"
 
 
 class TestRefusals:
@@ -189,7 +194,7 @@ class TestRefusals:
         assert analyse(["watch", folder, "--once"]) == 0
         assert "running" in capsys.readouterr().out.splitlines()[0]
         end_group(process)
-        process.communicate()
+        process.communicate(timeout=30)
         assert analyse(["watch", folder, "--once"]) == 0
         assert "killed: its process has ended" in capsys.readouterr().out.splitlines()[0]
         assert main([folder, "resume"]) == 2

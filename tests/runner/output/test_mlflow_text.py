@@ -37,7 +37,7 @@ def described(
     report: str = "",
     tied: tuple[str, ...] = (),
     without_value: str = "FAILED",
-    race: Mapping[str, Json] = {},  # noqa: B006
+    race: Mapping[str, Json] = {},
 ) -> str:
     """`tied` are the ids of cells that may be the best, if they were tested. Cells without a value have the status
     `without_value`.
