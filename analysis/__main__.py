@@ -106,10 +106,16 @@ COMMANDS = {
         "crud_rag/3 latest",
         "docs/published.md",
     ),
+    "watch": Command(
+        "analysis.watch.watch_command",
+        "show how far a running sweep is, in the terminal or on a page",
+        "latest --serve",
+        "docs/watching.md",
+    ),
 }
 
 _COMMAND = "python -m analysis"
-_WITHOUT_METRICS = ("notebooks", "testset")
+_WITHOUT_METRICS = ("notebooks", "testset", "watch")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -24,6 +24,7 @@ from runner.results import (
     groups_note,
     search_text,
     spans_conditions,
+    stopped_by,
     too_few_groups,
     worth_of_groups,
 )
@@ -93,9 +94,8 @@ def show(console: Console, family: Family) -> None:
     for line in _search_lines(family):
         console.print(escape(line))
     if stopped := family.sweep.stopped:
-        console.print(
-            f"stopped by the race, not compared: {', '.join(escape(_name(family, cell)) for cell in stopped)}"
-        )
+        names = ", ".join(escape(_name(family, cell)) for cell in stopped)
+        console.print(f"stopped by {stopped_by(stopped)}, not compared: {names}")
     for cell in family.without_value:
         console.print(f"no value, not compared: {escape(_name(family, cell))}")
     for cell in family.apart:

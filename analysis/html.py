@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def page_environment(templates: Path) -> "Environment":
-    """Return the environment of a folder's templates. It escapes texts, and raises an error for undefined names."""
+def page_environment(*templates: Path) -> "Environment":
+    """Return the environment of templates in these folders, the first folders first.
+
+    It escapes texts, and raises an error for undefined names.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(

@@ -23,6 +23,7 @@ __all__ = [
     "Marks",
     "TableColumn",
     "add_format",
+    "fitting_table",
     "make_console",
     "make_folder",
     "n_digits",
@@ -73,6 +74,14 @@ def show_table(console: Console, title: str, columns: Sequence[TableColumn], mar
     if isinstance(console, Document):
         console.write_table(_grid(title, columns, marks))
         return
+    table, dropped = fitting_table(console, title, columns)
+    console.print(table)
+    if dropped:
+        console.print(f"[dim]a wider terminal also shows: {', '.join(dropped)}[/]")
+
+
+def fitting_table(console: Console, title: str, columns: Sequence[TableColumn]) -> tuple[Table, list[str]]:
+    """Return a table of the columns that fit into the terminal, and the headings of the others."""
     shown = list(columns)
     dropped: list[str] = []
     unbounded = console.options.update(width=10_000)
@@ -81,9 +90,7 @@ def show_table(console: Console, title: str, columns: Sequence[TableColumn], mar
             break
         shown.remove(optional[-1])
         dropped.insert(0, optional[-1].head)
-    console.print(_table(title, shown))
-    if dropped:
-        console.print(f"[dim]a wider terminal also shows: {', '.join(dropped)}[/]")
+    return _table(title, shown), dropped
 
 
 def _grid(title: str, columns: Sequence[TableColumn], marks: Marks) -> Grid:

@@ -43,7 +43,7 @@ class Sweep:
         """A row per cell in the order of the leaderboard, failed cells last.
 
         - `cell_id`, `name` (the values that distinguish the cell), `reason`: string
-        - `status`: "OK", "FAILED", or "STOPPED" for a cell that a race stopped
+        - `status`: "OK", "FAILED", or "STOPPED" for a cell that a race or the user stopped
         - the axes that vary
         - for every metric of the leaderboard, over all samples: `<metric>`, `<metric> low` and `<metric> high`
           (float64; the 95% interval, NaN without one) and `<metric> n` (Int64, samples with a value)

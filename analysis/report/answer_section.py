@@ -148,7 +148,8 @@ def _no_answer(source: ReportSource) -> Prose:
 def _only(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose:
     value = number(metric.value(cell), digits_of([metric.value(cell)]))
     n_failed, stopped = len(source.sweep.failed), source.sweep.stopped
-    if stopped and stopped[0].race["metric"] == metric.metric and metric.subset == OVERALL and not n_failed:
+    has_won = bool(race_winner_text(stopped)) and stopped[0].race["metric"] == metric.metric
+    if has_won and metric.subset == OVERALL and not n_failed:
         mean = f": it has {value} by {metric.metric} over {_samples(metric)}."
         return prose("Take ", source.names.in_prose(cell), mean) + prose(race_winner_text(stopped))
     failed = f"{n_failed} of {count(len(source.sweep.cells), 'cell')} failed. " if n_failed else ""

@@ -87,8 +87,8 @@ class CellTable:
 class Cells:
     """Tables of all cells by each metric that some cell has, the main metric first.
 
-    `failed` are failed cells with the reason, `stopped` are cells that a race stopped, and `unfinished` cells have no
-    result yet. `why_no_tables` is "" if there is a table.
+    `failed` are failed cells with the reason, `stopped` are cells that a race or the user stopped, and `unfinished`
+    cells have no result yet. `why_no_tables` is "" if there is a table.
     """
 
     axes: tuple[str, ...]
@@ -104,19 +104,19 @@ def gather(source: ReportSource) -> Cells:
     valued = [compared for compared in source.compared if source.valued(compared.metric)]
     return Cells(
         tuple(source.names.axes),
-        tuple(_table(source, compared) for compared in valued),
-        _by_reason(source, source.sweep.failed),
-        _by_reason(source, source.sweep.stopped),
+        tuple(cell_table(source, compared) for compared in valued),
+        by_reason(source, source.sweep.failed),
+        by_reason(source, source.sweep.stopped),
         source.sweep.unfinished,
         "" if valued else _why_no_tables(source),
     )
 
 
-def _by_reason(source: ReportSource, cells: Iterable[CellResult]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def by_reason(source: ReportSource, cells: Iterable[CellResult]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the reasons of cells without numbers, each with the names of its cells."""
     reasons: dict[str, list[str]] = {}
     for cell in cells:
-        reasons.setdefault(cell.reason or "unknown reason", []).append(source.names.short(cell))
+        reasons.setdefault(cell.reason or "unknown reason", []).append(source.names.in_prose(cell))
     return tuple((reason, tuple(names)) for reason, names in reasons.items())
 
 
@@ -128,7 +128,8 @@ def _why_no_tables(source: ReportSource) -> str:
     return "No table, because no cell has a value of a metric that ranks cells."
 
 
-def _table(source: ReportSource, compared: ComparedCells) -> CellTable:
+def cell_table(source: ReportSource, compared: ComparedCells) -> CellTable:
+    """Return the cells that have a value of a metric, the best first."""
     metric, family = compared.metric, compared.family
     if family:
         rows = [_first(source, family), *(_other(source, family, row) for row in family.rows)]

@@ -115,7 +115,7 @@ def _cells(report: Report) -> Iterator[str]:
         yield from (f"- {plain(', '.join(names))}: {plain(reason)}" for reason, names in report.cells.failed)
     if report.cells.stopped:
         yield ""
-        yield "Cells that the race stopped. They can no longer win, and are not part of the other tables:"
+        yield "Stopped cells, which are not part of the other tables:"
         yield ""
         yield from (f"- {plain(', '.join(names))}: {plain(reason)}" for reason, names in report.cells.stopped)
     if report.cells.unfinished:

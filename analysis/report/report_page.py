@@ -23,7 +23,7 @@ def render(report: Report) -> str:
     """Return the HTML of the whole page. All data are escaped."""
     rows = report.failures.rows if report.failures else ()
     return (
-        _environment()
+        report_environment()
         .get_template("report.html.j2")
         .render(
             report=report,
@@ -34,13 +34,14 @@ def render(report: Report) -> str:
     )
 
 
-def _environment() -> Environment:
-    environment = page_environment(_TEMPLATES)
+def report_environment(*templates: Path) -> Environment:
+    """Return the environment of the report's templates, and of others that use them."""
+    environment = page_environment(*templates, _TEMPLATES)
     environment.filters |= {
         "number": number,
         "duration": duration,
         "prose": _prose,
-        "span": _span,
+        "span": span,
         "svg": Markup,
         "interval": interval_text,
         "own_file": _own_file,
@@ -61,7 +62,7 @@ def _prose(sentence: Prose) -> Markup:
     return Markup("").join(pieces)
 
 
-def _span(span: Span | None, unit: str = "tokens") -> str:
+def span(span: Span | None, unit: str = "tokens") -> str:
     """Format one value, or the smallest and the largest of cells that share a row, with the unit once."""
     if span is None:
         return "\u2013"

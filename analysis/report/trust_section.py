@@ -104,12 +104,16 @@ def _cells(source: ReportSource) -> Iterator[TrustCheck]:
     if failed := sweep.failed:
         text = f"{len(failed)} of {count(len(sweep.cells), 'cell')}: nothing here says how good they are."
         yield TrustCheck(WARNING, "Cells failed", text)
-    if sweep.stopped:
+    raced = [cell for cell in sweep.stopped if cell.race]
+    if raced:
         text = (
-            f"{len(sweep.stopped)} of {count(len(sweep.cells), 'cell')}, which can no longer win. They are not missing "
+            f"{len(raced)} of {count(len(sweep.cells), 'cell')}, which can no longer win. They are not missing "
             "at random: effects of axes and all other tables cover the other cells only."
         )
         yield TrustCheck(NOTE, "The race stopped cells", text)
+    if n_stopped := len(sweep.stopped) - len(raced):
+        text = f"{n_stopped} of {count(len(sweep.cells), 'cell')}: nothing here says how good they are."
+        yield TrustCheck(NOTE, "The user stopped cells", text)
     for search in sweep.searches:
         head = search_text(search).capitalize()
         if chose_by_scores(search):

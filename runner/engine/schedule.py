@@ -3,12 +3,15 @@
 A stage waits for its inputs, and fails if one of them fails. Of the ready stages that fit on a worker, the first in the
 plan starts. Stages that use a loaded model start before stages that would load another one. If no ready stage is near
 to a free worker (see `Workers.near`), the worker takes the last one of the plan, so that workers stay apart.
+
+A user may pause the schedule, and give up stages (see `Steering`).
 """
 
 import logging
+import time
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -19,9 +22,15 @@ from runner.console.endings import endings_deferred
 from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage
+from runner.engine.steering import Steering, Unsteered
 from runner.engine.store import Store
 
 log = logging.getLogger(__name__)
+
+_LOOK_EVERY_S = 0.2
+"""Seconds between two looks for the end of a pause."""
+
+GIVEN_UP = "stopped by the user"
 
 
 def ignore_progress(stage: AnyStage, done: int, total: int) -> None:
@@ -68,13 +77,22 @@ def running(
 class KeptWorkers:
     """Workers that are started for the first stages and kept for the next ones, with the models that they hold."""
 
-    def __init__(self, store: Store, executor: Executor, n_workers: int, gate: Gate | None, folder: Path) -> None:
-        """`Executor.start` documents the parameters."""
+    def __init__(
+        self,
+        store: Store,
+        executor: Executor,
+        n_workers: int,
+        gate: Gate | None,
+        folder: Path,
+        steering: Steering | None = None,
+    ) -> None:
+        """`Executor.start` documents the other parameters."""
         self._store = store
         self._executor = executor
         self._n_workers = n_workers
         self._gate = gate
         self._folder = folder
+        self._steering = steering or Unsteered()
         self._watch: Watch = ignore_progress
         self._workers: Workers | None = None
 
@@ -88,7 +106,7 @@ class KeptWorkers:
     def running(self, order: Sequence[AnyStage], watch: Watch = ignore_progress) -> Iterator[Iterator[StageRun]]:
         """Start workers if none is kept that can run these stages: see `running`. They stop early if stages remain."""
         self._watch = watch
-        schedule = _Schedule(order, self._workers_for({stage.key: stage for stage in order}))
+        schedule = _Schedule(order, self._workers_for({stage.key: stage for stage in order}), self._steering)
         try:
             yield schedule.ended()
         finally:
@@ -118,11 +136,12 @@ class KeptWorkers:
 class _Schedule:
     """The stages of a plan on their way through the workers."""
 
-    def __init__(self, order: Sequence[AnyStage], workers: Workers) -> None:
+    def __init__(self, order: Sequence[AnyStage], workers: Workers, steering: Steering) -> None:
         self._stages = {stage.key: stage for stage in order}
         self._waiting = _Waiting(order, workers)
         self._workers = workers
-        self._n_running = 0
+        self._steering = steering
+        self._running: dict[str, AnyStage] = {}
         self._n_losses: Counter[str] = Counter()
         self._failed: dict[str, StageRun] = {}
         self._over_budget = ""
@@ -131,28 +150,45 @@ class _Schedule:
 
     def ended(self) -> Iterator[StageRun]:
         """Yield the outcome of each stage. Raises BudgetReached."""
+        runs = self._give_up(self._steering.look())
         has_more = self._begin()
-        while has_more or self._n_running:
-            runs = [run for each in self._workers.ended() for run in self._handle(each)]
+        yield from runs
+        while has_more or self._running:
+            runs = [run for each in self._wait() for run in self._handle(each)]
+            runs += self._give_up(self._steering.look())
             has_more = self._begin()  # keeps workers busy while the caller handles these runs
             yield from runs
         if self._over_budget:
             raise BudgetReached(self._over_budget)
         self.is_over = True
 
+    def _wait(self) -> Sequence[StageRun | Lost]:
+        if self._running or not self._steering.is_paused:
+            return self._workers.ended()
+        time.sleep(_LOOK_EVERY_S)
+        return ()
+
     def _begin(self) -> bool:
         """Submit stages that are ready to the workers. Returns True if ready stages remain."""
         if self._over_budget:
             return False
-        while stage := self._waiting.pop_best():
-            self._workers.submit(stage)
-            self._n_running += 1
-        self._workers.hand_out()
+        if not self._steering.is_paused:
+            while stage := self._waiting.pop_best():
+                self._workers.submit(stage)
+                self._running[stage.key] = stage
+            self._workers.hand_out()
+        self._steering.running(self._running.values())
         return self._waiting.has_ready
+
+    def _give_up(self, keys: Collection[str]) -> list[StageRun]:
+        """Return the outcome of those of the stages that have not started."""
+        runs = [StageRun(stage.key, stage.kind, error=GIVEN_UP) for stage in self._waiting.remove(keys)]
+        self._failed |= {run.key: run for run in runs}
+        return runs
 
     def _handle(self, outcome: StageRun | Lost) -> Iterator[StageRun]:
         """Yield the outcomes that result from one report of a worker."""
-        self._n_running -= 1
+        del self._running[outcome.key]
         run = self._retry_or_fail(outcome) if isinstance(outcome, Lost) else outcome
         if run and run.over_budget:
             self._over_budget = run.over_budget
@@ -200,6 +236,7 @@ class _Waiting:
         self._n_missing: dict[str, int] = {}
         self._followers: dict[str, list[AnyStage]] = defaultdict(list)
         self._ready: dict[Hashable, list[int]] = {}
+        self._removed: set[str] = set()
         for stage in order:
             missing = [before for before in stage.inputs if before.key in self._places]
             self._n_missing[stage.key] = len(missing)
@@ -226,8 +263,26 @@ class _Waiting:
         """Yield the stages for which this was the last missing input."""
         for stage in self._followers[key]:
             self._n_missing[stage.key] -= 1
-            if not self._n_missing[stage.key]:
+            if not self._n_missing[stage.key] and stage.key not in self._removed:
                 yield stage
+
+    def remove(self, keys: Collection[str]) -> list[AnyStage]:
+        """Remove those of the stages that have not started, and return them."""
+        if not keys:
+            return []
+        ready = {place for places in self._ready.values() for place in places}
+        removed = [
+            stage
+            for place, stage in enumerate(self._order)
+            if stage.key in keys and (place in ready or self._n_missing[stage.key])
+        ]
+        self._removed |= {stage.key for stage in removed}
+        left = {
+            need: [place for place in places if self._order[place].key not in self._removed]
+            for need, places in self._ready.items()
+        }
+        self._ready = {need: places for need, places in left.items() if places}
+        return removed
 
     def pop_best(self) -> AnyStage | None:
         """Remove and return the next stage to start. None if no ready stage has room."""

@@ -5,7 +5,7 @@ stages of the cells that finish read them later. The decisions are a pure functi
 was interrupted stops the same cells when it is resumed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import isfinite
 
 import numpy as np
@@ -42,10 +42,16 @@ class SweepRace:
         self.stopped: dict[str, dict[str, object]] = {}
         """Records of the stops, by id of the stopped cell: see `CellResult.race`."""
 
-    def run(self, run_stages: RunStages) -> None:
-        """Run all rounds. `run_stages` runs stages in dependency order, and yields their outcomes."""
+    def run(self, run_stages: RunStages, given_up: Collection[str] = ()) -> None:
+        """Run all rounds. `run_stages` runs stages in dependency order, and yields their outcomes.
+
+        Cells in `given_up`, which grows while the race runs, leave the race.
+        """
         planned, n_samples = self._planned, len(self._planned.rows)
         for number, n_seen in enumerate(planned.settings.rules.looks(n_samples), 1):
+            for place, cell in enumerate(planned.cells):
+                if cell.cell_id in given_up:
+                    self._race.leave(place)
             if self._race.live.sum() < 2:
                 return
             scores = self._round(planned.rows[self._race.n_seen : n_seen], run_stages)

@@ -23,7 +23,7 @@ from runner.engine.outcome import StageRun
 from runner.engine.outdated import discard
 from runner.engine.plugins.plugin_loading import let_edits_in
 from runner.engine.plugins.trusted import trust
-from runner.engine.schedule import KeptWorkers
+from runner.engine.schedule import GIVEN_UP, KeptWorkers
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage
 from runner.engine.store import open_store
@@ -35,6 +35,7 @@ from runner.launch.request import check_jobs
 from runner.launch.search import SweepSearch
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.search_plan import most_requested, plan_search
+from runner.launch.steering import SweepSteering
 from runner.output import sweep_warnings, terminal
 from runner.output.closing import next_lines, tracking_lines
 from runner.output.collect import collect_cell, stopped_cell
@@ -42,7 +43,7 @@ from runner.output.cut_text_warnings import too_long_ahead
 from runner.output.headline_lines import headline_lines
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.leaderboard_rows import equal_rows, over_draws
-from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_errors
+from runner.output.money import bound_lines, money_lines, stopped_line, unpriced_errors
 from runner.output.plan_report import show_plan, show_search
 from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
@@ -181,9 +182,15 @@ class RunningSweep:
         # Records the spending of one command, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
-        self._workers = KeptWorkers(self._store, cell.executor, self._run.workers, self._gate, self._sweep_dir)
+        self._steering = SweepSteering(
+            self._sweep_dir, ledger, self._run.budget, cell.prices.currency, self._say, self._heeded
+        )
+        self._workers = KeptWorkers(
+            self._store, cell.executor, self._run.workers, self._gate, self._sweep_dir, self._steering
+        )
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
+        self._plan: SweepPlan | None = None
         self._is_part = is_part
         self._race: SweepRace | None = None
         self._search_jobs = search
@@ -246,16 +253,26 @@ class RunningSweep:
             searched = plan_search(plan.cells, self._search_jobs.space, self._headline, self._store)
             if searched.objectives[0].name != self._headline:
                 self._headline, reasons = searched.objectives[0].name, []
-            self._search = SweepSearch(searched, self._search_jobs, self._store, loaded, self._say)
+            self._search = SweepSearch(searched, self._search_jobs, self._store, loaded, self._note)
             return reasons, list(searched.lines())
         race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
         if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
             self._headline, reasons = race.metric, []
-        self._race = SweepRace(race, self._store, self._say) if race else None
+        self._race = SweepRace(race, self._store, self._note) if race else None
         return reasons, list(race_lines(plan.cells, race))
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)
+
+    def _note(self, line: str) -> None:
+        """Print a line of the race or the search, and show it to watchers."""
+        self._steering.note = line
+        self._say(line)
+
+    def _heeded(self) -> None:
+        """Record the requests of users while the sweep runs."""
+        if self._plan:
+            results.write_sweep(self._sweep_dir, self._describe(self._plan, RUNNING))
 
     def _warn(self, plan: SweepPlan) -> None:
         """Print warnings about long texts. Raises ComponentError if a model is unreachable, except for a plan."""
@@ -341,6 +358,7 @@ class RunningSweep:
             yield from self._search.closing_lines(shlex.quote(str(self._shown_dir)))
 
     def _begin(self, plan: SweepPlan) -> None:
+        self._plan = plan
         results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
         if not self._has_begun:
             self._gate.begin()
@@ -349,18 +367,20 @@ class RunningSweep:
         if not self._has_begun:
             self._tracker.start()
         self._has_begun = True
+        if not self._is_part:
+            self._steering.begin(plan.cells)
 
     def _finishers(self, plan: SweepPlan) -> SweepPlan:
-        """Run the race, if there is one, and return the plan of the cells that it did not stop."""
+        """Run the race, if there is one, and return the plan of the cells that neither it nor the user stopped."""
         if self._race is None:
             return plan
-        self._race.run(self._run_stages)
-        stopped = self._race.stopped
+        self._race.run(self._run_stages, self._steering.stopped)
+        raced = self._race.stopped
+        stopped = {*raced, *self._steering.stopped}
         for cell in plan.cells:
             if cell.cell_id in stopped:
-                result = stopped_cell(cell, self._store, stopped[cell.cell_id])
-                self._record(cell.cell_id, result, {})
-        return finishing(plan, set(stopped), self._store)
+                self._record(cell.cell_id, stopped_cell(cell, self._store, raced.get(cell.cell_id, {})), {})
+        return finishing(plan, stopped, self._store)
 
     def _run_stages(self, order: Sequence[AnyStage]) -> list[StageRun]:
         if not order:
@@ -375,6 +395,7 @@ class RunningSweep:
         to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
         progress = StageProgress(self._console, order, len(by_result), self._run.progress, with_kinds=not self._search)
+        self._steering.progress = progress
         # Workers are forked here, before the progress bar starts a thread.
         with self._workers.running(order, progress.within) as ended:
             for key, cell in by_result.items():
@@ -393,6 +414,10 @@ class RunningSweep:
 
     def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
         folder = self._sweep_dir / cell.cell_id
+        run = runs.get(cell.graph.result.key)
+        if run and run.error == GIVEN_UP:
+            self._record(cell.cell_id, stopped_cell(cell, self._store, {}), {})
+            return
         result, files = collect_cell(cell, runs, self._store, self._run, self._headline, folder)
         self._record(cell.cell_id, result, files)
 
@@ -407,6 +432,7 @@ class RunningSweep:
     def _end(self, plan: SweepPlan, status: str) -> None:
         with endings_deferred():
             results.write_sweep(self._sweep_dir, self._describe(plan, status))
+            self._steering.end()
         if status == INTERRUPTED:
             self._tracker.finish(_LOGGING_AFTER_INTERRUPT_S)
         elif not self._makes_report:  # the report is logged too
@@ -424,8 +450,9 @@ class RunningSweep:
             cells=tuple(self._describe_cell(cell, status) for cell in plan.cells),
             plan=plan.summary(),
             headline=self._headline,
-            spent=spent_facts(self._gate.spent, self._prices),
+            spent=self._gate.spent.facts(self._prices.currency),
             search=self._search.describe() if self._search else {},
+            steered=tuple(self._steering.requests),
         )
 
     def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Json]:

@@ -64,7 +64,11 @@ def collect_cell(
 
 
 def stopped_cell(cell: PlannedCell, store: Store, race: Mapping[str, Json]) -> CellResult:
-    """Return the result of a cell that a race stopped. `race` is described at `CellResult`."""
+    """Return the result of a cell that a race stopped, or the user. `race` is described at `CellResult`, {} for the
+    user.
+    """
+    if not race:
+        return CellResult(**_facts(cell, {}, store), status=STOPPED, reason="stopped by the user")
     reason = f"stopped by the race after {race['n']:,} of {race['n_samples']:,} samples"
     if race["behind"]:  # not if it stopped within the margin
         reason += f", at least {race['behind']:.4f} behind the winner in {race['metric']}"

@@ -27,7 +27,7 @@ from runner.output.report_process import PAGE, report_files
 from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
-from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, read_cell, read_sweep
+from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, read_cell, read_sweep, stopped_by
 from runner.results.cell_axes import common_base, varying_axes, varying_axes_of
 from runner.results.leaderboard_order import N_FIRST, direction_sign, ranked_part
 from runner.results.searching import search_text
@@ -255,9 +255,10 @@ def _used_data(facts: Mapping[str, Json]) -> UsedData:
 
 
 def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
+    stopped = f" (stopped by {stopped_by([cell])})" if cell.status == STOPPED else ""
     return {
         "mlflow.parentRunId": parent_id,
-        "mlflow.runName": f"{name or cell.cell_id}{' (stopped by the race)' if cell.status == STOPPED else ''}",
+        "mlflow.runName": f"{name or cell.cell_id}{stopped}",
         "role": "cell",
         "cell_id": cell.cell_id,
         **({"reason": cell.reason[:5000]} if cell.reason else {}),

@@ -159,12 +159,6 @@ def _place_of(model: object) -> str:
     return f"{account.model} at {account.host}" if account else str(getattr(model, "model", type(model).__name__))
 
 
-def spent_facts(spent: Spent, prices: Prices) -> dict[str, Json]:
-    """Return what was spent as JSON for `sweep.json`. The cost is None if some model has no price."""
-    counts = {name: int(value) for name, value in vars(spent).items() if name != "cost"}
-    return {**counts, "cost": None if spent.n_unpriced else spent.cost, "currency": prices.currency}
-
-
 def stopped_line(budget: str, spent: Spent, prices: Prices, n_done: str) -> str:
     """Return the message of a sweep that reached a budget: which one, what was spent, what is cached, how to resume."""
     return (

@@ -76,6 +76,14 @@ class StageProgress:
             self._bars.update(self._all, left=left_in_words(self._left.of_sweep(now)))
         self._print_periodically(stage, done, total)
 
+    def idle(self, seconds: float) -> None:
+        """Record that nothing ran for some seconds, because the sweep was paused."""
+        self._left.idle(seconds)
+
+    def so_far(self) -> tuple[int, int, float | None]:
+        """Return the number of stages that ended, the number of all, and the seconds left, None if unknown."""
+        return sum(self._done.values()), sum(self._n_stages.values()), self._left.of_sweep(time.monotonic())
+
     def cell_finished(self) -> None:
         """Report that all results of a cell are written."""
         self._n_cells_done += 1

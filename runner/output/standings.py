@@ -97,10 +97,10 @@ def untested_advice() -> str:
 def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> str:
     """Return a line about the first row of the leaderboard; "" if there is nothing to choose.
 
-    `stopped` are the cells that a race stopped, which have no row.
+    `stopped` are the cells that a race or the user stopped, which have no row.
     """
-    if len(standings.ordered) == 1 and standings.best and stopped:
-        return f"The cell to take. {race_winner_text(stopped)}"
+    if len(standings.ordered) == 1 and standings.best and (won := race_winner_text(stopped)):
+        return f"The cell to take. {won}"
     if standings.lacks_quality and len(standings.ordered) > 1:
         return f"No cell to take: {NO_QUALITY}"
     if not standings.metrics or len(standings.ordered) < 2 or standings.best is None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,7 +13,7 @@ from components.records import ScoreState
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.prose import digits_of
 from runner.output.leaderboard_rows import DRAWS_AXIS
-from runner.results import OK, CellResult, larger_is_better
+from runner.results import OK, STOPPED, CellResult, larger_is_better
 from runner.results.cell_axes import change_name, common_base, varying_axes_of
 from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
@@ -41,7 +42,7 @@ def show_leaderboard(
     The best value of every metric is bold, and the first metric has an interval. If cells leave out different samples,
     `common` is the mean of the first metric over the samples that all cells have. It gets a column, which sorts the
     rows. `equal` are the cells that are folded into the row of another cell, by the id of that cell. `first_row` is a
-    line about the first row. The cells that a race `stopped` have no row, but their axes have columns.
+    line about the first row. The cells that a race or the user `stopped` have no row, but their axes have columns.
     """
     equal = equal or {}
     axes = varying_axes_of([*ordered, *stopped]) or ["retriever"]
@@ -74,9 +75,15 @@ def show_leaderboard(
 
 
 def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
-    """Print the cells that a race stopped, those that came furthest first. They have no rank. Prints nothing without
-    any.
+    """Print the cells that the user stopped, and those that a race stopped, the ones that came furthest first.
+
+    They have no rank. Prints nothing without any.
     """
+    if by_user := [cell for cell in cells if cell.status == STOPPED and not cell.race]:
+        axes = varying_axes_of(cells)
+        names = (", ".join(f"{name}={_axis(cell.axes.get(name))}" for name in axes) or cell.cell_id for cell in by_user)
+        shown = "; ".join(islice(names, _MOST_ROWS))
+        console.print(f"Stopped by the user: {len(by_user):,} of {len(cells):,} cells, which have no rank: {shown}")
     stopped = sorted((cell for cell in cells if cell.race), key=lambda cell: (-cell.race["n"], cell.race["behind"]))
     if not stopped:
         return

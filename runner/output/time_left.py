@@ -64,6 +64,10 @@ class TimeLeft:
             self._n_measured[group] += 1
             self._seconds[group] = self._seconds.get(group, 0.0) + seconds
 
+    def idle(self, seconds: float) -> None:
+        """Record that nothing ran for some seconds, because the sweep was paused."""
+        self._began += seconds
+
     def of_stage(self, key: str) -> float | None:
         """Return the seconds that a running stage still needs, or None if too little of it was done to tell."""
         running = self._running.get(key)

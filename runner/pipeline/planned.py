@@ -141,7 +141,10 @@ def plan_of_cells(cells: Sequence[PlannedCell], store: Store) -> SweepPlan:
 
 
 def finishing(plan: SweepPlan, stopped: Collection[str], store: Store) -> SweepPlan:
-    """Return the plan without the cells that a race stopped, by id. Their stages run only if other cells need them."""
+    """Return the plan without the cells that a race or the user stopped, by id.
+
+    Their stages run only if other cells need them.
+    """
     cells = tuple(cell for cell in plan.cells if cell.cell_id not in stopped)
     return SweepPlan(cells, _plan_of(cells, store))
 

@@ -23,7 +23,7 @@ from runner.results.cell_axes import (
     varies_chunks,
 )
 from runner.results.cell_choice import COMPARE_ALIKE, CONDITION, Choice, choose, spans_conditions
-from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
+from runner.results.cell_result import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult, stopped_by
 from runner.results.choice_wording import choice_text, race_winner_text, samples_text
 from runner.results.costs import (
     CONTEXT_TOKENS,
@@ -61,6 +61,7 @@ from runner.results.joined_samples import (
     most_samples_first,
 )
 from runner.results.leaderboard_order import COVERAGE, NO_QUALITY, headlines, ranked
+from runner.results.live_sweep import KILLED, LiveSweep, read_live
 from runner.results.loaded_sweep import (
     BEST,
     LoadedSweep,
@@ -93,6 +94,7 @@ __all__ = [
     "DRAWS",
     "FAILED",
     "INTERRUPTED",
+    "KILLED",
     "MANY_CELLS",
     "NO_BEST",
     "NO_EFFECTS",
@@ -112,6 +114,7 @@ __all__ = [
     "CorpusTexts",
     "Cost",
     "Key",
+    "LiveSweep",
     "LoadedSweep",
     "SampleReader",
     "ScoredSamples",
@@ -160,6 +163,7 @@ __all__ = [
     "read_cells",
     "read_columns",
     "read_hits",
+    "read_live",
     "read_rows",
     "read_samples",
     "read_scored",
@@ -173,6 +177,7 @@ __all__ = [
     "share_given",
     "shown",
     "spans_conditions",
+    "stopped_by",
     "tokens_of",
     "too_few_groups",
     "trust",

@@ -31,12 +31,12 @@ class CellResult:
     """One `cell.json`.
 
     `axes` are None where the experiment does not use them. `status` is OK or FAILED, with the `reason`; a failed cell
-    may have numbers. A cell that a race stopped is STOPPED, and has no metrics.
+    may have numbers. A cell that a race or the user stopped is STOPPED, and has no metrics.
 
-    `race` describes that stop: `{metric, n, n_samples, look, wealth, opponent, behind, confidence, margin}`. The cell
-    had answered `n` of `n_samples` samples at this look, when `opponent` led. In the full run, it would be at least
-    `behind` worse than the winner, at this confidence. `wealth` is the evidence against it; None if it could not have
-    caught up even with perfect answers.
+    `race` describes the stop by a race, {} for the user: `{metric, n, n_samples, look, wealth, opponent, behind,
+    confidence, margin}`. The cell had answered `n` of `n_samples` samples at this look, when `opponent` led. In the
+    full run, it would be at least `behind` worse than the winner, at this confidence. `wealth` is the evidence against
+    it; None if it could not have caught up even with perfect answers.
 
     `search` says which search proposed the cell: `{strategy, seed, n_cells, n_space, number, axes}`. It was the
     `number`th cell of at most `n_cells` of the `n_space` cells of the space, which has these axes. {} without a search.
@@ -109,6 +109,11 @@ class CellResult:
         return None if value is None else float(value)
 
 
+def stopped_by(cells: Iterable[CellResult]) -> str:
+    """Return what stopped these cells of the status STOPPED: "the race", "the user", or both."""
+    return " or ".join(sorted({"the race" if cell.race else "the user" for cell in cells}))
+
+
 @dataclass(frozen=True)
 class SweepResult:
     """One `sweep.json`. `overrides` are the overrides of the whole sweep, e.g. "top_k=2,8".
@@ -118,7 +123,8 @@ class SweepResult:
     asked models for and paid, without cached replies: `{n_requests, n_prompt_tokens, n_cached_tokens,
     n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`. `search` describes a search, {} for a grid:
     `{strategy, seed, n_cells, n_space, n_tried, n_failed, n_invalid, is_whole, objectives, axes}`. `is_whole` if every
-    cell of the space was tried.
+    cell of the space was tried. `steered` are the requests of users that the sweep heeded, as `{at, action}` and
+    `cell_id` for a stopped cell.
     """
 
     sweep_id: str
@@ -133,6 +139,7 @@ class SweepResult:
     headline: str = ""
     spent: Mapping[str, Json] = field(default_factory=dict)
     search: Mapping[str, Json] = field(default_factory=dict)
+    steered: tuple[Mapping[str, Json], ...] = ()
     schema_version: int = SCHEMA_VERSION
 
 

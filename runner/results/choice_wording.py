@@ -55,8 +55,11 @@ def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better
 
 
 def race_winner_text(stopped: Sequence[CellResult]) -> str:
-    """Return what the only cell that a race did not stop has won; "" without stopped cells."""
-    if not stopped:
+    """Return what the only cell that a race did not stop has won; "" without stopped cells.
+
+    Returns "" also if the user stopped one: it might have won, and it may have stopped others of the race.
+    """
+    if not stopped or not all(cell.race for cell in stopped):
         return ""
     race = stopped[0].race
     better = f"be more than {race['margin']:g} better in" if race["margin"] else "have a better"

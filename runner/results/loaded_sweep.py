@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.results import cell_axes as axes
 from runner.results.cell_choice import find_choice
-from runner.results.cell_result import FAILED, OK, STOPPED, CellResult
+from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, stopped_by
 from runner.results.files import RESULTS_DIR, find_sweep, read_cells, read_sweep
 from runner.results.joined_samples import common_means
 from runner.results.leaderboard_order import NO_QUALITY, headlines, lacks_quality
@@ -59,7 +59,7 @@ class LoadedSweep:
 
     @property
     def stopped(self) -> tuple[CellResult, ...]:
-        """Cells that a race stopped, because they can no longer win. Each has its `race`, and no metrics."""
+        """Cells without metrics: a race stopped them, because they can no longer win (see `race`), or the user did."""
         return tuple(cell for cell in self.cells if cell.status == STOPPED)
 
     def metric(self, text: str) -> "SubsetMetric":
@@ -172,7 +172,8 @@ class LoadedSweep:
         lines = [search_text(each) for each in self.searches]
         lines += [f"left out: {n} cell(s) that failed, or have no value or no result yet"] if n > 0 else []
         if n_stopped:
-            lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by the race, and are not part of this")
+            by = stopped_by(self.stopped)
+            lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by {by}, and are not part of this")
         return "; ".join(lines)
 
 

@@ -85,6 +85,7 @@ COMMANDS = {
     "report": ("--out", "OUT"),
     "samples": ("best",),
     "table": (),
+    "watch": ("--once",),
 }
 
 

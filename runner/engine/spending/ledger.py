@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from components.errors import BudgetReached
+from components.json_value import Json
 from components.openai_server.gate import Tokens
 from components.prices import Price
 from runner.engine.spending.shared_numbers import SharedNumbers
@@ -50,6 +51,11 @@ class Spent:
         """Tokens of prompts and completions together."""
         return int(self.n_prompt_tokens + self.n_completion_tokens)
 
+    def facts(self, currency: str) -> dict[str, Json]:
+        """Return the spending as JSON for `sweep.json`. The cost is None if some model has no price."""
+        counts = {name: int(value) for name, value in vars(self).items() if name != "cost"}
+        return {**counts, "cost": None if self.n_unpriced else self.cost, "currency": currency}
+
 
 @dataclass
 class _Totals(Spent):
@@ -63,6 +69,11 @@ class _Totals(Spent):
     tokens_unanswered: float = 0
     cost_unanswered: float = 0.0
     changed_at: float = 0.0
+
+
+def read_spent(path: Path) -> Spent:
+    """Return the spending that a ledger's file holds now, without waiting for its writers. Nothing without the file."""
+    return Spent(*SharedNumbers(path, len(fields(_Totals))).read()[: len(fields(Spent))])
 
 
 class Ledger:

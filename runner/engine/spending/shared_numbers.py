@@ -48,15 +48,25 @@ class SharedNumbers:
         with _in_this_process, keeping("the spending of the sweep", self._path), self._open() as file:
             _lock(file, self._path)
             try:
-                found = os.pread(file, self._format.size, 0)
-                # A file that is too short was just created, or the disk was full.
-                numbers = list(self._format.unpack(found.ljust(self._format.size, b"\0")))
+                numbers = self._unpack(os.pread(file, self._format.size, 0))
                 before = list(numbers)
                 yield numbers
                 if numbers != before:
                     os.pwrite(file, self._format.pack(*numbers), 0)
             finally:
                 _unlock(file)
+
+    def read(self) -> list[float]:
+        """Return the numbers without a lock: a change that is being written may be seen in part. 0 without a file."""
+        try:
+            with _in_this_process, self._path.open("rb") as file:
+                return self._unpack(file.read(self._format.size))
+        except OSError:
+            return self._unpack(b"")
+
+    def _unpack(self, found: bytes) -> list[float]:
+        # A file that is too short was just created, or the disk was full.
+        return list(self._format.unpack(found.ljust(self._format.size, b"\0")))
 
     @contextmanager
     def _open(self) -> Iterator[int]:

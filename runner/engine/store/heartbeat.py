@@ -16,7 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from weakref import WeakSet
+from typing import Protocol
+from weakref import ReferenceType, WeakSet, ref
 
 from runner.engine.store.locks import shared_mode
 
@@ -41,6 +42,13 @@ class _Sign:
         os.close(self.descriptor)
 
 
+class Beating(Protocol):
+    """An object that does some work every few seconds."""
+
+    def beat(self) -> None:
+        """Do the work, in the thread of the heartbeats. Raises nothing."""
+
+
 class Heartbeat:
     """Heartbeats of one process, at most one per folder. One thread touches all files."""
 
@@ -50,6 +58,7 @@ class Heartbeat:
     def _reset(self) -> None:
         self._changing = threading.Lock()
         self._signs: dict[Path, _Sign] = {}
+        self._called: tuple[ReferenceType[Beating], ...] = ()
         self._interval_s = float("inf")
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -77,6 +86,11 @@ class Heartbeat:
             self._interval_s = min(interval_s, self._interval_s)
             self._start_thread()
         return self._signs[folder]
+
+    def call(self, beating: Beating) -> None:
+        """Call an object at each beat, as long as it exists."""
+        with self._changing:
+            self._called = (*(each for each in self._called if each()), ref(beating))
 
     def is_own(self, name: str) -> bool:
         """Return True if this process has that name, in any store."""
@@ -131,6 +145,9 @@ class Heartbeat:
                     self._recreate(folder, sign)
                 except OSError:  # the network is down: other processes may presume this one dead
                     continue
+            for called in self._called:
+                if beating := called():
+                    beating.beat()
 
     def _recreate(self, folder: Path, sign: _Sign) -> None:
         if not self._changing.acquire(blocking=False):

@@ -1,6 +1,6 @@
 """The order of stages, independent of the executor, and stages whose worker died."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,8 +10,9 @@ from components.errors import BudgetReached
 from components.openai_server.gate import Gate
 from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import run_stages, running
+from runner.engine.schedule import GIVEN_UP, KeptWorkers, run_stages, running
 from runner.engine.stage import AnyStage
+from runner.engine.steering import Steering
 from runner.engine.store import Store
 from tests.runner.engine.adding import Number
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top
@@ -179,3 +180,69 @@ class TestEnds:
         assert sorted((run.kind, run.error) for run in runs) == [
             (kind, "no") for kind in ("left", "right", "source", "top")
         ]
+
+
+@dataclass
+class Steered(Steering):
+    """A user who is heard at the looks: at each, the schedule is paused or not, and stages are given up."""
+
+    looks: Sequence[tuple[bool, Collection[str]]]
+    paused: bool = False
+    n_looks: int = 0
+    seen: list[tuple[bool, list[str]]] = field(default_factory=list)
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused
+
+    def look(self) -> Collection[str]:
+        self.paused, keys = self.looks[min(self.n_looks, len(self.looks) - 1)]
+        self.n_looks += 1
+        return keys
+
+    def running(self, stages: Iterable[AnyStage]) -> None:
+        self.seen.append((self.paused, [stage.kind for stage in stages]))
+
+
+def steered(workers: Scripted, store: Store, steering: Steered) -> list[tuple[str, str]]:
+    """Return the kind and the error of each outcome."""
+    with (
+        KeptWorkers(store, Given(workers), 0, None, Path(), steering) as kept,
+        kept.running(diamond()) as ended,
+    ):
+        return [(run.kind, run.error) for run in ended]
+
+
+class TestSteering:
+    def test_no_stage_starts_during_a_pause_and_all_run_after_it(self, store: Store) -> None:
+        workers, steering = Scripted(), Steered([(False, ()), (True, ()), (True, ()), (False, ())])
+        assert steered(workers, store, steering) == [(kind, "") for kind in ("source", "left", "right", "top")]
+        assert [kinds for paused, kinds in steering.seen if paused] == [[], []]
+        assert not steering.paused
+
+    def test_running_stages_finish_during_a_pause(self, store: Store) -> None:
+        workers = Scripted(n_places=2)
+        steering = Steered([(False, ()), (False, ()), (True, ()), (True, ()), (False, ())])
+        assert [kind for kind, _ in steered(workers, store, steering)] == ["source", "left", "right", "top"]
+        assert [kinds for paused, kinds in steering.seen if paused] == [["right"], []]
+
+    def test_stages_that_are_given_up_do_not_start(self, store: Store) -> None:
+        workers = Scripted()
+        _, left, _, top = diamond()
+        ended = steered(workers, store, Steered([(False, ()), (False, {left.key, top.key}), (False, ())]))
+        assert sorted(ended) == [("left", GIVEN_UP), ("right", ""), ("source", ""), ("top", GIVEN_UP)]
+        assert workers.begun == ["source", "right"]
+
+    def test_a_running_stage_that_is_given_up_finishes(self, store: Store) -> None:
+        workers = Scripted(n_places=2)
+        _, left, right, top = diamond()
+        looks = [(False, ()), (False, ()), (False, {left.key, right.key, top.key}), (False, ())]
+        assert steered(workers, store, Steered(looks)) == [
+            ("source", ""), ("left", ""), ("top", GIVEN_UP), ("right", ""),
+        ]  # fmt: skip
+
+    def test_nothing_runs_if_all_is_given_up_during_a_pause(self, store: Store) -> None:
+        workers = Scripted()
+        keys = {stage.key for stage in diamond()}
+        assert {error for _, error in steered(workers, store, Steered([(True, ()), (True, keys)]))} == {GIVEN_UP}
+        assert workers.begun == []

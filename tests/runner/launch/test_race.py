@@ -160,7 +160,8 @@ class TestRace:
             assert "stopped by the race" in capsys.readouterr().out.replace("\n", " "), command
         assert main(["report", str(folder)]) == 0
         page = (folder / "report.html").read_text(encoding="utf-8")
-        assert "Cells that the race stopped" in page
+        assert "Stopped cells" in page
+        assert "stopped by the race after" in page
         assert "Cells that failed" not in page
 
     def test_a_budget_tells_how_far_live_cells_are_behind(

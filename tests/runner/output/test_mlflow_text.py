@@ -1,5 +1,6 @@
 """The texts on MLflow's pages."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def described(
     report: str = "",
     tied: tuple[str, ...] = (),
     without_value: str = "FAILED",
+    race: Mapping[str, Json] = {},
 ) -> str:
     """`tied` are the ids of cells that may be the best, if they were tested. Cells without a value have the status
     `without_value`.
@@ -47,6 +49,7 @@ def described(
             status=without_value if own.value("accuracy") is None else "OK",
             metrics={"overall": {"accuracy": own.metrics["overall"]["accuracy"]}},
             ranking_metrics=(),
+            race=race if own.value("accuracy") is None else {},
         )
         for own in made
     ]
@@ -60,9 +63,10 @@ def described(
     return description(sweep, FOLDER, standings, ["retriever", "top_k"], Pages("http://here", samples, report))
 
 
-def test_a_description_counts_the_cells_that_a_race_stopped() -> None:
-    text = described(0.5, 0.4, None, without_value="STOPPED")
+def test_a_description_counts_the_cells_that_a_race_or_the_user_stopped() -> None:
+    text = described(0.5, 0.4, None, without_value="STOPPED", race={"metric": "accuracy"})
     assert "2 of 3 complete, 1 stopped by the race." in text
+    assert "1 stopped by the user." in described(0.5, 0.4, None, without_value="STOPPED")
     assert "stopped" not in described(0.5, None)
 
 

@@ -80,6 +80,14 @@ def test_reused_results_shorten_the_rest_and_measure_nothing() -> None:
     assert left.of_sweep(61.0) == 0.0
 
 
+def test_idle_seconds_of_a_pause_do_not_slow_the_pace() -> None:
+    left = TimeLeft([FakeStage(str(i), "stage") for i in range(4)], now=0.0)
+    left.finished("0", 20.0)
+    left.finished("1", 20.0)
+    left.idle(1000.0)
+    assert left.of_sweep(1040.0) == pytest.approx(40.0)
+
+
 def test_stages_outside_the_plan_are_ignored() -> None:
     left = TimeLeft([FakeStage("a", "stage")], now=0.0)
     left.within("z", 0.5, 5.0)

@@ -9,7 +9,7 @@ import pytest
 from components.errors import BudgetReached, StoreError
 from components.openai_server.gate import Tokens
 from components.prices import Price
-from runner.engine.spending.ledger import Budget, Ledger, Spent
+from runner.engine.spending.ledger import Budget, Ledger, Spent, read_spent
 
 PRICE = Price(prompt=2.0, completion=10.0, cached=1.0)
 MOST = Tokens(100, 50)
@@ -36,6 +36,17 @@ def test_tokens_that_the_server_counted_are_spent(path: Path) -> None:
     cost = (2 * 6 + 1 * 4 + 10 * 5 + 2 * 7 + 10 * 3) / 1e6
     assert vars(Ledger(path, Budget()).spent) == vars(Spent(2, 17, 4, 8, pytest.approx(cost)))
     assert ledger.spent.n_tokens == 25
+
+
+def test_another_process_reads_what_is_spent_without_waiting(path: Path) -> None:
+    assert read_spent(path) == Spent()
+    ledger = Ledger(path, Budget())
+    assert admitted(ledger)
+    ledger.settle(MOST, Tokens(10, 5), PRICE)
+    assert read_spent(path) == ledger.spent
+    assert read_spent(path).facts("USD")["n_requests"] == 1
+    ledger.settle(MOST, Tokens(10, 5), None)
+    assert read_spent(path).facts("USD")["cost"] is None
 
 
 def test_unpriced_and_unanswered_requests_are_counted_separately(path: Path) -> None:

@@ -185,3 +185,21 @@ def test_a_fifo_in_the_place_of_a_sign_of_life_is_not_waited_for(writers: Writer
     assert not writers.is_gone(path.name)
     os.utime(path, (0, 0))
     assert writers.is_gone(path.name)
+
+
+def test_an_object_is_called_at_each_beat_as_long_as_it_exists(writers: Writers) -> None:
+    class Counting:
+        n = 0
+
+        def beat(self) -> None:
+            self.n += 1
+
+    counting = Counting()
+    assert writers.own_name
+    heartbeat.call(counting)
+    limit = time.monotonic() + 30
+    while counting.n < 2 and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert counting.n >= 2
+    del counting
+    assert changes_within(writers.own_path, 30), "the thread goes on"

@@ -1,0 +1,1 @@
+"""python -m analysis watch: how far a running sweep is, in the terminal or on a page."""

@@ -1,0 +1,180 @@
+"""The side of a running sweep to users who watch and steer it: see `runner.results.live_sweep`."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.json_value import Json
+from runner.engine.spending import Budget
+from runner.engine.stage import AnyStage
+from runner.engine.steering import Steering
+from runner.engine.store.heartbeat import heartbeat
+from runner.engine.store.writers import Writers
+from runner.output.progress import StageProgress
+from runner.pipeline.planned import PlannedCell
+from runner.results.live_sweep import (
+    HEARTBEATS,
+    PAUSE,
+    PROGRESS,
+    RESUME,
+    STEERING,
+    STOP,
+    Progress,
+    read_requests,
+    write_progress,
+)
+
+_LEAST_S_BETWEEN_WRITES = 1.0
+
+
+@dataclass
+class SweepSteering(Steering):
+    """Writes how far a sweep is, and heeds the requests of users. Does nothing before `begin`.
+
+    `announce` receives a line per request, and `heeded` is called after new requests.
+    """
+
+    sweep_dir: Path
+    ledger: Path
+    budget: Budget
+    currency: str
+    announce: Callable[[str], None]
+    heeded: Callable[[], None]
+    requests: list[dict[str, Json]] = field(default_factory=list)
+    """All requests so far, for the record."""
+    stopped: set[str] = field(default_factory=set)
+    """Ids of the cells that users stopped."""
+    is_paused: bool = False
+    progress: StageProgress | None = None
+    note: str = ""
+    _file: "_ProgressFile | None" = None
+    _size: int = 0
+    _cells_of: dict[str, set[str]] = field(default_factory=dict)
+    _idle_since: float | None = None
+
+    def begin(self, cells: Sequence[PlannedCell]) -> None:
+        """Take the cells of the sweep, or of a search's next round. Requests for an earlier sweep are forgotten."""
+        if self._file is None:
+            (self.sweep_dir / STEERING).unlink(missing_ok=True)
+            self._file = _ProgressFile(self.sweep_dir)
+        self._cells_of = {}
+        for cell in cells:
+            for stage in cell.graph.result.upstream():
+                self._cells_of.setdefault(stage.key, set()).add(cell.cell_id)
+        self.running(())
+
+    def end(self) -> None:
+        """Delete the progress of a sweep that has ended."""
+        if self._file:
+            self._file.end()
+
+    def look(self) -> Collection[str]:
+        if self._file is None or not (requests := self._new_requests()):
+            return ()
+        before = len(self.stopped)
+        for request in requests:
+            self._heed(request)
+        self.requests += requests
+        self.heeded()
+        if len(self.stopped) == before:
+            return ()
+        return {key for key, cells in self._cells_of.items() if cells <= self.stopped}
+
+    def _new_requests(self) -> list[dict[str, Json]]:
+        try:
+            size = (self.sweep_dir / STEERING).stat().st_size
+        except OSError:
+            return []
+        if size == self._size:
+            return []
+        self._size = size
+        return read_requests(self.sweep_dir)[len(self.requests) :]
+
+    def _heed(self, request: Mapping[str, Json]) -> None:
+        if request["action"] == PAUSE:
+            self.is_paused = True
+            self.announce("paused by the user: running stages finish, and no other stage starts")
+        elif request["action"] == RESUME:
+            self.is_paused = False
+            self.announce("resumed by the user")
+        elif request["action"] == STOP:
+            self.stopped.add(str(request.get("cell_id")))
+            self.announce(f"cell {request.get('cell_id')} stopped by the user: no stage starts that only it needs")
+
+    def running(self, stages: Iterable[AnyStage]) -> None:
+        if self._file is None:
+            return
+        stages = list(stages)
+        now = time.monotonic()
+        if self.progress and self._idle_since is not None:
+            self.progress.idle(now - self._idle_since)
+        is_idle = self.is_paused and not stages
+        self._file.put(self._describe(stages), at_once=is_idle and self._idle_since is None)
+        self._idle_since = now if is_idle else None
+
+    def _describe(self, stages: Sequence[AnyStage]) -> Progress:
+        assert self._file is not None, "the caller has checked"
+        cells_of = {title: set[str]() for title in sorted({stage.title for stage in stages})}
+        for stage in stages:
+            cells_of[stage.title] |= self._cells_of.get(stage.key, set()) - self.stopped
+        n_of = Counter(stage.title for stage in stages)
+        n_done, n_all, left_s = self.progress.so_far() if self.progress else (0, 0, None)
+        return Progress(
+            process=self._file.process,
+            ledger=self.ledger.name,
+            currency=self.currency,
+            budget={f"run.{name}": limit for name, limit in vars(self.budget).items() if limit is not None},
+            written=time.time(),
+            n_stages=n_all,
+            n_stages_done=n_done,
+            n_cells_running=len(set[str]().union(*cells_of.values())),
+            running=tuple({"title": title, "n": n_of[title], "n_cells": len(ids)} for title, ids in cells_of.items()),
+            left_s=left_s,
+            is_paused=self.is_paused,
+            note=self.note,
+        )
+
+
+class _ProgressFile:
+    """`progress.json`, written about once a second at most.
+
+    The thread of the heartbeats writes what came within the second after a write, for nothing may come after it.
+    """
+
+    def __init__(self, sweep_dir: Path) -> None:
+        """Begin the heartbeat in the folder. Raises OSError."""
+        self._sweep_dir = sweep_dir
+        self._writers = Writers(sweep_dir / HEARTBEATS)
+        self.process = self._writers.own_name
+        self._writers.clear_away()
+        self._waiting: Progress | None = None
+        self._written_at = float("-inf")
+        self._lock = threading.Lock()
+        heartbeat.call(self)
+
+    def put(self, progress: Progress, *, at_once: bool = False) -> None:
+        """Write the progress now or soon."""
+        with self._lock:
+            self._waiting = progress
+            if at_once or time.monotonic() - self._written_at >= _LEAST_S_BETWEEN_WRITES:
+                self._write()
+
+    def beat(self) -> None:
+        with self._lock:
+            self._write()
+
+    def _write(self) -> None:
+        if self._waiting:
+            with suppress(OSError):  # on a full disk, watchers see an older state
+                write_progress(self._sweep_dir, self._waiting)
+            self._waiting, self._written_at = None, time.monotonic()
+
+    def end(self) -> None:
+        """Delete the file."""
+        with self._lock, suppress(OSError):
+            self._waiting = None
+            (self._sweep_dir / PROGRESS).unlink(missing_ok=True)
