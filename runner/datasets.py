@@ -77,7 +77,10 @@ def _import(options: argparse.Namespace) -> None:
     console = make_console()
     for line in counts.lines():
         console.print(escape(line))
-    console.print(escape(f"Use it with: python -m runner dataset=jsonl dataset.samples={options.out / QUESTIONS}"))
+    data = f"dataset=jsonl dataset.documents=DOCUMENTS dataset.samples={options.out / QUESTIONS} language=LANGUAGE"
+    console.print(escape(f"Use it with: python -m runner {data} llm=none metrics=retrieval -m retriever=bm25,hybrid"))
+    console.print("DOCUMENTS is your folder, LANGUAGE its language (en, de, multi, ...)")
+    console.print("the questions have no gold yet: docs/own-data.md#questions-without-answers")
 
 
 def _traces(options: argparse.Namespace) -> "Iterable[TracedQuestion | Skipped]":

@@ -108,6 +108,7 @@ def test_the_command_makes_a_data_set_that_a_sweep_reads(tmp_path: Path, capsys:
     printed = capsys.readouterr().out
     assert "3 traces read: 2 questions kept, 0 folded into them, 1 skipped" in printed
     assert "skipped: failed 1" in printed
+    assert f"dataset.documents=DOCUMENTS dataset.samples={out / 'questions.jsonl'} language=LANGUAGE" in printed
     assert "masked: email 1" in printed
     assert main(arguments) == 2
     data = ["dataset=jsonl", f"dataset.samples={out / 'questions.jsonl'}", "dataset.limit=null", "language=en"]
