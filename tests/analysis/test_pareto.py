@@ -65,7 +65,9 @@ def test_less_of_a_metric_that_should_be_small_is_better(sweep: Path, capsys: py
 
 def test_many_beaten_cells_are_shown_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     best, beaten = tiny_sweep.CELLS[2], tiny_sweep.CELLS[0]
-    many = [replace(beaten, cell_id=f"d{place:011d}", axes={"retriever": f"r{place}", "top_k": 8}) for place in range(21)]
+    many = [
+        replace(beaten, cell_id=f"d{place:011d}", axes={"retriever": f"r{place}", "top_k": 8}) for place in range(21)
+    ]
     folder = tiny_sweep.write(tmp_path, [best, *many])
     rows = rows_of(folder, capsys)
     assert [row[0] for row in rows[2:] if row[-1:] == ["front"]] == ["b3b3b3b3"]
