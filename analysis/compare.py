@@ -11,13 +11,23 @@ from rich.markup import escape
 
 from analysis import comparison
 from analysis import table_output as terminal
-from analysis.comparison import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, ComparisonRow, Family, Standing, needed_span
+from analysis.comparison import (
+    BETTER,
+    MAY_BE_BEST,
+    UNDECIDED,
+    WORSE,
+    ComparisonRow,
+    Family,
+    Standing,
+    detectable_ends,
+    needed_span,
+)
 from analysis.formats import Document
 from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
 from components.statistics import POWER, PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
-from runner.console.display import about
+from runner.console.prose import listed
 from runner.results import (
     COMPARE_ALIKE,
     CellResult,
@@ -291,12 +301,11 @@ def _detectable(family: Family) -> str:
     """Describe the smallest detectable difference. It varies between cells with the spread of their differences from
     the baseline.
     """
-    sizes = [row.detectable for row in family.rows if row.detectable is not None]
-    if not sizes:
+    ends = detectable_ends(family)
+    if not ends:
         few = too_few_groups(family.n_clusters, family.n_effective)
         return f"{few.capitalize()}." if family.has_too_few_groups else ""
-    low, high = about(min(sizes)), about(max(sizes))
-    span = low if low == high else f"{low} to {high}, depending on the cell"
+    span = ends[0] if len(ends) == 1 else f"{listed(ends, 'to')}, depending on the cell"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
     return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power, measured spread)."
 

@@ -24,7 +24,7 @@ from components.statistics import (
     times_as_many,
     within_standard_error,
 )
-from runner.console.display import estimate
+from runner.console.display import about_size, estimate
 from runner.console.prose import listed
 from runner.results import (
     BEST,
@@ -313,6 +313,17 @@ def _detectable(
         return None
     size = minimum_detectable_difference(error, comparison.df, critical=critical, right_or_wrong=scores)
     return size if np.isfinite(size) else None
+
+
+def detectable_ends(family: Family) -> list[str]:
+    """Return the smallest and the largest detectable difference of the table, e.g. ["0.3", "more than 1"], or one
+    number if they are equal; [] if they are unknown.
+    """
+    sizes = [row.detectable for row in family.rows if row.detectable is not None]
+    if not sizes:
+        return []
+    means = [standing.mean for standing in family.standings]
+    return list(dict.fromkeys(about_size(size, means) for size in (min(sizes), max(sizes))))
 
 
 def needed_span(family: Family) -> str:

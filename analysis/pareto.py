@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common
 _PER_PRICE = 1_000_000
 _COST_DIGITS = 4
 _FRONT = "[bold]front[/]"
+_N_BEATEN = 20
+"""Most beaten cells in the terminal's table. More of them hide the front."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a million prompt tokens, for another than the listed one",
     )
     parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="of a million completion tokens")
+    parser.add_argument(
+        "--all", action="store_true", help=f"also show beaten cells if there are more than {_N_BEATEN} (terminal)"
+    )
     terminal.add_format(parser)
 
 
@@ -76,9 +82,16 @@ def run(options: argparse.Namespace) -> int:
     values = np.array([common.of(cell, metric.metric, metric.subset) for cell in cells], dtype=np.float64)
     axes = results.varying_axes(sweep.cells)
     columns = _columns([cells[i] for i in order], metric, values[order], head, costs[order], axes)
+    on_front = [mark == _FRONT for mark in columns[-1].cells]
+    n_beaten = on_front.count(False)
+    is_short = options.format == "terminal" and not options.all and n_beaten > _N_BEATEN
+    if is_short:
+        columns = [column._replace(cells=list(compress(column.cells, on_front))) for column in columns]
     marks = Marks([BOLD if mark == _FRONT else "" for mark in columns[-1].cells], "no cell is better and no dearer")
     terminal.show_table(console, f"{metric} against {head}", columns, marks)
     console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
+    if is_short:
+        console.print(f"[dim]{n_beaten:,} beaten cells are not shown; --all shows them[/]")
     if common.by_cell:
         console.print(f"[dim]means over the {common.n} of {common.n_known} samples that every cell has[/]")
     for cell in apart:

@@ -66,18 +66,24 @@ def _fetch(name: str, source: Path | None) -> None:
 
 def _import(options: argparse.Namespace) -> None:
     from runner.testset.production.private_data import private_data
-    from runner.testset.production.questions_import import QUESTIONS, import_questions
+    from runner.testset.production.questions_import import QUESTIONS, import_questions, without_passages
 
     private = private_data(options.mask)
     if mistakes := NearDuplicates(options.threshold).check():
         raise ConfigError([f"--{mistake}" for mistake in mistakes])
     if options.experiment and options.kind != "mlflow":
         raise ConfigError(["--experiment: only MLflow has experiments; expected it with --from mlflow"])
-    counts = import_questions(_traces(options), options.out, private, options.threshold)
+    traces = without_passages(_traces(options)) if options.no_passages else _traces(options)
+    counts = import_questions(traces, options.out, private, options.threshold)
     console = make_console()
     for line in counts.lines():
         console.print(escape(line))
-    console.print(escape(f"Use it with: python -m runner dataset=jsonl dataset.samples={options.out / QUESTIONS}"))
+    data = f"dataset=jsonl dataset.documents=DOCUMENTS dataset.samples={options.out / QUESTIONS} language=LANGUAGE"
+    console.print(escape(f"Use it with: python -m runner {data} llm=none metrics=retrieval -m retriever=bm25,hybrid"))
+    console.print("DOCUMENTS is your folder, LANGUAGE its language (en, de, multi, ...)")
+    if not options.no_passages:
+        console.print("passages in the traces join these documents; --no-passages leaves them out")
+    console.print("the questions have no gold yet: docs/own-data.md#questions-without-answers")
 
 
 def _traces(options: argparse.Namespace) -> "Iterable[TracedQuestion | Skipped]":
@@ -147,6 +153,9 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         default=[],
         metavar="RULES",
         help="private data: some of email,phone,card,ip, and a regular expression at the end; may be repeated",
+    )
+    importing.add_argument(
+        "--no-passages", action="store_true", help="leave out the passages, to search only your own documents"
     )
     importing.add_argument("--experiment", default="", help="of MLflow (default: all)")
     importing.add_argument("--feedback", default="", help="name of the assessment, attribute or score with it")

@@ -159,9 +159,15 @@ def test_the_code_for_questions_from_a_table_writes_the_lines(tmp_path: Path, mo
     page = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python title=\"convert.py\"\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    table = 'Ticket No,Customer question,Correct answer,Article,Category\nA-1,"When, then?",In 1932,a.md; b.md,Rail\n'
-    Path("questions.csv").write_text(table, encoding="utf-8-sig")  # as spreadsheets save it
+    rows = ['A-1,"When, then?",In 1932,a.md; b.md,,Rail', "A-2,Who?,,a.md,Ann did.,Rail", "A-3,Why?,,,,Rail"]
+    head = "Ticket No,Customer question,Correct answer,Article,Sentence,Category"
+    Path("questions.csv").write_text("\n".join([head, *rows]), encoding="utf-8-sig")  # as spreadsheets save it
     exec(code, {})  # the page's own code
-    (line,) = Path("questions.jsonl").read_text(encoding="utf-8").splitlines()
-    wanted = {"id": "A-1", "question": "When, then?", "references": ["In 1932"], "topic": "Rail"}
-    assert json.loads(line) == {**wanted, "gold_any": ["a.md", "b.md"]}
+    lines = map(json.loads, Path("questions.jsonl").read_text(encoding="utf-8").splitlines())
+    paths, sentence, nothing = ({**line, "id": "", "topic": ""} for line in lines)
+    common = {"id": "", "topic": ""}
+    known = {"references": ["In 1932"], "gold_any": ["a.md", "b.md"], "subset": "article known"}
+    assert paths == {**common, "question": "When, then?", **known}
+    quoted = [{"document": "a.md", "quote": "Ann did."}]
+    assert sentence == {**common, "question": "Who?", "gold": quoted, "subset": "sentence known"}
+    assert nothing == {**common, "question": "Why?", "answerable": False, "subset": "no answer"}

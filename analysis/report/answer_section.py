@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from analysis.comparison import Family, needed_span
+from analysis.comparison import Family, detectable_ends, needed_span
 from analysis.report.source import ReportSource
 from components.statistics import POWER
 from components.subsets import OVERALL
-from runner.console.display import about
 from runner.console.prose import Prose, count, digits_of, listed, number, prose
 from runner.results import (
     NO_QUALITY,
@@ -199,10 +198,9 @@ def _tied_figure(family: Family, choice: Choice) -> Figure:
 
 def _detectable_figure(family: Family) -> list[Figure]:
     """Return the figure of the smallest detectable difference; [] if it is unknown."""
-    sizes = [row.detectable for row in family.rows if row.detectable is not None]
-    if not sizes:
+    ends = detectable_ends(family)
+    if not ends:
         return []
-    ends = dict.fromkeys(about(size) for size in (min(sizes), max(sizes)))
     note = f"detected with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
     return [Figure("Smallest detectable difference", listed(ends, "to"), note, "#trust")]
 

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis import comparison
-from analysis.comparison import ComparisonRow, Family, Standing
+from analysis.comparison import ComparisonRow, Family, Standing, detectable_ends
 from analysis.report.source import ComparedCells, ReportSource
 from components.statistics import POWER
-from runner.console.display import about
 from runner.console.prose import count, digits_of, listed, number
 from runner.results import (
     CONTEXT_TOKENS,
@@ -216,9 +215,8 @@ def _notes(source: ReportSource, family: Family) -> list[str]:
     ]
     if note := groups_note(family.sweep.cells):
         notes.append(f"{note}.")
-    if sizes := [row.detectable for row in family.rows if row.detectable is not None]:
-        low, high = about(min(sizes)), about(max(sizes))
-        span = low if low == high else f"{low} to {high}, depending on the cell"
+    if ends := detectable_ends(family):
+        span = ends[0] if len(ends) == 1 else f"{listed(ends, 'to')}, depending on the cell"
         notes.append(f"The smallest detectable difference is about {span} ({POWER:.0%} power, measured spread).")
     elif family.has_too_few_groups:
         notes.append(f"{too_few_groups(family.n_clusters, family.n_effective).capitalize()}.")

@@ -36,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
     write_beside_results(folder / "report.json", record.as_json(report))
     console = make_console()
     console.print(str(report.answer.sentence), markup=False)
+    if source.names.base is None and len(source.names.axes) > 1:
+        console.print(f"Cells are named by {source.names.rule}.", markup=False)
     if report.warnings:
         console.print(f"Read with care: {'. '.join(check.head for check in report.warnings)}.", markup=False)
     for name, what in _FILES.items():

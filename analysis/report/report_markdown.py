@@ -154,7 +154,7 @@ def _axes(report: Report) -> Iterator[str]:
         return
     scenario = report.axes[0]
     yield ""
-    yield "## What each axis buys"
+    yield "## What each axis brings"
     yield ""
     yield (
         f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis "

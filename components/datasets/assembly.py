@@ -98,6 +98,11 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
         hint = f"did you mean '{alike}'?" if alike else f"its ids are like '{ids[0]}'."
         if normalize("NFC", unit.document_id) in composed:
             hint = "an id that looks the same is in another Unicode normalization form (NFC or NFD)."
+        if not unit.document_id.strip():
+            return (
+                f"{source}: the gold of sample '{sample.id}' names an empty document (an empty field of a table?). "
+                'Omit gold that you do not know, and write "answerable": false if no document has the answer.'
+            )
         return (
             f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
             f"'{unit.document_id}' with text; {hint}{left_out} Correct the id, or add the document."

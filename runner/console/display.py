@@ -7,6 +7,7 @@ no escape sequence in a question reaches the terminal. Secrets are hidden.
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -59,6 +60,13 @@ def one_line(text: str, n_characters: int = 200) -> str:
 def about(value: float, n_digits: int = 2) -> str:
     """Format a number to `n_digits` significant digits without an exponent: "0.023", "4.6", "3,200"."""
     return format(Decimal(f"{value:.{n_digits}g}"), ",f")
+
+
+def about_size(size: float, means: Sequence[float]) -> str:
+    """Format a detectable difference of means. Most metrics are in [0, 1], where a size above 1 says only that no
+    difference is detectable, so it has no digits.
+    """
+    return "more than 1" if size > 1 and all(0 <= mean <= 1 for mean in means) else about(size)
 
 
 def estimate(n: int) -> str:

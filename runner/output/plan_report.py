@@ -175,7 +175,10 @@ def _data_line(planned: PlannedCell) -> str:
     cell, data = planned.request.cell, planned.graph.data
     left_out = list(left_out_of_data(data.notes))
     language = f" in {NAMES[data.language]}" if data.language in NAMES and cell.language.name != UNKNOWN else ""
-    sizes = f"{cell.dataset.name}: {count(data.n_documents, 'document')}, {count(data.n_samples, 'sample')}{language}"
+    n_passages = int(data.notes.get("n_passages_added") or 0)
+    passages = f" ({n_passages:,} of them passages of questions)" if 0 < n_passages < data.n_documents else ""
+    documents = f"{count(data.n_documents, 'document')}{passages}"
+    sizes = f"{cell.dataset.name}: {documents}, {count(data.n_samples, 'sample')}{language}"
     return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from analysis.__main__ import main
 from analysis.compare import show
-from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells
+from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells, detectable_ends
 from analysis.report.answer_section import gather as gather_answer
 from analysis.report.source import open_source
 from components.errors import DataError
@@ -132,6 +132,13 @@ class TestFamily:
             if "smallest detectable" in line
         )
         assert re.search(r"is about \d{2,3} to \d{2}0, depending", line), line
+
+    def test_a_size_that_no_share_reaches_has_no_digits(self, sweep: Path) -> None:
+        found = family(sweep)
+        huge = tuple(replace(row, detectable=size) for row, size in zip(found.rows, (0.31, 1.6, 1.2), strict=True))
+        assert detectable_ends(replace(found, rows=huge)) == ["0.31", "more than 1"]
+        assert detectable_ends(replace(found, rows=huge[1:])) == ["more than 1"]
+        assert detectable_ends(replace(found, rows=())) == []
 
     def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))

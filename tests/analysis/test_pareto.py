@@ -63,6 +63,20 @@ def test_less_of_a_metric_that_should_be_small_is_better(sweep: Path, capsys: py
     assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "front"]
 
 
+def test_many_beaten_cells_are_shown_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best, beaten = tiny_sweep.CELLS[2], tiny_sweep.CELLS[0]
+    many = [
+        replace(beaten, cell_id=f"d{place:011d}", axes={"retriever": f"r{place}", "top_k": 8}) for place in range(21)
+    ]
+    folder = tiny_sweep.write(tmp_path, [best, *many])
+    rows = rows_of(folder, capsys)
+    assert [row[0] for row in rows[2:] if row[-1:] == ["front"]] == ["b3b3b3b3"]
+    assert "21 beaten cells are not shown; --all shows them".split() in rows
+    assert not any("by" in row for row in rows)
+    for arguments in (["--all"], ["--format", "csv"]):
+        assert sum("beaten by b3b3b3b3" in " ".join(row) for row in rows_of(folder, capsys, *arguments)) == 21
+
+
 def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(sweep, capsys, "--against", "cost", "--price-prompt", "0.5", "--price-completion", "2")
     assert rows[0][-4:] == ["cost", "per", "1,000", "samples"]

@@ -76,6 +76,12 @@ def test_span_that_points_nowhere(start: int | None, end: int | None) -> None:
         assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("a", start, end),)))
 
 
+def test_gold_from_an_empty_field_says_what_to_write_instead() -> None:
+    benchmark = assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence(" "),)))
+    with pytest.raises(DataError, match=r"'s1' names an empty document.*Omit gold.*\"answerable\": false"):
+        require_gold_in_corpus(benchmark, "the source")
+
+
 def test_gold_outside_the_corpus_is_counted() -> None:
     samples = (
         SAMPLE,

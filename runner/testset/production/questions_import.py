@@ -82,6 +82,12 @@ def import_questions(
     return counts
 
 
+def without_passages(traces: Iterable[TracedQuestion | Skipped]) -> Iterator[TracedQuestion | Skipped]:
+    """Yield the traces without the passages that the application found."""
+    for trace in traces:
+        yield trace if isinstance(trace, Skipped) else replace(trace, passages=())
+
+
 def _require_new(out: Path) -> None:
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise DataError(f"--out: {out} exists and is not an empty folder; choose another path")

@@ -60,7 +60,9 @@ def test_the_report_is_written_into_the_sweep_folder(tmp_path: Path, capsys: pyt
     folder = tiny_sweep.write(tmp_path / "tiny")
     assert main(["report", str(folder)]) == 0
     assert {"report.html", "report.md", "report.json"} <= {path.name for path in folder.iterdir()}
-    assert f"page:     {folder / 'report.html'}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"page:     {folder / 'report.html'}" in printed
+    assert "Cells are named by retriever · top_k." in printed.splitlines()
 
 
 def test_unusable_arguments_are_reported(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

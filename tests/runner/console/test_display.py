@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from runner.console import display
-from runner.console.display import SafeConsole, about, make_console, printable, say_error, table_cell
+from runner.console.display import SafeConsole, about, about_size, make_console, printable, say_error, table_cell
 from tests.runner.sweeping import REPOSITORY
 
 HOSTILE = [
@@ -150,3 +150,9 @@ def test_an_estimate_has_two_digits() -> None:
     assert [display.estimate(n) for n in (0, 850, 6_194, 619_458, 6_194_588, 12_345_678_901)] == [
         "0", "850", "6,200", "620,000", "6.2 million", "12 billion",
     ]  # fmt: skip
+
+
+def test_a_size_above_1_of_shares_has_no_digits() -> None:
+    assert about_size(0.31, [0.2, 0.9]) == "0.31"
+    assert about_size(1.6, [0.2, 0.9]) == "more than 1"
+    assert about_size(16.4, [0.2, 90.0]) == "16"

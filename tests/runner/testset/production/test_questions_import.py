@@ -108,11 +108,20 @@ def test_the_command_makes_a_data_set_that_a_sweep_reads(tmp_path: Path, capsys:
     printed = capsys.readouterr().out
     assert "3 traces read: 2 questions kept, 0 folded into them, 1 skipped" in printed
     assert "skipped: failed 1" in printed
+    assert f"dataset.documents=DOCUMENTS dataset.samples={out / 'questions.jsonl'} language=LANGUAGE" in printed
     assert "masked: email 1" in printed
     assert main(arguments) == 2
+    assert main([*arguments, "--out", str(tmp_path / "bare"), "--no-passages"]) == 0
+    assert "passages in the traces join" in printed
+    assert "passages in the traces join" not in capsys.readouterr().out
+    assert "passages" not in (tmp_path / "bare" / "questions.jsonl").read_text()
     data = ["dataset=jsonl", f"dataset.samples={out / 'questions.jsonl'}", "dataset.limit=null", "language=en"]
     assert run_small(tmp_path, [*data, *FEW_METRICS, "llm=none"]) == 0
     assert {row["subset"] for row in samples_in(tmp_path)} == {"feedback_bad", "feedback_none"}
+    assert "of them passages" not in capsys.readouterr().out
+    (tmp_path / "own.txt").write_text("Ada owns the bridge.")
+    assert run_small(tmp_path, [*data, *FEW_METRICS, "llm=none", f"dataset.documents={tmp_path / 'own.txt'}"]) == 0
+    assert "jsonl: 2 documents (1 of them passages of questions), 2 samples" in capsys.readouterr().out
 
 
 def test_wrong_options_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
