@@ -499,7 +499,7 @@ def test_scores_of_any_system(tmp_path: Path) -> None:
 
 
 def test_a_judge_against_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (arguments,) = with_module("runner.judge_agreement")
+    (arguments,) = (words for words in with_module("runner.judge_agreement") if "--labels" in words)
     item = {"question": "Who?", "references": ["She"], "answer": "She", "labels": {"accuracy": 2}}
     write_lines(tmp_path / "LABELS.jsonl", item)
     monkeypatch.setenv("OPENAI_API_KEY", "none")

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from typing import ParamSpec, TypeVar
 
+from components.errors import ComponentError
 from components.loading import loading
-from components.pretrained.model_folder import folder_stamps
+from components.pretrained.model_folder import Stamps, folder_stamps
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,10 +38,10 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(load)
     def loaded(*args: P.args, **kwargs: P.kwargs) -> T:
         key = (args[:2], load, args[2:], tuple(kwargs.items()))
-        folders = (args[0], *(getattr(each, "adapter", "") for each in args[2:]))
-        stamps = [folder_stamps(str(folder or "")) for folder in folders]
+        stamps = _stamps_of(args[0], *(getattr(each, "adapter", "") for each in args[2:]))
         with _Loaded.lock:  # without the lock, two threads would load it twice
-            if key not in _Loaded.by_arguments or _Loaded.by_arguments[key][0] != stamps:
+            present = _Loaded.by_arguments.get(key)
+            if present is None or stamps not in (None, present[0]):
                 _Loaded.by_arguments.pop(key, None)
                 if _Loaded.needed is not None:
                     release_all_but(_Loaded.needed)
@@ -50,6 +51,14 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
             return found
 
     return loaded
+
+
+def _stamps_of(*folders: object) -> list[Stamps] | None:
+    """Return the stamps of all files; None if a folder was deleted. Models loaded from it stay, others fail to load."""
+    try:
+        return [folder_stamps(str(folder or "")) for folder in folders]
+    except ComponentError:
+        return None
 
 
 def say_needed(models: Iterable[Model]) -> None:

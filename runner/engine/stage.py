@@ -69,7 +69,7 @@ class ServerRequests:
 
 
 class _Reader:
-    """What reads stages."""
+    """Base of everything that reads stages."""
 
     @property
     def also_read(self) -> Sequence["AnyStage"]:

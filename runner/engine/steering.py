@@ -1,4 +1,4 @@
-"""What a user may ask of a schedule while it runs: to pause, and to give up stages."""
+"""Requests of a user to a schedule while it runs: to pause, and to give up stages."""
 
 from collections.abc import Collection, Iterable
 from typing import Protocol

@@ -68,9 +68,12 @@ class SweepSteering(Steering):
         self.running(())
 
     def end(self) -> None:
-        """Delete the progress of a sweep that has ended."""
+        """Delete the progress of a sweep that has ended, and forget the sweep."""
         if self._file:
             self._file.end()
+        # A cycle of references would keep heartbeat files open until the next garbage collection.
+        self._file = self.progress = None
+        self.announce = self.heeded = _ignore
 
     def look(self) -> Collection[str]:
         if self._file is None or not (requests := self._new_requests()):
@@ -137,6 +140,10 @@ class SweepSteering(Steering):
             is_paused=self.is_paused,
             note=self.note,
         )
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing."""
 
 
 class _ProgressFile:

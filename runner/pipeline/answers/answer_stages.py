@@ -130,7 +130,7 @@ class Answers(Stage[Sequence[Answer]]):
 
     @property
     def also_read(self) -> Sequence[AnyStage]:
-        """What the prompts are made from: a request also holds its sample and its passages."""
+        """The stages that the prompts are made from: a request also holds its sample and its passages."""
         return self.prompts.inputs
 
     def most_tokens(self, run: Run) -> Tokens:

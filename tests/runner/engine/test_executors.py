@@ -121,13 +121,18 @@ class TestKeptWorkers:
         assert len(outcomes) == 40
         assert len(set(noted(calls)[:20]) & set(noted(calls)[20:])) == 0
 
-    def test_stages_that_cannot_be_pickled_get_new_processes(self, workers: KeptWorkers, calls: Path) -> None:
-        first = noting(calls, range(20))
-        component = Adder(20, calls=str(calls))
-        unpicklable = [kind(component, compute=lambda stage, run: note_process(stage, run)) for kind in (Left, Right)]
-        outcomes = run_in_turn(workers, [first, unpicklable])
-        assert [ended.error for ended in outcomes if ended.failed] == []
-        assert not set(noted(calls)[:20]) & set(noted(calls)[20:])
+    def test_stages_that_cannot_be_pickled_need_new_processes(
+        self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(processes, "_OURS", ("tiny_components",))
+        first, *others = noting(calls, range(4))
+        unpicklable = Left(Adder(4), compute=lambda stage, run: 0)
+        workers = Processes().start({each.key: each for each in others}, store, None, 2, ignore_progress, calls.parent)
+        try:
+            assert workers.extend({first.key: first})
+            assert not workers.extend({unpicklable.key: unpicklable})
+        finally:
+            workers.stop()
 
     def test_a_process_that_dies_is_replaced_by_one_with_all_stages(self, workers: KeptWorkers, calls: Path) -> None:
         dying = Left(Adder(1, calls=str(calls)), compute=die_twice)

@@ -46,10 +46,10 @@ def _facts(process: "subprocess.Popen[str]", folder: Path) -> dict[str, Any]:
 
 
 def _lines(folder: Path) -> list[str]:
-    """Without the one that is logged where this takes longer than a second."""
+    """Without those that are logged where this takes long."""
     path = folder / "lines"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [line for line in lines if line != "starting Ray ..."]
+    return [line for line in lines if not line.startswith(("starting Ray ...", "waiting for room in the Ray cluster"))]
 
 
 def _folder(cluster: Bed, name: str) -> Path:
