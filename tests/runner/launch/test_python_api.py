@@ -154,4 +154,4 @@ def test_sweeps_leave_no_file_open(tmp_path: Path) -> None:
     for name in ("first", "second"):
         run_small(tmp_path / name, (*FEW_METRICS, "llm=scripted"))
         n_open.append(len(list(Path("/proc/self/fd").iterdir())))
-    assert n_open[0] == n_open[1]
+    assert n_open[1] <= n_open[0]
