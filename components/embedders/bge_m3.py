@@ -11,7 +11,7 @@ from components.embedders.distinct_texts import chunks_per_block
 from components.encodings import Encodings
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.batches import batch_tokens_mistakes, length_batches, prepared_ahead
 from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
@@ -60,8 +60,7 @@ class BgeM3:
         mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder bge-m3-heads")]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         mistakes += max_length_mistakes(self.max_length)
-        if self.batch_tokens is not None and self.batch_tokens < 1:
-            mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
+        mistakes += batch_tokens_mistakes(self.batch_tokens)
         return mistakes
 
     def content_hash(self) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
 from components.fields import added_later, naming_code, runtime_only
+from components.pretrained.batches import batch_tokens_mistakes
 from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import devices_for, encode_in_processes
@@ -22,8 +23,8 @@ from components.pretrained.model_folder import (
     tokenizer_mistakes,
     torch_device,
 )
-from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, own_prompt
-from components.pretrained.token_limit import count_tokens, max_length_mistakes, model_json, token_limit
+from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, side_prefix
+from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages, Spans
 
@@ -80,8 +81,7 @@ class SentenceTransformers:
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         if self.max_length is not None:
             mistakes += max_length_mistakes(self.max_length)
-        if self.batch_tokens is not None and self.batch_tokens < 1:
-            mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
+        mistakes += batch_tokens_mistakes(self.batch_tokens)
         if self.n_processes < 0:
             mistakes.append(f"n_processes: got {self.n_processes}, expected at least 1, or 0 for one per GPU")
         if not 0 <= self.window_overlap < 1:
@@ -177,11 +177,8 @@ class SentenceTransformers:
         )
 
     def _prefix(self, side: Side) -> str:
-        prefix = self.query_prefix if side is Side.QUERY else self.passage_prefix
-        if prefix is not None:
-            return prefix
-        prompts = model_json(self.model, self.revision, "config_sentence_transformers.json").get("prompts") or {}
-        return own_prompt(prompts, side)
+        given = self.query_prefix if side is Side.QUERY else self.passage_prefix
+        return side_prefix(self.model, self.revision, side, given)
 
     def _count(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         prefix = self._prefix(side)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
 from components.llms.sampling import sampling_mistakes
+from components.pretrained.batches import batch_tokens_mistakes
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, ModelPrompt, WrittenText
 from components.pretrained.chat_template import in_template, missing_template, template_mistakes
 from components.pretrained.dtype import Dtype
@@ -73,8 +74,7 @@ class TransformersChat:
                 mistakes.append(
                     f"adapter: got {self.adapter!r}, expected a folder with adapter_config.json, as PEFT saves it"
                 )
-        if self.batch_tokens is not None and self.batch_tokens < 1:
-            mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
+        mistakes += batch_tokens_mistakes(self.batch_tokens)
         return mistakes
 
     def content_hash(self) -> str:

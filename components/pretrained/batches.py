@@ -18,6 +18,13 @@ MOST_ROWS = 4096
 """Maximum number of rows in a batch of short texts."""
 
 
+def batch_tokens_mistakes(batch_tokens: int | None) -> list[str]:
+    """Return an error for a batch without room for a token. None lets the device choose."""
+    if batch_tokens is None or batch_tokens >= 1:
+        return []
+    return [f"batch_tokens: got {batch_tokens}, expected at least 1, or null to choose by device"]
+
+
 def length_batches(lengths: ArrayLike, most_padded: int) -> Iterator[NDArray[np.int64]]:
     """Yield the positions of each batch, int64[n_rows]. `lengths` is int[n]; there are no batches if it is empty.
 

@@ -5,7 +5,7 @@ of tokens, and tokenization runs in parallel with the model. The package's token
 result for each text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from components.pretrained.features import Features, computed, preprocess, reada
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import loading, missing_packages, torch_device
+from components.pretrained.token_limit import model_json
 
 if TYPE_CHECKING:
     import torch
@@ -55,8 +56,14 @@ class Side(StrEnum):
 _PROMPT_NAMES = {Side.QUERY: ("query",), Side.PASSAGE: ("document", "passage", "corpus")}
 
 
-def own_prompt(prompts: Mapping[str, str | None], side: Side) -> str:
-    """Return the model's own prompt for a side, "" for none."""
+def side_prefix(model: str, revision: str, side: Side, given: str | None) -> str:
+    """Return the prefix of all texts of a side: the given one, or for None that of the model's folder, "" without one.
+
+    Raises ComponentError if the model cannot be reached.
+    """
+    if given is not None:
+        return given
+    prompts = model_json(model, revision, "config_sentence_transformers.json").get("prompts") or {}
     return next((prompt for name in _PROMPT_NAMES[side] if (prompt := prompts.get(name))), "")
 
 

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from components.encodings import SparseEncodings
 from components.fields import naming_code, runtime_only
+from components.pretrained.batches import batch_tokens_mistakes
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, tokenizer_mistakes
-from components.pretrained.sentence_encoder import PACKAGES, Side, own_prompt
+from components.pretrained.sentence_encoder import PACKAGES, Side, side_prefix
 from components.pretrained.sparse_model import SparseModel
 from components.pretrained.sparse_routes import count_side_tokens, document_token_limit
-from components.pretrained.token_limit import max_length_mistakes, model_json
+from components.pretrained.token_limit import max_length_mistakes
 from components.records import Passages
 
 
@@ -57,8 +58,7 @@ class SparseTextEncoder:
             mistakes += max_length_mistakes(self.max_length)
         if self.max_weights is not None and self.max_weights < 1:
             mistakes.append(f"max_weights: got {self.max_weights}, expected at least 1, or null for the model's number")
-        if self.batch_tokens is not None and self.batch_tokens < 1:
-            mistakes.append(f"batch_tokens: got {self.batch_tokens}, expected at least 1, or null to choose by device")
+        mistakes += batch_tokens_mistakes(self.batch_tokens)
         return mistakes
 
     def content_hash(self) -> str:
@@ -110,11 +110,8 @@ class SparseTextEncoder:
         )
 
     def _prefix(self, side: Side) -> str:
-        prefix = self.query_prefix if side is Side.QUERY else self.passage_prefix
-        if prefix is not None:
-            return prefix
-        prompts = model_json(self.model, self.revision, "config_sentence_transformers.json").get("prompts") or {}
-        return own_prompt(prompts, side)
+        given = self.query_prefix if side is Side.QUERY else self.passage_prefix
+        return side_prefix(self.model, self.revision, side, given)
 
     def _count(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         prefix = self._prefix(side)

@@ -144,9 +144,7 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
         if missing is None:
             tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
             counted.estimate(stage.n_requests, stage, [tokens])
-        elif missing and _follows_asking(
-            stage, needed.keys() - answered
-        ):  # its inputs will differ from those available now
+        elif missing and _follows_asking(stage, needed, answered):  # its inputs will differ from those available now
             counted.estimate(len(missing), stage, list(missing.values()))
         elif missing and stage.n_rounds > 1:  # each missing request may be in the first round
             counted.estimate(min(stage.n_requests, stage.n_rounds * len(missing)), stage, [None])
@@ -242,9 +240,13 @@ def _edited_models(missing: _Missing, store: Store) -> list[EditedModel]:
     return [each for each in found if each]
 
 
-def _follows_asking(stage: AnyStage, needed: Collection[str]) -> bool:
+def _follows_asking(stage: AnyStage, needed: Collection[str], answered: Collection[str]) -> bool:
     """Return True if an uncached stage before this one asks a language model."""
-    return any(before.n_requests for before in stage.upstream() if before is not stage and before.key in needed)
+    return any(
+        before.n_requests
+        for before in stage.upstream()
+        if before is not stage and before.key in needed and before.key not in answered
+    )
 
 
 def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[RequestCount]:
