@@ -77,6 +77,8 @@ class Places:
         """Workers that are not ready, by the call that each is running."""
         self.refusals: dict[str, str] = {}
         self._resources = resources
+        self._pickled_more: list[object] = []
+        """Stages of each `extend`, as Ray's references to bytes."""
         self._n_workers = n_workers
         self._most = n_workers or len(stages)
         self._n_deaths: Counter[str] = Counter()
@@ -93,21 +95,20 @@ class Places:
         self._acceptance = Acceptance(stages.values(), store)
         self._acceptance.open()
 
-    def extend(self, new: Stages, stages: Stages, store: Store) -> bool:
-        """Send new stages to all workers. Workers that start later receive all `stages`.
+    def extend(self, stages: Stages) -> bool:
+        """Send more stages to all workers, also to those that start later.
 
         Returns False if nodes would have to be accepted again. Raises ConfigError as `Places`.
         """
         import ray
 
-        if not set(users_packages(new.values())) <= set(self._acceptance.packages):
+        if not set(users_packages(stages.values())) <= set(self._acceptance.packages):
             return False
-        self._check_resources(new.values())
-        self._most = max(self._most, self._n_workers or len(new))
-        more = ray.put(pickle.dumps((CodeOfUsers(components_of(new)), new)))
-        self._pickled_work = ray.put(pickle.dumps((CodeOfUsers(components_of(stages)), stages, store)))
+        self._check_resources(stages.values())
+        self._most = max(self._most, self._n_workers or len(stages))
+        self._pickled_more.append(ray.put(pickle.dumps((CodeOfUsers(components_of(stages)), stages))))
         for place in self.all:
-            place.actor.extend.remote(more)
+            place.actor.extend.remote(self._pickled_more[-1])
         return True
 
     def look(self) -> None:
@@ -252,6 +253,8 @@ class Places:
 
     def _start(self, node: Node, room: Resources) -> None:
         actor = start_actor(RayWorker, node.node_id, as_options(room), str(Path.cwd()))
+        for more in self._pickled_more:
+            actor.extend.remote(more)
         place = RayPlace(node, room, actor)
         self.all.append(place)
         self.arriving[actor.look_around.remote(self._acceptance.packages, self._acceptance.probe)] = place

@@ -34,8 +34,6 @@ class RayWorkers(Workers):
         """Return when the first worker is ready. Raises ConfigError if no worker can be used."""
         import ray
 
-        self._stages = stages
-        self._store = store
         self._running: dict[Call, RayPlace] = {}
         self._lacking: set[Resources] = set()
         self._n_refusals_logged = 0
@@ -65,8 +63,7 @@ class RayWorkers(Workers):
         self._log_refusals()
 
     def extend(self, stages: Stages) -> bool:
-        self._stages = {**self._stages, **stages}
-        return self._places.extend(stages, self._stages, self._store)
+        return self._places.extend(stages)
 
     def room_for(self, stage: AnyStage) -> Room:
         need = self._places.need_of(stage)
