@@ -116,7 +116,7 @@ class SearchServer(ExistingIndex):
 
 
 def _hits_in(content: Json) -> list[Json]:
-    """Return the hits of a reply. Raises Malformed for a reply that lacks hits of some shards, or is none."""
+    """Return the hits of a reply. Raises Malformed for another reply, or one that lacks hits of some shards."""
     if not isinstance(content, Mapping) or not isinstance(content.get("hits"), Mapping):
         raise Malformed("the reply has no hits")
     if content.get("timed_out"):

@@ -11,11 +11,10 @@ from hydra.core.utils import filter_overrides
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from components.json_value import Json
-from runner.launch.overrides import key_of
 from runner.launch.request import settings_fields
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import Job
-from runner.results.cell_axes import level
+from runner.results.cell_axes import key_of, level, place_of
 
 Config = Mapping[str, Json]
 _WITHOUT_SHARED = ("pipeline",)
@@ -73,7 +72,7 @@ def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequen
     names = [*_named_settings(), *map(key_of, overrides)]
     axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
-        _, _, place = name.rpartition("@")  # an option for another place: "llm@judge.llm"
+        place = place_of(name)  # an option for another place: "llm@judge.llm"
         if place.split(".")[0] in _axis_fields() and place not in choices:
             axes[place] = choices.get(name) or _axis_value(_select(config, place))
     return axes

@@ -15,7 +15,8 @@ from components.json_value import Json
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import plain_of
 from runner.launch.hydra_state import own_hydra
-from runner.launch.overrides import key_of, refuse_secrets
+from runner.launch.overrides import refuse_secrets
+from runner.results.cell_axes import key_of
 
 _MOST_OPTIONS = 4
 """Most options of a group that a message lists."""

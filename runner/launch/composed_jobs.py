@@ -23,8 +23,9 @@ from omegaconf.errors import OmegaConfBaseException
 from components.json_value import Json
 from components.secrets.mask import without_secrets
 from runner.launch.axis_naming import axes_of, fill_open, plain_of, plain_part
-from runner.launch.overrides import key_of, unknown_key
+from runner.launch.overrides import unknown_key
 from runner.pipeline.planned import Job
+from runner.results.cell_axes import key_of, place_of
 
 CONFIG_FOLDER = ".hydra"
 _NO_VALUE = object()
@@ -70,7 +71,7 @@ class JobComposer:
             if values[key].isdisjoint(applied):
                 raise HydraException(f"Could not override '{key}'.")
             if each_value:
-                group = key.rpartition("@")[2].partition(".")[0]
+                group = place_of(key).partition(".")[0]
                 raise HydraException(f"{override}: applies to no cell, because every {group} beside it lacks the field")
         return composed
 

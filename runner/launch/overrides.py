@@ -11,6 +11,7 @@ from components.secrets.given import misplaced_in_override, named_variables
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from components.text.brackets import depth_of_brackets
+from runner.results.cell_axes import key_of
 
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
 _QUOTED_OR_NESTED = re.compile(r"['\"\[\]{}$\\]")
@@ -71,11 +72,6 @@ def refuse_secrets(arguments: Sequence[str]) -> None:
     mistakes = [mistake for argument in arguments if (mistake := misplaced_in_override(argument, mask))]
     if mistakes:
         raise ConfigError(mistakes)
-
-
-def key_of(override: str) -> str:
-    """Return the key that an override sets, adds or removes: "chunk.size" of "+chunk.size=64"."""
-    return override.lstrip("+~").partition("=")[0]
 
 
 def unknown_key(error: Exception) -> str:

@@ -30,7 +30,8 @@ from omegaconf import DictConfig, flag_override
 from runner.console.private_parts import HYDRA, may_use_private_parts
 from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
-from runner.launch.overrides import key_of, unknown_key
+from runner.launch.overrides import unknown_key
+from runner.results.cell_axes import key_of
 
 Pickles = dict[tuple[object, ...], bytes]
 

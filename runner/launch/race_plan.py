@@ -111,7 +111,7 @@ def plan_race(
 
 
 def _require_computed(cells: Sequence[PlannedCell], metric: str) -> None:
-    """Raise ConfigError for a metric that no cell computes. "" is none."""
+    """Raise ConfigError for a metric that no cell computes, except for ""."""
     names = dict.fromkeys(name for cell in cells for name in cell.request.cell.computed_metrics)
     if metric and metric not in names:
         raise ConfigError([f"race.metric: got {metric!r}, expected one of {', '.join(names)}"])

@@ -11,10 +11,10 @@ from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.headline import headline_mistakes
-from runner.launch.overrides import key_of
 from runner.pipeline.building import CellBuilder, plugins_of
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
+from runner.results.cell_axes import key_of
 
 log = logging.getLogger(__name__)
 

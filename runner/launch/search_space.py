@@ -13,6 +13,7 @@ from components.json_value import Json
 from runner.launch.grid_sweeper import groups_of
 from runner.launch.search_strategies import AxisShape, Point
 from runner.pipeline.search_settings import Strategy
+from runner.results.cell_axes import place_of
 
 _MOST_WHOLE, _N_FRACTIONS = 1001, 101
 """Values of an interval: the most whole numbers, or the number of fractions."""
@@ -167,7 +168,7 @@ def _has_order(override: Override) -> bool:
 
 def _name(key: str) -> str:
     """Return the name of an axis: "judge.llm" of "+llm@judge.llm"."""
-    return key.lstrip("+").rpartition("@")[2]
+    return place_of(key.lstrip("+"))
 
 
 def _listed(values: Sequence[str]) -> str:

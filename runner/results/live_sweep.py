@@ -33,7 +33,7 @@ KILLED = "KILLED"
 """State of a sweep whose process ended before it could say so."""
 
 _MOST_BYTES = 1_000_000
-"""Of requests. A user types each of them."""
+"""Bytes of requests that are read. A user types each request."""
 _MOST_CHARACTERS = 100
 
 

@@ -202,7 +202,7 @@ def _turns(value: Sequence[Json]) -> tuple[Turn, ...]:
 
 
 def _conversation_of(messages: Sequence[Json]) -> Conversation:
-    """Return what was said before the last message of the user, and that message."""
+    """Return the turns before the last message of the user, and the text of that message."""
     said = list(_messages(messages))
     last = max((place for place, (role, _) in enumerate(said) if role in _USER), default=-1)
     return (_paired(said[:last]), said[last][1]) if last >= 0 else ((), "")
