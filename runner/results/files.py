@@ -1,6 +1,8 @@
 """Reads and writes the files of a sweep. See `runner.results` for their layout."""
 
+import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
@@ -39,6 +41,9 @@ _STATUSES: Mapping[type, tuple[str, ...]] = {
     CellResult: (OK, FAILED, STOPPED),
     SweepResult: (OK, FAILED, RUNNING, INTERRUPTED),
 }
+
+_CHECKSUM = re.compile(rb'(?s)(.*),\n"checksum": "([0-9a-f]*)"\n}\n')
+"""The bytes that the checksum covers, and the checksum."""
 
 _N_SWEEPS_LISTED = 10
 _N_CHARACTERS_OF_KEY = 12
@@ -189,12 +194,19 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        content = path.read_bytes()
+        raw: dict[str, Json] = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
             raise DataError(
                 f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
                 "again: its stages are cached in the store"
+            )
+        # Results of an earlier version have no checksum.
+        if raw.pop("checksum", None) is not None and not _has_its_checksum(content):
+            raise DataError(
+                f"{path}: the file was changed after it was written (its checksum differs); delete it and run the "
+                "sweep again with the same command, everything else is cached"
             )
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
@@ -213,19 +225,25 @@ def _read(path: Path, kind: type[T]) -> T:
         raise DataError(f"{path}: not a result file ({error})") from error
 
 
+def _has_its_checksum(content: bytes) -> bool:
+    parts = _CHECKSUM.fullmatch(content)
+    return parts is not None and hashlib.sha256(parts[1]).hexdigest() == parts[2].decode()
+
+
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"got {constant}, which is not a number")
 
 
 def _json(result: CellResult | SweepResult) -> bytes:
-    """Serialize with one field per line. Indenting deeper levels would bypass Python's fast encoder and take ten times
-    as long.
+    """Serialize with one field per line, the last of which is a checksum of those before it. Indenting deeper levels
+    would bypass Python's fast encoder and take ten times as long.
     """
     mask = current_mask()
     lines = [
         f"{_line(each.name)}: {_safe_line(each.name, getattr(result, each.name), mask)}" for each in fields(result)
     ]
-    return ("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8")
+    content = ("{\n" + ",\n".join(lines)).encode("utf-8")
+    return content + f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"\n}}\n'.encode()
 
 
 def _safe_line(name: str, value: Json, mask: Mask) -> str:

@@ -23,7 +23,7 @@ from runner.results import combiner, sees_prompts
 from runner.results.loaded_sweep import load
 from tests.conftest import MakeOnce
 from tests.hostile.planting import Planted
-from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, environment, only_sweep, run_command
+from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, environment, only_sweep, read_unsealed, run_command
 
 NAME = "given_package"
 METRICS = [word for word in FEW_METRICS if "bleu" not in word]
@@ -52,7 +52,7 @@ def copy_poisoned(sweep: Path, copy: Path) -> None:
             (copy / path.relative_to(sweep)).parent.mkdir(parents=True, exist_ok=True)
             (copy / path.relative_to(sweep)).write_bytes(path.read_bytes())
     for path in copy.glob("*/cell.json"):
-        cell = json.loads(path.read_text(encoding="utf-8"))
+        cell = json.loads(read_unsealed(path))
         cell["config"] = poisoned(cell["config"])
         cell["config"]["run"]["plugins"] = [NAME, "os"]
         del cell["ranking_metrics"]  # results of earlier versions lack it
@@ -209,7 +209,7 @@ def test_a_judge_of_theirs_is_not_built(folder: Path, given: Planted, tmp_path: 
     grader: Any = SimpleNamespace(name="rouge_l", reads_answers=True, grades=(0, 1))
     shutil.copytree(folder / "poisoned", tmp_path / "judged")
     for path in (tmp_path / "judged").glob("*/cell.json"):
-        cell = json.loads(path.read_text(encoding="utf-8"))
+        cell = json.loads(read_unsealed(path))
         cell["config"]["judge"] = {"llm": {"_target_": f"{NAME}.run"}, "scores": {}}
         path.write_text(json.dumps(cell), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"cell .* judge\.llm\._target_ names given_package\.run"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -131,6 +132,11 @@ def entries_by_kind(store: Store) -> dict[str, list[StoredResult]]:
     for entry in store.entries():
         found.setdefault(entry.manifest.kind, []).append(entry)
     return found
+
+
+def read_unsealed(path: Path) -> str:
+    """A JSON file of results without its checksum, which a test can change and write."""
+    return re.sub(r',\n"checksum": "[0-9a-f]{64}"\n}\n$', "\n}\n", path.read_text(encoding="utf-8"))
 
 
 def flip_a_byte(path: Path) -> None:

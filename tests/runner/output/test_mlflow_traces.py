@@ -13,7 +13,7 @@ from runner.output.mlflow_traces import TraceLog, trace_id
 from runner.output.traces.trace_records import Feedback, SampleTrace, SpanRecord
 from runner.results import read_sweep
 from tests.conftest import MakeOnce
-from tests.runner.sweeping import only_sweep
+from tests.runner.sweeping import only_sweep, read_unsealed
 
 N = 6
 EXPERIMENT = "rag-grid"
@@ -54,7 +54,7 @@ def traced(tracked_run: Path, make_once: MakeOnce) -> Traced:
         shutil.copytree(tracked_run / "results", folder / "results")
         shutil.copy(tracked_run / "mlflow.db", folder)
         path = only_sweep(folder).rename(folder / "results" / "traced-sweep") / "sweep.json"
-        raw = json.loads(path.read_text(encoding="utf-8")) | {"sweep_id": "traced-sweep"}
+        raw = json.loads(read_unsealed(path)) | {"sweep_id": "traced-sweep"}
         path.write_text(json.dumps(raw), encoding="utf-8")  # the files of the other's runs stay as they are
         assert Traced(folder).log("--traces", str(N)) == 0
 
@@ -206,7 +206,7 @@ def test_a_cell_that_is_logged_again_loses_its_traces(traced: Traced, tmp_path: 
     own = Traced(folder)
     cell_id = own.parent().data.tags["best_cell"]
     path = own.sweep / cell_id / "cell.json"
-    original = path.read_text(encoding="utf-8")
+    original = read_unsealed(path)
     path.write_text(original.replace('"status": "OK"', '"status": "FAILED"'), encoding="utf-8")
     before = own.by_run()
     Tracker(own.uri, EXPERIMENT, own.sweep).log_cells([own.sweep / cell_id])
@@ -218,10 +218,10 @@ def test_a_sweep_without_a_ranked_cell_has_no_traces_and_says_so(
 ) -> None:
     sweep = tmp_path / "failed-sweep"
     shutil.copytree(traced.sweep, sweep)
-    raw = json.loads((sweep / "sweep.json").read_text(encoding="utf-8")) | {"sweep_id": sweep.name}
+    raw = json.loads(read_unsealed(sweep / "sweep.json")) | {"sweep_id": sweep.name}
     (sweep / "sweep.json").write_text(json.dumps(raw), encoding="utf-8")
     for path in sweep.glob("*/cell.json"):
-        content = path.read_text(encoding="utf-8").replace('"status": "OK"', '"status": "FAILED"')
+        content = read_unsealed(path).replace('"status": "OK"', '"status": "FAILED"')
         path.unlink()  # the file may be a hard link
         path.write_text(content, encoding="utf-8")
     before = traced.by_run()

@@ -15,7 +15,7 @@ from runner.output.tracking import default_uri, wrong_file
 from runner.results import STOPPED, CellResult, read_cells, read_sweep, write_cell
 from runner.results import loaded_sweep as loaded
 from runner.results.leaderboard_order import N_FIRST, headlines
-from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, read_unsealed, run_command
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -312,7 +312,7 @@ class TestTwice:
         uri = f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path)}"
         sweep_dir = tmp_path / "results" / "another-sweep"
         shutil.copytree(only_sweep(tracked_run), sweep_dir)
-        raw = json.loads((sweep_dir / "sweep.json").read_text(encoding="utf-8")) | {"sweep_id": sweep_dir.name}
+        raw = json.loads(read_unsealed(sweep_dir / "sweep.json")) | {"sweep_id": sweep_dir.name}
         (sweep_dir / "sweep.json").write_text(json.dumps(raw), encoding="utf-8")
         tracker = Tracker(uri, EXPERIMENT, sweep_dir)
         with monkeypatch.context() as broken:

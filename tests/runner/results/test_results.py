@@ -30,6 +30,7 @@ from runner.results import (
     write_cell,
     write_sweep,
 )
+from tests.runner.sweeping import read_unsealed
 
 CELL = CellResult(
     cell_id="0123456789ab",
@@ -156,7 +157,7 @@ class TestErrors:
     )
     def test_a_field_of_another_type(self, tmp_path: Path, field: str, value: object, message: str) -> None:
         path = write_cell(tmp_path, CELL, {}) / "cell.json"
-        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), field: value}))
+        path.write_text(json.dumps({**json.loads(read_unsealed(path)), field: value}))
         with pytest.raises(DataError, match=rf"cell\.json: not a result file \({message}\)"):
             read_cell(path.parent)
 
@@ -164,7 +165,7 @@ class TestErrors:
     def test_a_sweep_whose_cells_cannot_be_reported(self, tmp_path: Path, cells: object) -> None:
         write_sweep(tmp_path, SWEEP)
         path = tmp_path / "sweep.json"
-        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "cells": cells}))
+        path.write_text(json.dumps({**json.loads(read_unsealed(path)), "cells": cells}))
         with pytest.raises(DataError, match=r"sweep\.json: not a result file \(cells"):
             read_sweep(tmp_path)
 
@@ -331,9 +332,31 @@ def test_a_cell_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
 )
 def test_a_metric_without_numbers_is_refused(tmp_path: Path, written: str, instead: str, message: str) -> None:
     file = write_cell(tmp_path, CELL, {}) / "cell.json"
-    file.write_text(file.read_text(encoding="utf-8").replace(written, instead, 1), encoding="utf-8")
+    file.write_text(read_unsealed(file).replace(written, instead, 1), encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_cell(file.parent)
+
+
+def test_every_changed_byte_of_a_result_file_is_an_error(tmp_path: Path) -> None:
+    write_sweep(tmp_path, SWEEP)
+    cell = write_cell(tmp_path, CELL, {}) / "cell.json"
+    for path, read in ((cell, lambda: read_cell(cell.parent)), (tmp_path / "sweep.json", lambda: read_sweep(tmp_path))):
+        whole = path.read_bytes()
+        for place in range(0, len(whole), 3):
+            for bit in (1, 4, 16, 64):
+                path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+                with pytest.raises(DataError, match=re.escape(str(path))):
+                    read()
+        for changed in (whole[:-1], whole + b" ", whole[len(whole) // 2 :], json.dumps(json.loads(whole)).encode()):
+            path.write_bytes(changed)
+            with pytest.raises(DataError, match=re.escape(str(path))):
+                read()
+
+
+def test_a_result_file_of_an_earlier_version_has_no_checksum(tmp_path: Path) -> None:
+    path = write_cell(tmp_path, CELL, {}) / "cell.json"
+    path.write_text(read_unsealed(path), encoding="utf-8")
+    assert read_cell(path.parent) == CELL
 
 
 def test_a_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Path) -> None:
