@@ -1,8 +1,6 @@
 """Reads and writes the files of a sweep. See `runner.results` for their layout."""
 
-import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
@@ -26,6 +24,7 @@ from runner.results.cell_result import (
     require_numbers,
 )
 from runner.results.json_types import require_types
+from runner.results.sealed_json import sealed, take_checksum
 
 T = TypeVar("T")
 
@@ -41,9 +40,6 @@ _STATUSES: Mapping[type, tuple[str, ...]] = {
     CellResult: (OK, FAILED, STOPPED),
     SweepResult: (OK, FAILED, RUNNING, INTERRUPTED),
 }
-
-_CHECKSUM = re.compile(rb'(?s)(.*),\n"checksum": "([0-9a-f]*)"\n}\n')
-"""The bytes that the checksum covers, and the checksum."""
 
 _N_SWEEPS_LISTED = 10
 _N_CHARACTERS_OF_KEY = 12
@@ -202,12 +198,8 @@ def _read(path: Path, kind: type[T]) -> T:
                 f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
                 "again: its stages are cached in the store"
             )
-        # Results of an earlier version have no checksum.
-        if raw.pop("checksum", None) is not None and not _has_its_checksum(content):
-            raise DataError(
-                f"{path}: the file was changed after it was written (its checksum differs); delete it and run the "
-                "sweep again with the same command, everything else is cached"
-            )
+        advice = "delete it and run the sweep again with the same command, everything else is cached"
+        take_checksum(raw, content, path, advice)
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
             raise ValueError(f"status: got {raw.get('status')!r}, expected one of {', '.join(_STATUSES[kind])}")
@@ -225,11 +217,6 @@ def _read(path: Path, kind: type[T]) -> T:
         raise DataError(f"{path}: not a result file ({error})") from error
 
 
-def _has_its_checksum(content: bytes) -> bool:
-    parts = _CHECKSUM.fullmatch(content)
-    return parts is not None and hashlib.sha256(parts[1]).hexdigest() == parts[2].decode()
-
-
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"got {constant}, which is not a number")
 
@@ -242,8 +229,7 @@ def _json(result: CellResult | SweepResult) -> bytes:
     lines = [
         f"{_line(each.name)}: {_safe_line(each.name, getattr(result, each.name), mask)}" for each in fields(result)
     ]
-    content = ("{\n" + ",\n".join(lines)).encode("utf-8")
-    return content + f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"\n}}\n'.encode()
+    return sealed("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _safe_line(name: str, value: Json, mask: Mask) -> str:

@@ -15,6 +15,7 @@ from components.errors import DataError
 from components.json_value import Json
 from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
 from runner.results.json_types import require_types
+from runner.results.sealed_json import sealed, take_checksum
 from runner.serving.asked_question import Defaults
 from runner.serving.kept_in_folder import KeptFiles
 
@@ -90,16 +91,18 @@ def _with_tuples(raw: Mapping[str, Json]) -> dict[str, Json]:
 def write_description(folder: Path, description: Description) -> None:
     """Write `pipeline.json` into the folder."""
     text = json.dumps(asdict(description), ensure_ascii=False, indent=2, sort_keys=False, allow_nan=False)
-    (folder / _FILE).write_text(text + "\n", encoding="utf-8")
+    (folder / _FILE).write_bytes(sealed(text + "\n"))
 
 
 def read_description(folder: Path) -> Description:
     """Read `pipeline.json`. Raises DataError if it is missing, invalid or of another format."""
     path = folder / _FILE
     try:
-        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        raw: dict[str, Json] = json.loads(content.decode("utf-8"))
         if raw["format"] != FORMAT:
             raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
+        take_checksum(raw, content, path, "export the cell again; if you edited it, delete its last field, checksum")
         require_types(raw, Description)
         description = Description(**_with_tuples(raw))
         _ = (description.question_defaults, data_facts(description.data))  # raises now if one of them is invalid

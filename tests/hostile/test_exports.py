@@ -17,7 +17,7 @@ from runner.serving.pipeline_command import main
 from tests.conftest import MakeOnce
 from tests.hostile.planting import Planted
 from tests.runner.serving.exporting.exporting import export
-from tests.runner.sweeping import FEW_METRICS, run_small
+from tests.runner.sweeping import FEW_METRICS, read_unsealed, run_small
 
 Node = dict[str, Any]
 REVISION = "0" * 40
@@ -39,7 +39,7 @@ def folder(exported: Path, tmp_path: Path) -> Path:
 
 def change(folder: Path, how: Callable[[Node], object]) -> None:
     path = folder / PIPELINE / "pipeline.json"
-    described = json.loads(path.read_text(encoding="utf-8"))
+    described = json.loads(read_unsealed(path))
     how(described)
     path.write_text(json.dumps(described), encoding="utf-8")
 
@@ -101,7 +101,7 @@ def test_a_folder_that_names_code_is_refused(name: str, folder: Path, evil: Plan
 
 
 def test_every_component_that_names_a_package_is_refused(folder: Path, evil: Planted) -> None:
-    described: Node = json.loads((folder / PIPELINE / "pipeline.json").read_text(encoding="utf-8"))
+    described: Node = json.loads(read_unsealed(folder / PIPELINE / "pipeline.json"))
     places = list(targets(described["components"]))
     assert len(places) > 8
     for place in places:

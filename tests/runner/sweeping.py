@@ -136,7 +136,7 @@ def entries_by_kind(store: Store) -> dict[str, list[StoredResult]]:
 
 def read_unsealed(path: Path) -> str:
     """A JSON file of results without its checksum, which a test can change and write."""
-    return re.sub(r',\n"checksum": "[0-9a-f]{64}"\n}\n$', "\n}\n", path.read_text(encoding="utf-8"))
+    return re.sub(r',\n *"checksum": "[0-9a-f]{64}"\n}\n$', "\n}\n", path.read_text(encoding="utf-8"))
 
 
 def flip_a_byte(path: Path) -> None:

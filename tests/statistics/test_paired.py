@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -18,6 +21,17 @@ def differences(seed: int, shift: float = 0.0, n: int = N) -> NDArray[np.float64
 def compare(values: NDArray[np.float64], clusters: NDArray[np.int64] = CLUSTERS, test: PairedTest = TEST) -> Comparison:
     (only,) = test.compare(scores_of([np.zeros(len(values)), values], clusters), 0.05)
     return only
+
+
+def test_the_docs_say_the_fewest_groups_with_which_anything_is_significant() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "decisions.md").read_text(encoding="utf-8")
+    table = page.split("### Groups needed")[1].split("###")[0]
+    rows = [tuple(map(int, row)) for row in re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \|$", table, re.MULTILINE)]
+    assert len(rows) == 3
+    for n_others, *stated in rows:
+        for n_groups, is_right_or_wrong in zip(stated, (False, True), strict=True):
+            found = [TEST.smallest_p(n, n, is_right_or_wrong=is_right_or_wrong) for n in (n_groups - 1, n_groups)]
+            assert found[0] > 0.05 / n_others >= found[1]
 
 
 class TestP:

@@ -24,7 +24,15 @@ from runner.serving.pipeline_command import main as answer
 from runner.serving.replay_check import check
 from tests.conftest import MakeOnce
 from tests.runner.serving.exporting.exporting import export, exported, texts_in
-from tests.runner.sweeping import FEW_METRICS, RANKING_ONLY, SWEEP_ID, entries_by_kind, run_small, store_of
+from tests.runner.sweeping import (
+    FEW_METRICS,
+    RANKING_ONLY,
+    SWEEP_ID,
+    entries_by_kind,
+    read_unsealed,
+    run_small,
+    store_of,
+)
 
 BM25, RERANKED, SEARCH, CLOSED = (
     "retriever=bm25,llm=extractive",
@@ -94,7 +102,7 @@ def test_the_questions_of_the_sweep_are_answered_alike(folder: Path, capsys: pyt
 def test_a_check_tells_what_differs(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = shutil.copytree(folder, tmp_path / "other")
     path = other / PIPELINE / "pipeline.json"
-    told = json.loads(path.read_text(encoding="utf-8"))
+    told = json.loads(read_unsealed(path))
     told["components"]["top_k"] = 1
     path.write_text(json.dumps(told), encoding="utf-8")
     assert answer(other, ["--check"]) == 1
@@ -323,7 +331,11 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
     with pytest.raises(StoreError, match=r"is damaged \(sparse_index .*counts.npy has 5 bytes.*export the cell again"):
         load_pipeline(other).search("罚款")
     path = other / PIPELINE / "pipeline.json"
-    told = json.loads(path.read_text(encoding="utf-8"))
+    path.write_bytes(path.read_bytes().replace(b'"top_k": ', b'"top_k": 1', 1))
+    with pytest.raises(DataError, match=r"pipeline\.json: the file was changed .*if you edited it, delete its last"):
+        load_pipeline(other)
+    (other / PIPELINE / "pipeline.json").write_bytes((folder / PIPELINE / "pipeline.json").read_bytes())
+    told = json.loads(read_unsealed(path))
     told["stages"][0]["made_by"]["stage"] += 1
     path.write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(StoreError, match="another version of the project"):
@@ -358,7 +370,7 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # MLflow on its own type hints
 def test_an_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp_path: Path) -> None:
     path = shutil.copytree(folder / PIPELINE, tmp_path / "pipeline") / "pipeline.json"
-    told = json.loads(path.read_text(encoding="utf-8"))
+    told = json.loads(read_unsealed(path))
     del told["components"]["retriever"]
     path.write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(DataError, match=r"cannot be loaded .*export the cell again"):

@@ -14,7 +14,7 @@ from runner.serving.folder_description import CHECK, PIPELINE
 from runner.serving.pipeline import Pipeline, load_pipeline
 from runner.serving.replay_check import check
 from tests.runner.serving.exporting.exporting import export
-from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
+from tests.runner.sweeping import FEW_METRICS, cells_in, read_unsealed, run_small
 
 WORDS = ("tea", "tin", "corn", "coal", "salt", "silk")
 SCRIPTED = ("llm=scripted", "run.plugins=[my_words]", "language=en", "embedder=hashing", "retriever=bm25")
@@ -177,7 +177,7 @@ def test_code_of_ones_own_came_along(folder: Path, tmp_path: Path) -> None:
 def test_a_model_that_fails_gives_no_answer(folder: Path, tmp_path: Path) -> None:
     other = shutil.copytree(folder / "filter", tmp_path / "other")
     path = other / PIPELINE / "pipeline.json"
-    told = json.loads(path.read_text(encoding="utf-8"))
+    told = json.loads(read_unsealed(path))
     told["components"]["llm"]["error_on"] = "acme"
     path.write_text(json.dumps(told), encoding="utf-8")
     pipeline = load_pipeline(other)

@@ -1,0 +1,33 @@
+"""A checksum as the last field of a JSON file: a changed byte is an error instead of another number."""
+
+import hashlib
+import re
+from pathlib import Path
+
+from components.errors import DataError
+from components.json_value import Json
+
+_SEALED = re.compile(rb'(.*),\n *"checksum": "([0-9a-f]*)"\n}\n', re.DOTALL)
+"""The bytes that the checksum covers, and the checksum."""
+
+
+def sealed(text: str) -> bytes:
+    """Return the JSON of an object, which ends with a line for its brace, with a last field `checksum`.
+
+    It is the SHA-256 of the bytes before it.
+    """
+    content = text.removesuffix("\n}\n").encode("utf-8")
+    return content + f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"\n}}\n'.encode()
+
+
+def take_checksum(raw: dict[str, Json], content: bytes, path: Path, advice: str) -> None:
+    """Remove the checksum from an object that was read from the bytes of a file.
+
+    Files of earlier versions have none. Raises DataError, with the advice, if the file was changed.
+    """
+    if "checksum" not in raw:
+        return
+    del raw["checksum"]
+    parts = _SEALED.fullmatch(content)
+    if parts is None or hashlib.sha256(parts[1]).hexdigest() != parts[2].decode():
+        raise DataError(f"{path}: the file was changed after it was written (its checksum differs); {advice}")
