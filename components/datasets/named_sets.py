@@ -3,7 +3,8 @@
 Source: the repositories `OWNER/NAME` and `OWNER/NAME-qrels` of the Hugging Face hub. BEIR's are by `BeIR`, with the
 figures of BM25 in Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information
 Retrieval Models", table 2. The Chinese retrieval tasks of MTEB are by `C-MTEB`. We know no published BM25 figures for
-them.
+them. The tasks of BRIGHT are in the single repository `xlangai/BRIGHT`, with the figures in Su et al. 2024, "BRIGHT: A
+Realistic and Challenging Benchmark for Reasoning-Intensive Retrieval", table 2.
 
 Entries are not pinned yet: they have neither revisions nor hashes. The first fetch takes the latest commit of the
 branch `main`, and records it with the hashes in `MANIFEST`.
@@ -38,6 +39,9 @@ class Pin:
 class NamedSet:
     """A data set of the hub: documents and queries in `repo`, judgements of `split` in `qrels_repo`.
 
+    With a `task`, it is a task of BRIGHT: documents in `documents/TASK-*.parquet`, queries with the ids of their gold
+    documents in `examples/TASK-*.parquet`.
+
     A revision of None stands for the first fetch of the branch `main`. `pins` has the expected files by their path in
     the repository. `licence` is the repository's stated licence. `bm25` is the published NDCG@10 of BM25, or None if
     unknown. `language` is the value of the option `language` that fits the data.
@@ -52,17 +56,38 @@ class NamedSet:
     pins: Mapping[str, Pin] = field(default_factory=dict)
     owner: str = "BeIR"
     language: str = "en"
+    task: str = ""
 
     @property
     def repo(self) -> str:
         """The repository with documents and queries."""
-        return f"{self.owner}/{self.name}"
+        return _BRIGHT if self.task else f"{self.owner}/{self.name}"
 
     @property
     def qrels_repo(self) -> str:
         """The repository with judgements."""
-        return f"{self.repo}-qrels"
+        return _BRIGHT if self.task else f"{self.repo}-qrels"
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Names of the files of documents, queries and judgements, without endings."""
+        if self.task:
+            return f"documents/{self.task}", f"examples/{self.task}", f"examples/{self.task}"
+        return "corpus", "queries", self.split
+
+
+_BRIGHT = "xlangai/BRIGHT"
+_BM25_ON_BRIGHT = {
+    "biology": 0.189,
+    "earth_science": 0.272,
+    "economics": 0.149,
+    "psychology": 0.125,
+    "robotics": 0.136,
+    "stackoverflow": 0.184,
+    "sustainable_living": 0.150,
+    "pony": 0.079,
+}
+"""The tasks whose queries exclude no documents from their own results."""
 
 _CHINESE = (
     "CmedqaRetrieval",
@@ -93,6 +118,7 @@ NAMED_SETS: dict[str, NamedSet] = {
         NamedSet("trec-covid", 0.656),
         NamedSet("webis-touche2020", 0.367),
         *(NamedSet(name, split="dev", licence="not stated", owner="C-MTEB", language="zh") for name in _CHINESE),
+        *(NamedSet(f"bright-{task}", bm25, licence="cc-by-4.0", task=task) for task, bm25 in _BM25_ON_BRIGHT.items()),
     )
 }
 

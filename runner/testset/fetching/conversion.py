@@ -20,6 +20,9 @@ QRELS = "qrels.tsv"
 
 _QRELS_COLUMNS = ("query-id", "corpus-id", "score")
 _QRELS_COLUMNS_OF_C_MTEB = ("qid", "pid", "score")
+_TEXTS = ("text", "content", "query")
+"""Columns of the text: BEIR's, and those of documents and queries of BRIGHT."""
+_NONE_EXCLUDED = "N/A"
 _N_ROWS = 1000
 
 
@@ -29,7 +32,7 @@ def convert(corpus: Sequence[Path], queries: Sequence[Path], qrels: Sequence[Pat
     Raise DataError for files that cannot be read, and if no query has a judgement.
     """
     _write_joined(corpus, folder / CORPUS, _as_document)
-    _write_joined(qrels, folder / QRELS, _as_judgement, "\t".join(_QRELS_COLUMNS) + "\n")
+    _write_joined(qrels, folder / QRELS, _as_judgements, "\t".join(_QRELS_COLUMNS) + "\n")
     all_queries = folder / f"all-{QUERIES}"
     _write_joined(queries, all_queries, _as_document)
     counts = _write_judged(all_queries, read_qrels(folder / QRELS).scores.keys(), folder / QUERIES)
@@ -38,7 +41,7 @@ def convert(corpus: Sequence[Path], queries: Sequence[Path], qrels: Sequence[Pat
     return counts
 
 
-def _write_joined(sources: Sequence[Path], target: Path, as_line: Callable[[Json], str], header: str = "") -> None:
+def _write_joined(sources: Sequence[Path], target: Path, as_lines: Callable[[Json], str], header: str = "") -> None:
     """Write the content of text files as it is, and the rows of Parquet files as lines below the header."""
     with writing(target), target.open("xb") as stream:
         if sources[0].suffix == ".parquet":
@@ -46,7 +49,7 @@ def _write_joined(sources: Sequence[Path], target: Path, as_line: Callable[[Json
         for source in sources:
             if source.suffix == ".parquet":
                 for row in _rows(source):
-                    stream.write(f"{as_line(row)}\n".encode())
+                    stream.write(f"{as_lines(row)}\n".encode())
             else:
                 for block in _blocks(source):
                     stream.write(block)
@@ -78,14 +81,25 @@ def _rows(source: Path) -> Iterator[Json]:
 
 
 def _as_document(row: Json) -> str:
-    names = {"_id": row.get("_id", row.get("id")), "title": row.get("title") or "", "text": row.get("text") or ""}
+    text = next((row[name] for name in _TEXTS if row.get(name)), "")
+    names = {"_id": row.get("_id", row.get("id")), "title": row.get("title") or "", "text": text}
     return json.dumps(names, ensure_ascii=False)
 
 
-def _as_judgement(row: Json) -> str:
+def _as_judgements(row: Json) -> str:
+    if "gold_ids" in row:
+        return _as_judgements_of_bright(row)
     named = next((names for names in (_QRELS_COLUMNS, _QRELS_COLUMNS_OF_C_MTEB) if row.keys() >= set(names)), row)
     cells = [row[name] for name in named]
     return "\t".join(map(str, cells))
+
+
+def _as_judgements_of_bright(row: Json) -> str:
+    if excluded := set(row.get("excluded_ids") or ()) - {_NONE_EXCLUDED}:
+        raise DataError(
+            f"query {row['id']}: {len(excluded)} documents are excluded from its results, which is not supported"
+        )
+    return "\n".join(f"{row['id']}\t{document}\t1" for document in dict.fromkeys(row["gold_ids"]))
 
 
 def _write_judged(source: Path, judged: Collection[str], target: Path) -> tuple[int, int]:

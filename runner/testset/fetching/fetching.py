@@ -120,9 +120,10 @@ def _expected(named: NamedSet, path: str, file: HubFile) -> HubFile:
 
 
 def _parts(named: NamedSet, texts: Repository, judgements: Repository) -> Parts:
-    corpus = record_files(texts.files, "corpus", texts.name)
-    queries = record_files(texts.files, "queries", texts.name)
-    qrels = judgement_files(judgements.files, named.split, judgements.name)
+    in_corpus, in_queries, in_qrels = named.parts
+    corpus = record_files(texts.files, in_corpus, texts.name)
+    queries = record_files(texts.files, in_queries, texts.name)
+    qrels = judgement_files(judgements.files, in_qrels, judgements.name)
     return {"corpus": (texts, corpus), "queries": (texts, queries), "qrels": (judgements, qrels)}
 
 
@@ -219,14 +220,14 @@ def _entry(file: Path) -> dict[str, Json]:
 def _by_hand(named: NamedSet, hub: Hub) -> str:
     """Return the advice for a machine without access to the hub."""
     revision, qrels_revision = named.revision or _BRANCH, named.qrels_revision or _BRANCH
-    addresses = [
-        hub.address(named.repo, revision, "corpus.jsonl.gz"),
-        hub.address(named.repo, revision, "queries.jsonl.gz"),
-        hub.address(named.qrels_repo, qrels_revision, f"{named.split}.tsv"),
-    ]
+    endings = ["-00000-of-00001.parquet"] * 3 if named.task else [".jsonl.gz", ".jsonl.gz", ".tsv"]
+    paths = [f"{part}{ending}" for part, ending in zip(named.parts, endings, strict=True)]
+    repositories = [(named.repo, revision), (named.repo, revision), (named.qrels_repo, qrels_revision)]
+    addresses = [hub.address(*repo, path) for repo, path in zip(repositories, paths, strict=True)]
+    place = "the folders documents and examples of one folder" if named.task else "one folder"
     return (
-        f"Try again later: what was downloaded is continued. Or download {', '.join(addresses)} elsewhere, put the "
-        f"files into one folder, and run: python -m runner.datasets fetch {named.name} --from FOLDER"
+        f"Try again later: what was downloaded is continued. Or download {', '.join(dict.fromkeys(addresses))} "
+        f"elsewhere, put the files into {place}, and run: python -m runner.datasets fetch {named.name} --from FOLDER"
     )
 
 

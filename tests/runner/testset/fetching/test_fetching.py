@@ -404,6 +404,56 @@ class TestOffline:
         assert sets(data) == []
 
 
+def bright(excluded: list[str]) -> dict[str, bytes]:
+    examples = table(
+        {"id": "0", "query": "Why do moths circle lamps?", "gold_ids": ["moths/1", "moths/2", "moths/1"]}
+        | {"excluded_ids": ["N/A"], "gold_ids_long": ["moths"], "reasoning": "They orient by the light."},
+        {"id": "1", "query": "Why is blood red?", "gold_ids": ["blood/1"], "excluded_ids": excluded}
+        | {"gold_ids_long": ["blood"], "reasoning": "Iron."},
+    )
+    documents = [{"id": name, "content": f"About {name}."} for name in ("moths/1", "moths/2", "blood/1", "other")]
+    return {
+        "README.md": b"",
+        "documents/biology-00000-of-00002.parquet": table(*documents[:3]),
+        "documents/biology-00001-of-00002.parquet": table(*documents[3:]),
+        "documents/pony-00000-of-00001.parquet": table({"id": "p", "content": "Pony"}),
+        "examples/biology-00000-of-00001.parquet": examples,
+        "long_documents/biology-00000-of-00001.parquet": table({"id": "moths", "content": "Moths"}),
+    }
+
+
+class TestBright:
+    def test_a_task_has_its_documents_and_judgements(self, hub: HubServer, data: Path) -> None:
+        hub.repositories["xlangai/BRIGHT"] = (COMMIT, bright(["N/A"]))
+        assert fetch("bright-biology") == 0
+        loaded = Beir(name="bright-biology").load()
+        assert set(loaded.documents.texts) == {"About moths/1.", "About moths/2.", "About blood/1.", "About other."}
+        assert [each.question for each in loaded.samples] == ["Why do moths circle lamps?", "Why is blood red?"]
+        judgements = (data / "bright-biology" / COMMIT / "qrels.tsv").read_text(encoding="utf-8").splitlines()
+        assert judgements[1:] == ["0\tmoths/1\t1", "0\tmoths/2\t1", "1\tblood/1\t1"]
+        assert not any("pony" in path or "long" in path for path, _ in hub.requests)
+
+    def test_excluded_documents_are_refused(
+        self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        hub.repositories["xlangai/BRIGHT"] = (COMMIT, bright(["moths/1"]))
+        assert "query 1: 1 documents are excluded from its results" in error_of(capsys, "bright-biology")
+        assert sets(data) == []
+
+    def test_without_a_network_both_addresses_are_named(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: Path
+    ) -> None:
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        line = error_of(capsys, "bright-biology")
+        for place in ("documents", "examples"):
+            assert line.count(f"/datasets/xlangai/BRIGHT/resolve/main/{place}/biology-00000-of-00001.parquet") == 1
+        for path, content in bright(["N/A"]).items():
+            (tmp_path / "got" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "got" / path).write_bytes(content)
+        assert fetch("bright-biology", "--from", str(tmp_path / "got")) == 0
+        assert len(Beir(name="bright-biology").load().samples) == 2
+
+
 class TestToken:
     def test_goes_to_the_hub_and_not_to_another_origin(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HF_TOKEN", TOKEN)
