@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         yield server
 
 
-def table(*rows: dict[str, object]) -> bytes:
+def table(*rows: Mapping[str, object]) -> bytes:
     stream = io.BytesIO()
     parquet.write_table(pyarrow.Table.from_pylist(list(rows)), stream)
     return stream.getvalue()
@@ -411,7 +411,9 @@ def bright(excluded: list[str]) -> dict[str, bytes]:
         {"id": "1", "query": "Why is blood red?", "gold_ids": ["blood/1"], "excluded_ids": excluded}
         | {"gold_ids_long": ["blood"], "reasoning": "Iron."},
     )
-    documents = [{"id": name, "content": f"About {name}."} for name in ("moths/1", "moths/2", "blood/1", "other")]
+    documents: list[dict[str, object]] = [
+        {"id": name, "content": f"About {name}."} for name in ("moths/1", "moths/2", "blood/1", "other")
+    ]
     return {
         "README.md": b"",
         "documents/biology-00000-of-00002.parquet": table(*documents[:3]),
