@@ -4,6 +4,7 @@ Each row of a batch draws its own random numbers, so that a text does not depend
 """
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,13 +13,15 @@ import numpy as np
 
 from components.errors import ComponentError
 from components.pretrained.batches import length_batches
-from components.pretrained.dtype import Dtype
+from components.pretrained.dtype import Dtype, cpu_computes
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import loading, missing_packages, torch_device
 
 if TYPE_CHECKING:
     import torch
+
+log = logging.getLogger(__name__)
 
 PACKAGES = ("torch", "transformers")
 _BATCH_TOKENS_OF_CPUS = 4096
@@ -237,6 +240,12 @@ def _load(model: str, revision: str, wanted: CausalModel) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     on_device = torch_device(wanted.device)
+    if wanted.dtype is not Dtype.FLOAT32 and on_device == "cpu" and not cpu_computes(wanted.dtype):
+        log.warning(
+            "model %s: this CPU has no instructions for %s, which makes it several times slower; use dtype=float32",
+            model,
+            wanted.dtype,
+        )
     options = {"revision": revision or None, "trust_remote_code": wanted.trust_remote_code}
     with loading(model, revision) as name:
         tokenizer = AutoTokenizer.from_pretrained(name, **options)

@@ -14,6 +14,7 @@ import pytest
 from components.errors import ComponentError
 from components.llms import transformers_chat
 from components.llms.transformers_chat import TransformersChat
+from components.pretrained import causal_model
 from components.pretrained.dtype import Dtype
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
@@ -181,6 +182,21 @@ def test_half_of_a_character_is_an_error_of_its_own(models: dict[str, Path]) -> 
     bad = found["half \ud800 of it"]
     assert (bad.state, bad.error_class) == (AnswerState.ERROR, ErrorClass.BAD_REQUEST)
     assert r"contains '\ud800', half of a character" in bad.error
+
+
+@pytest.mark.parametrize("computes", [True, False])
+def test_a_dtype_that_the_cpu_emulates_is_warned_of(
+    models: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    computes: bool,
+) -> None:
+    monkeypatch.setattr(causal_model, "cpu_computes", lambda _: computes)
+    folder = shutil.copytree(models["qwen2"], tmp_path / "model")  # loaded once in a process
+    answers(chat(folder, dtype=Dtype.BFLOAT16, max_new_tokens=1), QUESTIONS[:1])
+    said = [record.getMessage() for record in caplog.records if "no instructions for bfloat16" in record.getMessage()]
+    assert len(said) == (0 if computes else 1)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
