@@ -17,7 +17,8 @@ _UNSTABLE = ("/dev/", "/proc/", "/sys/")
 def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield each constant of a module that names a file or a folder, with its absolute path.
 
-    A name is relative to the module's `folder`, or to the working directory. Parts that the code joins (`a / "data" /
+    A name is relative to the module's `folder`, or to the working directory. What is in a hidden folder below one of
+    these does not count, so that code can write there. Parts that the code joins (`a / "data" /
     "table.txt"`, `join(a, "data", "table.txt")`) count together. Text that is not Python names nothing.
     """
     places = {place: _entries(place) for place in (folder, Path.cwd())}
@@ -27,7 +28,7 @@ def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
         first = name.partition("/")[0]
         for place, entries in places.items():
             may_exist = first in entries or first in _OUTSIDE or first.startswith("~")
-            if may_exist and (path := _existing(place, name)):
+            if may_exist and (path := _existing(place, name)) and not any(_is_hidden(path, each) for each in places):
                 yield name, path
 
 
@@ -38,6 +39,10 @@ def _existing(place: Path, name: str) -> Path | None:
     except (OSError, ValueError, RuntimeError):  # an invalid file name, or the home of an unknown user
         return None
     return path if is_there and not str(path).startswith(_UNSTABLE) else None
+
+
+def _is_hidden(path: Path, place: Path) -> bool:
+    return path.is_relative_to(place) and any(part.startswith(".") for part in path.relative_to(place).parts)
 
 
 def _entries(folder: Path) -> frozenset[str]:

@@ -152,7 +152,8 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
             raise ComponentError(
                 f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran. Its code may read this file, so "
                 "the result fits neither version. Give the same command again; all other results are cached. If the "
-                "code itself writes this file, let it write to a hidden folder (.cache) or outside its package"
+                "code itself writes this file, let it write to a hidden folder (.cache) of the working directory, or "
+                "call it *.log"
             )
 
 

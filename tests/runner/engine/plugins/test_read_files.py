@@ -101,6 +101,16 @@ def test_a_single_module_counts_the_files_that_it_names(text: str, where: str, p
     assert digest("alone") != before
 
 
+def test_a_named_file_in_a_hidden_folder_does_not_count(place: Path) -> None:
+    for folder, name in ((place, ".cache/asked"), (place / "work", ".cache/deep/asked"), (place, "more/.x/asked")):
+        constant = name if folder == place else f"{folder}/{name}"
+        write(place, "alone.py", f"open({constant!r}, 'a')")
+        write(folder, name, "1")
+        before = digest("alone")
+        write(folder, name, "12")
+        assert digest("alone") == before
+
+
 def test_code_that_a_single_module_loads_by_path_names_further_files(place: Path) -> None:
     write(place, "alone.py", "exec(open('rules.py').read())")
     write(place, "rules.py", "TABLE = open('words.txt').read()")
