@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
 from components.user_code.calls import Parameters, function_mistakes, import_mistakes, imported, line_of
+from components.user_code.langchain_runs import Recorded, handler_of
 from components.user_code.passages import BadReply, shown
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.runnables import Runnable
-
-    from components.user_code.langchain_runs import Recorded
 
 QUESTION_KEYS = ("input", "question", "query", "messages")
 HISTORY_KEYS = ("chat_history", "history", "messages")
@@ -70,17 +69,15 @@ def chain_answering(
     path: str, parameters: Parameters, question_key: str, history_key: str
 ) -> Callable[[str, list[dict[str, str]]], object]:
     """Return the function that invokes a chain, and returns a mapping for `read_reply`. Raises ComponentError."""
-    from components.user_code.langchain_runs import recorder
-
     runnable, configurable = runnable_at(path, parameters)
     for mistake in _chain_mistakes(runnable, question_key, history_key):
         raise ComponentError(f"{path}: {mistake}")
     question_key, history_key = _input_keys(runnable, question_key, history_key)
 
     def answer(question: str, history: list[dict[str, str]]) -> object:
-        recorded = recorder()
+        recorded = Recorded()
         value = _input(question, history, question_key, history_key)
-        config: Any = {"callbacks": [recorded], "configurable": dict(configurable)}
+        config: Any = {"callbacks": [handler_of(recorded)], "configurable": dict(configurable)}
         return _reply(runnable.invoke(value, config), recorded)
 
     return answer
@@ -162,7 +159,7 @@ def _input(question: str, history: Sequence[Mapping[str, str]], question_key: st
     return {question_key: question, **({history_key: turns} if history_key else {})}
 
 
-def _reply(output: object, recorded: "Recorded") -> Mapping[str, object]:
+def _reply(output: object, recorded: Recorded) -> Mapping[str, object]:
     """Return the answer of an output, its passages, and the tokens of the models that were asked.
 
     Passages that the output does not have are the documents that retrievers found during the call.
@@ -179,8 +176,8 @@ def _reply(output: object, recorded: "Recorded") -> Mapping[str, object]:
     passages = next((each for each in given if each is not None), None)
     return {
         "answer": _text(answer),
-        "passages": recorded.passages(_passage) if passages is None else passages,
-        "usage": fields.get("usage") or recorded.usage(),
+        "passages": _passages(recorded.documents) if passages is None else passages,
+        "usage": fields.get("usage") or recorded.usage,
         "seconds": fields.get("seconds"),
     }
 
