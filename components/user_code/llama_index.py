@@ -6,7 +6,6 @@ from typing import Any
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
 from components.user_code.calls import Parameters, function_mistakes, import_mistakes, imported, line_of
-from components.user_code.passages import BadReply, shown
 
 _OF_GROUP = {"pipeline": "a query engine", "retriever": "a retriever or a query engine"}
 _OR_FUNCTION = "or a function that returns one, e.g. my_app.engine:engine"
@@ -75,13 +74,7 @@ def engine_searching(path: str, parameters: Parameters) -> Callable[[str], objec
 
     engine = engine_at(path, parameters, "retriever")
 
-    def search(query: str) -> object:
-        nodes = engine.retrieve(QueryBundle(query))
-        if not isinstance(nodes, list):
-            raise BadReply(f"got {shown(nodes)}, expected a list of nodes")
-        return [_passage(each) for each in nodes]
-
-    return search
+    return lambda query: [_passage(each) for each in engine.retrieve(QueryBundle(query))]
 
 
 def _kinds() -> tuple[type, type]:
@@ -113,9 +106,7 @@ def _kind_mistakes(value: object, group: str) -> list[str]:
 
 def _passage(found: Any) -> object:
     """Return a node with its score as a record with `text` and hints where it is."""
-    node = getattr(found, "node", None)
-    if node is None:
-        raise BadReply(f"got {shown(found)}, expected a node with a score")
+    node = found.node
     start = getattr(node, "start_char_idx", None)
     source = node.metadata.get("file_name") or node.metadata.get("source")
     return {

@@ -304,4 +304,3 @@ class TestChecks:
         (found,) = pipeline("text").check()
         assert "langchain-core" in found
         assert "[langchain]" in found
-
