@@ -21,10 +21,6 @@ class BuiltIn:
 
     call: str = runtime_only("", _NOT_READ)
     url: str = runtime_only("", _NOT_READ)
-    runnable: str = runtime_only("", _NOT_READ)
-    engine: str = runtime_only("", _NOT_READ)
-    question_key: str = runtime_only("", _NOT_READ)
-    history_key: str = runtime_only("", _NOT_READ)
     revision: str | int | float = runtime_only("", _NOT_READ)
     parameters: Mapping[str, bool | int | float | str] = field(default_factory=dict, hash=False)
     api_key_env: str = runtime_only("", _NOT_READ)

@@ -164,7 +164,8 @@ def asked(folder: Path, word: str) -> list[str]:
 
 def test_four_pipelines_stand_beside_built_in_cells_and_are_asked_once(tmp_path: Path, options: Path) -> None:
     arguments = (
-        "-m", "--config-dir", str(options), "dataset=demo_en", f"dataset.limit={N_SAMPLES}", "embedder=hashing", "top_k=2",
+        "-m", "--config-dir", str(options), "dataset=demo_en", f"dataset.limit={N_SAMPLES}", "embedder=hashing",
+        "top_k=2",
         "metrics.interval.n_resamples=100", *FEW_METRICS, *QUIET, "run.plugins=[four_of_tests]",
         "retriever=bm25,dense", f"pipeline=built_in,{','.join(KINDS)}",
     )  # fmt: skip
@@ -204,7 +205,7 @@ def test_four_pipelines_stand_beside_built_in_cells_and_are_asked_once(tmp_path:
     reported = run_command(tmp_path, "report", "latest", module="analysis")
     assert reported.returncode == 0, reported.stderr
     page = (folder / "report.html").read_text(encoding="utf-8")
-    for name, cell in cells.items():
+    for name in cells:
         assert name in compared.stdout
         assert name in page
     assert "rank 1: " in shown.stdout
