@@ -13,8 +13,9 @@ from components.pipelines.reply import PipelineReply, stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
 from components.user_code.passages import GivenPassage
 from tests.contracts.pipeline_contract import PipelineContract, asked
+from tests.extras import skip_without
 
-pytest.importorskip("langchain_core", reason="needs the extra langchain")
+skip_without("langchain_core", extra="langchain")
 
 CODE = """
 import threading
@@ -284,7 +285,7 @@ class TestChecks:
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_what_cannot_answer_is_one_error(self, name: str, mistake: str) -> None:
+    def test_an_object_that_cannot_answer_is_one_error(self, name: str, mistake: str) -> None:
         found = pipeline(name).check()
         expected = [f"runnable: got 'chain_of_tests:{name}', {mistake}"] if mistake else []
         assert [each[: len(expected[0])] for each in found] == expected if expected else found == []

@@ -15,6 +15,7 @@ from components.retrievers.http import HttpRetriever
 from components.retrievers.langchain import LangchainRetriever
 from components.retrievers.llama_index import LlamaIndexRetriever
 from components.retrievers.python import PythonRetriever
+from tests.extras import skip_without
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 from tests.retrievers.test_retrievers import RetrieverContract
 
@@ -119,12 +120,12 @@ def function(name: str, **fields: Any) -> PythonRetriever:
 
 
 def langchain(name: str, **fields: Any) -> LangchainRetriever:
-    pytest.importorskip("langchain_core", reason="needs the extra langchain")
+    skip_without("langchain_core", extra="langchain")
     return LangchainRetriever(runnable=f"langchain_of_tests:{name}", **{"parameters": {}, **fields})
 
 
 def llama_index(name: str, **fields: Any) -> LlamaIndexRetriever:
-    pytest.importorskip("llama_index.core", reason="needs the extra llama-index")
+    skip_without("llama_index", extra="llama-index")
     return LlamaIndexRetriever(engine=f"llama_index_of_tests:{name}", **{"parameters": {}, **fields})
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from runner.results import load
+from tests.extras import skip_without
 from tests.runner.sweeping import FEW_METRICS, QUIET, end_group, run_command, start_command, sweeps, wait_until
 
-pytest.importorskip("langchain_core", reason="needs the extra langchain")
-pytest.importorskip("llama_index.core", reason="needs the extra llama-index")
+skip_without("langchain_core", extra="langchain")
+skip_without("llama_index", extra="llama-index")
 
 N_SAMPLES = 6
 KINDS = ("callable", "chain", "engine", "server")
