@@ -166,9 +166,8 @@ def asked(folder: Path, word: str) -> list[str]:
 def test_four_pipelines_stand_beside_built_in_cells_and_are_asked_once(tmp_path: Path, options: Path) -> None:
     arguments = (
         "-m", "--config-dir", str(options), "dataset=demo_en", f"dataset.limit={N_SAMPLES}", "embedder=hashing",
-        "top_k=2",
-        "metrics.interval.n_resamples=100", *FEW_METRICS, *QUIET, "run.plugins=[four_of_tests]",
-        "retriever=bm25,dense", f"pipeline=built_in,{','.join(KINDS)}",
+        "top_k=2,4", "metrics.interval.n_resamples=100", *FEW_METRICS, *QUIET, "run.plugins=[four_of_tests]",
+        "retriever=bm25", f"pipeline=built_in,{','.join(KINDS)}",
     )  # fmt: skip
     for n_ended in (4, 14):
         process = start_command(tmp_path, *arguments)
