@@ -46,7 +46,13 @@ NEEDED = {
     },
     "executor/slurm.yaml": ["executor.cluster=local"],  # there need be no sbatch
     "pipeline/python.yaml": ["run.plugins=[packaging]", "pipeline.call=packaging.version.parse"],
+    "pipeline/langchain.yaml": ["run.plugins=[packaging]", "pipeline.runnable=packaging.tags:sys_tags"],
+    "pipeline/llama_index.yaml": ["run.plugins=[packaging]", "pipeline.engine=packaging.tags:sys_tags"],
     "pipeline/http.yaml": ["pipeline.url=http://localhost:9000/answer", "pipeline.revision=1"],
+    "retriever/python.yaml": ["run.plugins=[packaging]", "retriever.call=packaging.version.parse"],
+    "retriever/langchain.yaml": ["run.plugins=[packaging]", "retriever.runnable=packaging.tags:sys_tags"],
+    "retriever/llama_index.yaml": ["run.plugins=[packaging]", "retriever.engine=packaging.tags:sys_tags"],
+    "retriever/http.yaml": ["retriever.url=http://localhost:9000/search"],
     "retriever/pgvector.yaml": ['retriever.sql="SELECT id, text FROM t ORDER BY v <=> {vector} LIMIT {top_k}"'],
     "retriever/qdrant.yaml": ["retriever.collection=passages"],
     **{f"retriever/{name}.yaml": ["retriever.index=passages"] for name in ("elasticsearch", "opensearch")},

@@ -33,7 +33,7 @@ TOKENIZERS = "components.tokenizers"
 HEAVY = {
     "torch", "transformers", "faiss", "mlflow", "vllm", "ray", "bm25s", "sklearn", "jieba", "matplotlib", "sacrebleu",
     "aiohttp", "bert_score", "sentence_transformers", "FlagEmbedding", "peft", "trl", "datasets", "accelerate",
-    "obstore", "optuna",
+    "obstore", "optuna", "langchain_core", "llama_index",
 }  # fmt: skip
 
 

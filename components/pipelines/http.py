@@ -10,9 +10,10 @@ from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
 from components.openai_server.server import Server
 from components.openai_server.session import Session
-from components.pipelines.reply import BadReply, question_of, read_reply
+from components.pipelines.reply import question_of, read_reply
 from components.protocols import AnswersFrom
 from components.records import Answer, Request
+from components.user_code.passages import BadReply
 
 _EXAMPLE = "http://127.0.0.1:9000/answer"
 _COUNTED_AT = CountedAt(frozenset({"answer"}), ("usage", "prompt_tokens"), ("usage", "completion_tokens"))

@@ -3,43 +3,18 @@
 Nothing in a reply is believed before it is checked. A reply that breaks the contract is a failed request.
 """
 
-import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState, Request
-from components.secrets.mask import shortened
-from components.text.normalize import whole_characters
+from components.user_code.passages import BadReply, GivenPassage, fields_of, read_passages, shown, text_of
 
 MOST_ANSWER_CHARACTERS = 100_000
 """Longer than any answer. A longer text is a document, a log or an error."""
-MOST_PASSAGES = 1_000
-MOST_PASSAGE_CHARACTERS = 10_000_000
-"""Most characters of all passages of a reply."""
 MOST_SECONDS = 10**9
 """Longer than any call. Sums over many answers must be finite."""
-
-_SHOWN_CHARACTERS = 60
-
-
-class BadReply(ValueError):
-    """A reply that breaks the contract."""
-
-
-@dataclass(frozen=True)
-class GivenPassage:
-    """A passage that a pipeline used.
-
-    `document_id`, `source` and `start` are hints where the text is. They decide only between equal texts. A place
-    counts if the corpus has the text there, whatever the hints say.
-    """
-
-    text: str
-    document_id: str = ""
-    source: str = ""
-    start: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,12 +43,12 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
     """
     if isinstance(value, str):
         value = {"answer": value}
-    reply = _fields_of(value, "the reply", "a string, or a mapping or dataclass with `answer`")
-    answer = _text(reply.get("answer"), "answer")
+    reply = fields_of(value, "the reply", "a string, or a mapping or dataclass with `answer`")
+    answer = text_of(reply.get("answer"), "answer")
     if len(answer) > MOST_ANSWER_CHARACTERS:
         raise BadReply(f"answer: has {len(answer):,} characters, expected at most {MOST_ANSWER_CHARACTERS:,}")
     stored = {"answer": answer, "passages": _passages(reply.get("passages"))}
-    usage = _fields_of(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
+    usage = fields_of(reply.get("usage") or {}, "usage", "a mapping with prompt_tokens and completion_tokens")
     seconds = _seconds(reply.get("seconds"))
     return Answer(
         request_id,
@@ -103,51 +78,15 @@ def _passages(value: object) -> list[dict[str, object]] | None:
     """Return checked passages as mappings; None if the pipeline gave none."""
     if value is None:
         return None
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise BadReply(f"passages: got {_shown(value)}, expected a list of texts, or of records with `text`")
-    if len(value) > MOST_PASSAGES:
-        raise BadReply(f"passages: got {len(value):,}, expected at most {MOST_PASSAGES:,}")
-    passages = [_passage(each, f"passages[{place}]") for place, each in enumerate(value)]
-    n_characters = sum(len(each.text) for each in passages)
-    if n_characters > MOST_PASSAGE_CHARACTERS:
-        raise BadReply(f"passages: have {n_characters:,} characters, expected at most {MOST_PASSAGE_CHARACTERS:,}")
     return [
-        {name: own for name, own in vars(each).items() if own not in ("", None) or name == "text"} for each in passages
+        {name: own for name, own in vars(each).items() if own not in ("", None) or name == "text"}
+        for each in read_passages(value)
     ]
-
-
-def _passage(value: object, place: str) -> GivenPassage:
-    if isinstance(value, str):
-        return GivenPassage(whole_characters(value))
-    record = _fields_of(value, place, "a text, or a record with `text`")
-    start = record.get("start")
-    if start is not None and not (type(start) is int and start >= 0):
-        raise BadReply(f"{place}.start: got {_shown(start)}, expected a position in the document, from 0")
-    hints = {name: _text(record.get(name) or "", f"{place}.{name}") for name in ("document_id", "source")}
-    return GivenPassage(_text(record.get("text"), f"{place}.text"), **hints, start=start)
-
-
-def _fields_of(value: object, place: str, expected: str) -> Mapping[str, object]:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return value
-    raise BadReply(f"{place}: got {_shown(value)}, expected {expected}")
-
-
-def _text(value: object, place: str) -> str:
-    if not isinstance(value, str):
-        raise BadReply(f"{place}: got {_shown(value)}, expected a string")
-    return whole_characters(str(value))
 
 
 def _seconds(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
-        raise BadReply(f"seconds: got {_shown(value)}, expected seconds as a number from 0 to {MOST_SECONDS:,}")
+        raise BadReply(f"seconds: got {shown(value)}, expected seconds as a number from 0 to {MOST_SECONDS:,}")
     return float(value)
-
-
-def _shown(value: object) -> str:
-    return f"{shortened(repr(value), _SHOWN_CHARACTERS)} ({type(value).__name__})"

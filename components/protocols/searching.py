@@ -202,8 +202,8 @@ class ExistingIndexArm(Protocol):
     """
 
     @property
-    def embedder(self) -> Embedder:
-        """The embedder of the queries. It is the one that filled the index."""
+    def embedder(self) -> Embedder | None:
+        """The embedder of the queries. It is the one that filled the index. None if `find` needs no vectors."""
 
     @property
     def reads_vectors(self) -> bool:

@@ -42,6 +42,7 @@ class ExistingIndex:
     fusion: Fusion | None = None
 
     version: ClassVar[int] = 1
+    is_free: ClassVar[bool] = True
     option: ClassVar[str]
     """The name of the retriever in a command, for messages."""
 

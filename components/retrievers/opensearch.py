@@ -26,6 +26,7 @@ from components.retrievers.existing_index import (
     value_at,
     with_dimensions,
 )
+from components.retrievers.found import in_order
 
 _NO_TOKENS = CountedAt(frozenset(), (), ())
 _SCHEMES = ("Basic", "ApiKey", "Bearer")
@@ -73,6 +74,11 @@ class SearchServer(ExistingIndex):
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[list[IndexedText]]:
         """Yield the hits of each query. Raises ComponentError for a search that fails for good."""
+        return in_order(self._found(queries, vectors, depth))
+
+    def _found(
+        self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
+    ) -> Iterator[tuple[int, list[IndexedText]]]:
         template = json.loads(self.request)
 
         async def search(session: Session, row: int) -> list[Json]:
@@ -80,17 +86,12 @@ class SearchServer(ExistingIndex):
             body = filled(template, queries[row], vector, depth)
             return _hits_in((await session.post(body, counted_at=_NO_TOKENS)).content)
 
-        waiting: dict[int, list[IndexedText]] = {}
-        following = 0
         path = f"/{quote(self.index, safe=',*')}/_search"
         with closing(self._server.call(path, range(len(queries)), search)) as outcomes:
             for row, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     raise ComponentError(f"{self.option}: {with_dimensions(outcome.message, vectors)}")
-                waiting[row] = [self._hit(hit) for hit in outcome[:depth]]
-                while following in waiting:
-                    yield waiting.pop(following)
-                    following += 1
+                yield row, [self._hit(hit) for hit in outcome[:depth]]
 
     def _hit(self, hit: Json) -> IndexedText:
         source = hit.get("_source") if isinstance(hit, Mapping) else None

@@ -14,7 +14,7 @@ from runner.engine.source_code import code_of
 
 _PACKAGES = """
     rag-grid hydra-core mlflow numpy scipy pandas pyarrow scikit-learn faiss-cpu bm25s jieba rjieba tiktoken sacrebleu
-    pytrec-eval-terrier llama-index-core torch transformers
+    pytrec-eval-terrier langchain-core llama-index-core torch transformers
 """.split()
 _STEP_PACKAGES = """
     beautifulsoup4 bert-score FlagEmbedding janome jinja2 json-repair kiwipiepy markdown-it-py numba peft pypdf
@@ -26,6 +26,7 @@ _MODULES = {
     "bert-score": "bert_score",
     "faiss-cpu": "faiss",
     "json-repair": "json_repair",
+    "langchain-core": "langchain_core",
     "llama-index-core": "llama_index",
     "markdown-it-py": "markdown_it",
     "pystemmer": "Stemmer",

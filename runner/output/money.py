@@ -80,7 +80,7 @@ def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> li
 
 def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     """Return lines about the most that the requests of a plan may take and cost, and about budgets below that."""
-    counts = [count for count in plan.requests if count.n_requests]
+    counts = [count for count in plan.requests if count.n_requests and count.n_tokens != 0]  # searches have no tokens
     if not counts:
         return []
     known = [count for count in counts if count.tokens is not None]

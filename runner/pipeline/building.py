@@ -302,7 +302,7 @@ class _Builder:
         """Report code that a field of a component names outside `run.plugins`. The component would import it."""
         for name in [field.name for field in dataclasses.fields(cls) if names_user_code(field)]:
             value = node.get(name)
-            if not is_within(value, self._plugins):
+            if not is_within(value.replace(":", ".") if isinstance(value, str) else value, self._plugins):
                 raise self._refuse(f"{path}.{name}", value, f"a dotted path in a package of run.plugins{remedy(value)}")
             ensure_loaded(self._plugins)
 

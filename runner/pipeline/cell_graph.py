@@ -20,7 +20,7 @@ prompt at the prompts, and the model at the answers. Cells that differ only in t
 An index that exists already (`retriever=pgvector` and others) gives texts, whose places in the corpus take the place of
 the chunks: see `_index_retrieval`.
 
-A pipeline of the user's own (`pipeline=python`, `pipeline=http`) replaces everything between samples and result: see
+A pipeline of the user's own (`pipeline=python` and others) replaces everything between samples and result: see
 `_pipeline_graph`.
 """
 

@@ -20,7 +20,7 @@ def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
     A model behind a server is not one, even if a local folder has the same name.
     """
     for place, node in _mappings(nodes, ""):
-        if hasattr(_class_of(node), "content_hash"):
+        if hasattr(class_of(node), "content_hash"):
             for name in FOLDER_FIELDS:
                 value = node.get(name)
                 path = local_folder(value) if isinstance(value, str) else None
@@ -43,7 +43,7 @@ def without_data_sets(nodes: Mapping[str, Json]) -> dict[str, Json]:
     """
 
     def change(place: str, value: Json) -> Json:
-        if isinstance(value, Mapping) and hasattr(_class_of(value), "fingerprint"):
+        if isinstance(value, Mapping) and hasattr(class_of(value), "fingerprint"):
             return {"_target_": f"{LeftBehind.__module__}.{LeftBehind.__qualname__}", "name": place}
         return value
 
@@ -54,15 +54,15 @@ def without_alarms(nodes: Mapping[str, Json]) -> dict[str, Json]:
     """Return the configuration for questions that may find nothing."""
 
     def change(place: str, value: Json) -> Json:
-        if isinstance(value, Mapping) and _ALARM in {own.name for own in _fields_of(_class_of(value))}:
+        if isinstance(value, Mapping) and _ALARM in {own.name for own in _fields_of(class_of(value))}:
             return {**value, _ALARM: 1.0}
         return value
 
     return {name: _changed(node, name, change) for name, node in nodes.items()}
 
 
-def _class_of(node: Mapping[str, Json]) -> type | None:
-    """Return the class of a component, None for another mapping. The configuration was checked before."""
+def class_of(node: Mapping[str, Json]) -> type | None:
+    """Return the class of a component, None for another mapping. The configuration must be checked or trusted."""
     target = node.get("_target_")
     if not isinstance(target, str):
         return None

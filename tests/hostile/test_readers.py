@@ -25,7 +25,7 @@ SAFE_OPTIONS = {
 
 KNOWN = {
     "analysis/__main__.py": {"import_module"},  # commands of ours
-    "components/pipelines/python.py": {"import_module"},  # packages that run.plugins names
+    "components/user_code/calls.py": {"import_module"},  # packages that run.plugins names
     "components/pretrained/llama_index_class.py": {"importlib.import_module"},  # classes of llama_index alone
     "components/testset/topics/tree_file.py": {"yaml.load"},  # with a safe loader
     "runner/console/interruptible.py": {"exec", "import_module"},  # of an empty text; our commands

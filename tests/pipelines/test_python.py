@@ -83,7 +83,9 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def pipeline(
     name: str, timeout_s: float = 60.0, concurrency: int = 1, **parameters: bool | int | float | str
 ) -> PythonPipeline:
-    return PythonPipeline(f"rag_of_tests.{name}", parameters, timeout_s=timeout_s, concurrency=concurrency)
+    return PythonPipeline(
+        call=f"rag_of_tests.{name}", parameters=parameters, timeout_s=timeout_s, concurrency=concurrency
+    )
 
 
 def by_question(component: PythonPipeline, *questions: str) -> dict[str, Answer]:
@@ -165,16 +167,16 @@ class TestChecks:
         assert found.startswith(f"call: got 'rag_of_tests.{name}', {mistake}")
 
     def test_a_module_that_cannot_be_imported_is_one_error(self) -> None:
-        (found,) = PythonPipeline("rag_of_nobody.answer", {}).check()
+        (found,) = PythonPipeline(call="rag_of_nobody.answer", parameters={}).check()
         assert "which cannot be imported (ModuleNotFoundError: " in found
-        (found,) = PythonPipeline("answer", {}).check()
+        (found,) = PythonPipeline(call="answer", parameters={}).check()
         assert found == "call: got 'answer', expected the dotted path of a function, e.g. my_app.rag.answer"
 
     def test_wrong_parameters_are_one_error(self) -> None:
         (found,) = pipeline("answer", top=3).check()
         assert "which cannot be called as answer(question, top=...): got an unexpected keyword argument 'top'" in found
         (found,) = pipeline("with_history", history="x").check()
-        assert "whose parameter `history` is the conversation" in found
+        assert "whose parameter `history` is given by the sweep" in found
 
     def test_numbers_out_of_range(self) -> None:
         found = pipeline("answer", timeout_s=0, concurrency=0).check()

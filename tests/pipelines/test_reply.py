@@ -6,15 +6,13 @@ import pytest
 
 from components.pipelines.reply import (
     MOST_ANSWER_CHARACTERS,
-    MOST_PASSAGES,
-    BadReply,
-    GivenPassage,
     PipelineReply,
     question_of,
     read_reply,
     stored_replies,
 )
 from components.records import Answer, AnswerState, ErrorClass, Turn
+from components.user_code.passages import MOST_PASSAGES, BadReply, GivenPassage
 from tests.contracts.pipeline_contract import asked
 
 

@@ -21,7 +21,7 @@ from components.text.passage_search import Sought, locate_passages
 from components.text.ranking import hits_in_order
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns
-from runner.engine.stage import AnyStage, Stage, Work
+from runner.engine.stage import AnyStage, ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_vectors import fitted_embedder
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
@@ -62,6 +62,10 @@ class AskedIndex(Stage[IndexReplies]):
     queries: QueryPassages
     vectors: tuple[QueryVectors, ...]
     """One stage, or () if the arm reads no vectors."""
+
+    def server_requests(self, run: Run) -> ServerRequests:
+        """Return one search per query."""
+        return ServerRequests(self.arm, len(self.queries.read(run).texts), 0, is_exact=True)
 
     def make(self, run: Run) -> IndexReplies:
         """Search. Raises ComponentError if no query has a hit, because the index or the search is then wrong."""
@@ -287,9 +291,9 @@ def index_search(arm: ExistingIndexArm, depth: int, data: Data, queries: Sequenc
 
 
 def _asked(arm: ExistingIndexArm, depth: int, data: Data, queries: Stage[Queries]) -> AskedIndex:
-    if not arm.reads_vectors:
-        return AskedIndex(arm, depth, QueryPassages(queries), ())
     embedder = arm.embedder
+    if embedder is None or not arm.reads_vectors:
+        return AskedIndex(arm, depth, QueryPassages(queries), ())
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
     vectors = QueryVectors(embedder, passages, fitted_embedder(embedder, data))
     return AskedIndex(arm, depth, passages, (vectors,))

@@ -8,7 +8,7 @@ from components.errors import ConfigError, DataError
 from components.histories.gold import GoldHistory
 from components.json_value import Json
 from components.pretrained.model_folder import local_folder
-from components.protocols import ExistingIndexArm, History, PickingArm, RerankerSelection
+from components.protocols import History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import parts_of
 from runner.engine.plugins.trusted import foreign_targets, require_trusted, trusted_among
@@ -23,7 +23,7 @@ from runner.serving.exporting.kept_in_store import ExportStore
 from runner.serving.folder_description import Description
 from runner.serving.folder_trust import code_in
 from runner.serving.graph import cell_of, served_graph, served_nodes
-from runner.serving.nodes import model_paths, without_alarms, without_data_sets
+from runner.serving.nodes import class_of, model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import needed_of_all
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
@@ -91,6 +91,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
     folder, plugins = sweep.folder_of(result), trusted_among(plugins_of(result.config))
     served = served_nodes(result.config, frozenset(result.config))
     require_trusted(served, f"cell {result.cell_id}")
+    _require_own_index(served.get("retriever", {}))
     store = ExportStore(result, folder.parent, store_dir)
     data, samples = store.data()
     nodes = without_alarms(served)
@@ -138,16 +139,21 @@ def _axes(result: CellResult) -> dict[str, Json]:
     return {name: value for name, value, group in groups if value is not None and group not in _ABOUT_THE_SWEEP}
 
 
+def _require_own_index(retriever: Json) -> None:
+    """Raise ConfigError for a search outside the store. Its code need not be trusted, because nothing is built."""
+    cls = class_of(retriever)
+    if cls is not None and hasattr(cls, "find"):  # an ExistingIndexArm
+        raise ConfigError(
+            f"retriever: {cls.__name__} searches an index of your own, which an exported folder does not contain; "
+            "deploy your search as it is, or export a cell with another retriever"
+        )
+
+
 def _require_search(cell: Cell) -> None:
     if any(isinstance(arm, PickingArm) for arm in cell.retriever.arms):
         raise ConfigError(
             f"retriever: {type(cell.retriever).__name__} takes the passages that the benchmark names for a sample, "
             "which other questions do not have; export a cell whose retriever searches"
-        )
-    if any(isinstance(arm, ExistingIndexArm) for arm in cell.retriever.arms):
-        raise ConfigError(
-            f"retriever: {type(cell.retriever).__name__} searches an index of your own, which an exported folder does "
-            "not contain; deploy its query as it is, or export a cell with another retriever"
         )
 
 

@@ -20,10 +20,12 @@ def called(
     concurrency: int,
     timeout_s: float,
     is_over: Callable[[], bool] = lambda: False,
+    setting: str = "pipeline.timeout_s",
 ) -> Iterator[tuple[Item, Result | BaseException | None]]:
     """Yield every item with its result, or with the exception of its call, as they arrive.
 
-    A call without a result after `timeout_s` yields TimeoutError. Its thread continues, and its result is dropped. Once
+    A call without a result after `timeout_s`, which users set as `setting`, yields TimeoutError. Its thread continues,
+    and its result is dropped. Once
     `is_over` returns True, no more calls start, and the remaining items are yielded with None. The threads do not keep
     the process alive.
     """
@@ -53,7 +55,7 @@ def called(
         except Empty:
             late = [number for number, (_, began) in running.items() if began + timeout_s <= time.monotonic()]
             for number in late:
-                yield running.pop(number)[0], TimeoutError(f"no answer after {timeout_s:g} s (pipeline.timeout_s)")
+                yield running.pop(number)[0], TimeoutError(f"no answer after {timeout_s:g} s ({setting})")
             continue
         if number in running:  # otherwise it was late
             yield running.pop(number)[0], outcome

@@ -1,0 +1,70 @@
+"""Base of pipelines that are called in the process of the sweep."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.openai_server.breaker import Breaker
+from components.openai_server.errors import class_of
+from components.openai_server.gate import current_gate
+from components.pipelines.reply import question_of, read_reply
+from components.protocols import AnswersFrom
+from components.records import Answer, ErrorClass, Request
+from components.secrets.mask import shortened
+from components.user_code.calling import called
+from components.user_code.calls import CallsUserCode, line_of
+from components.user_code.passages import BadReply
+
+_SHOWN_CHARACTERS = 300
+
+Answering = Callable[[str, list[dict[str, str]]], object]
+"""A function of a question and of the earlier turns, which returns what `read_reply` reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalledPipeline(CallsUserCode):
+    """Answers each question by one call.
+
+    A call that raises, takes too long, or returns what `read_reply` does not read, is a failed request. After many
+    timeouts in a row, the remaining questions are not asked (see `Breaker`).
+    """
+
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+    is_built_in: ClassVar[bool] = False
+
+    @abstractmethod
+    def answering(self) -> Answering:
+        """Return the function that answers. Raises ComponentError if it cannot be imported or built."""
+
+    @property
+    def model(self) -> str:
+        """The path, for prices and messages."""
+        return self.path
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """Yield answers as they arrive. Raises ComponentError if the pipeline cannot be imported or built.
+
+        Closing the iterator, or an interrupt, starts no more calls. Running calls continue in their threads.
+        """
+        answering = self.answering()
+
+        def answer(request: Request, latency_s: Callable[[], float]) -> Answer:
+            return read_reply(answering(*question_of(request)), request.id, latency_s())
+
+        breaker = Breaker(self.concurrency, current_gate().health(f"{self.path} {dict(self.parameters)}"))
+        for request, outcome in called(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
+            if outcome is None:
+                yield Answer.failed(request, f"not asked: {breaker.reason}", breaker.error_class)
+            elif isinstance(outcome, Answer):
+                breaker.succeeded()
+                yield outcome
+            else:
+                yield self._failed_call(request, outcome, breaker)
+
+    def _failed_call(self, request: Request, error: BaseException, breaker: Breaker) -> Answer:
+        known = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+        kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else class_of(known)
+        text = shortened(f"{self.path}: {line_of(error)}", _SHOWN_CHARACTERS)
+        breaker.failed(known, text)
+        return Answer.failed(request, text, kind)

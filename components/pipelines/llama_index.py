@@ -1,0 +1,32 @@
+"""A query engine of LlamaIndex as a pipeline."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from components.fields import naming_user_code
+from components.pipelines.called import Answering, CalledPipeline
+from components.user_code.llama_index import engine_answering, engine_mistakes
+
+
+@dataclass(frozen=True)
+class LlamaIndexPipeline(CalledPipeline):
+    """A query engine at `engine`, such as my_app.engine:query_engine, or a function that returns one.
+
+    It gets the question, without the earlier turns. The source nodes of its response are the passages. A
+    `CustomQueryEngine` without source nodes does not say what it read.
+
+    `parameters` are arguments of the function, which is called once. See `CalledPipeline` for failures, and
+    `CallsUserCode` for the other fields.
+    """
+
+    engine: str = field(metadata=naming_user_code("the engine"))
+
+    path_field: ClassVar[str] = "engine"
+
+    def mistakes(self) -> list[str]:
+        """Return errors of a missing package, and of what is no query engine."""
+        return engine_mistakes(self.engine, self.parameters, "pipeline")
+
+    def answering(self) -> Answering:
+        """Return the function that queries the engine."""
+        return engine_answering(self.engine, self.parameters)

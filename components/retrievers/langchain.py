@@ -1,0 +1,31 @@
+"""A retriever of LangChain."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from components.fields import naming_user_code
+from components.retrievers.called import CalledRetriever
+from components.user_code.langchain import retriever_searching, runnable_mistakes
+
+
+@dataclass(frozen=True)
+class LangchainRetriever(CalledRetriever):
+    """A BaseRetriever at `runnable`, such as my_app.chain:retriever, or a function that returns one.
+
+    Any other Runnable that takes a query and returns documents works too. The retriever decides how many it finds.
+    `parameters` are its configurable fields, or arguments of the function. See `CalledRetriever` for failures.
+    """
+
+    runnable: str = field(metadata=naming_user_code("the retriever"))
+
+    path_field: ClassVar[str] = "runnable"
+    option: ClassVar[str] = "retriever=langchain"
+
+    def mistakes(self) -> list[str]:
+        """Return errors of a missing package, and of what is no Runnable."""
+        return runnable_mistakes(self.runnable, self.parameters, "retriever")
+
+    def searching(self) -> Callable[[str], object]:
+        """Return the function that invokes the retriever."""
+        return retriever_searching(self.runnable, self.parameters)

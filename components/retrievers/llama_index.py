@@ -1,0 +1,31 @@
+"""A retriever of LlamaIndex."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from components.fields import naming_user_code
+from components.retrievers.called import CalledRetriever
+from components.user_code.llama_index import engine_mistakes, engine_searching
+
+
+@dataclass(frozen=True)
+class LlamaIndexRetriever(CalledRetriever):
+    """A retriever or a query engine at `engine`, such as my_app.engine:retriever, or a function that returns one.
+
+    Of a query engine, the retrieval and its postprocessors are used. The retriever decides how many nodes it finds.
+    `parameters` are arguments of the function. See `CalledRetriever` for failures.
+    """
+
+    engine: str = field(metadata=naming_user_code("the retriever"))
+
+    path_field: ClassVar[str] = "engine"
+    option: ClassVar[str] = "retriever=llama_index"
+
+    def mistakes(self) -> list[str]:
+        """Return errors of a missing package, and of what is no retriever."""
+        return engine_mistakes(self.engine, self.parameters, "retriever")
+
+    def searching(self) -> Callable[[str], object]:
+        """Return the function that retrieves nodes."""
+        return engine_searching(self.engine, self.parameters)

@@ -1,0 +1,35 @@
+"""A function of the user's own package as a retriever."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from components.fields import naming_user_code
+from components.retrievers.called import CalledRetriever
+from components.user_code.calls import function_mistakes, import_mistakes, imported, takes
+
+
+@dataclass(frozen=True)
+class PythonRetriever(CalledRetriever):
+    """A function `call`, such as my_app.search.find, that searches for a query. Its package must be in `run.plugins`.
+
+    It is called as `find(query, **parameters)`. If it has a parameter `top_k`, it also gets `depth`, the number of hits
+    wanted. It returns texts, or records with `text`, best first. See `CalledRetriever` for failures.
+    """
+
+    call: str = field(metadata=naming_user_code("the function"))
+
+    path_field: ClassVar[str] = "call"
+    option: ClassVar[str] = "retriever=python"
+
+    def mistakes(self) -> list[str]:
+        """Return errors of a function that cannot be imported or called."""
+        return import_mistakes(self.call, "a function, e.g. my_app.search.find") or function_mistakes(
+            imported(self.call), "query", "top_k", self.parameters, "retriever"
+        )
+
+    def searching(self) -> Callable[[str], object]:
+        """Return the function with its parameters."""
+        function: Callable[..., object] = imported(self.call)
+        wanted: Mapping[str, Any] = {"top_k": self.depth} if takes(function, "top_k") else {}
+        return lambda query: function(query, **wanted, **self.parameters)

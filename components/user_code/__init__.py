@@ -1,0 +1,1 @@
+"""Functions, chains and engines of the user's own package, which components call."""

@@ -1,0 +1,123 @@
+"""Base of components that call a function, a chain or an engine of the user's own package."""
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.limits import too_small
+
+Parameters = Mapping[str, bool | int | float | str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallsUserCode:
+    """Calls what a dotted path names, such as my_app.rag.answer or my_app.rag:answer, `concurrency` calls at a time in
+    threads. The package must be in `run.plugins`.
+
+    The code of the package is part of the keys of all replies. `revision` stands for what the code does not show, such
+    as the state of an index or a prompt on a server. A call that takes longer than `timeout_s` fails. Its thread cannot
+    be ended, and continues beside the later calls.
+    """
+
+    parameters: Parameters = field(hash=False)
+    revision: str | int | float = ""
+    timeout_s: float = runtime_only(600.0, "a reply that arrives too late is requested again")
+    concurrency: int = runtime_only(1, "requests do not depend on each other")
+
+    version: ClassVar[int] = 1
+    path_field: ClassVar[str]
+    """Name of the field with the dotted path."""
+
+    @property
+    def path(self) -> str:
+        """The dotted path."""
+        return str(getattr(self, self.path_field))
+
+    @property
+    def code_class(self) -> type:
+        """A class with the name and the module that the path names. It stands for the code there."""
+        module, _, name = _dotted(self.path).rpartition(".")
+        return type(name, (), {"__module__": module})
+
+    @abstractmethod
+    def mistakes(self) -> list[str]:
+        """Return errors of what the path names, such as "which cannot be imported". Imports it."""
+
+    def check(self) -> list[str]:
+        """Return errors of the fields, and of what the path names. Imports it."""
+        found = too_small(self, concurrency=1)
+        if not self.timeout_s > 0:
+            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+        return [*found, *(f"{self.path_field}: got {self.path!r}, {mistake}" for mistake in self.mistakes())]
+
+
+def imported(path: str) -> Any:
+    """Return what a dotted path names. Raises ComponentError."""
+    module, _, name = _dotted(path).rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module may raise anything
+        raise ComponentError(f"which cannot be imported ({line_of(error)})") from error
+
+
+def import_mistakes(path: str, example: str) -> list[str]:
+    """Return an error for a path that names nothing. Imports it. `example` is a path, with the word for its kind."""
+    if not _dotted(path).rpartition(".")[0]:
+        return [f"expected the dotted path of {example}"]
+    try:
+        imported(path)
+    except ComponentError as error:
+        return [str(error)]
+    return []
+
+
+def function_mistakes(
+    function: object, first: str, optional: str, parameters: Parameters, group: str = "pipeline"
+) -> list[str]:
+    """Return errors of a function that is called as `function(first, **parameters)`. "" for no first argument.
+
+    It is also passed `optional` if it has a parameter of that name. `group` has the parameters.
+    """
+    if not callable(function):
+        return [f"which is a {type(function).__name__}, expected a function"]
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return ["which is asynchronous, expected a plain function; wrap it with asyncio.run"]
+    if optional and optional in parameters:
+        return [f"whose parameter `{optional}` is given by the sweep; expected another name in {group}.parameters"]
+    given: Mapping[str, Any] = {optional: None} if optional and takes(function, optional) else {}
+    try:
+        inspect.signature(function).bind(*([first] if first else []), **given, **parameters)
+    except ValueError:  # a compiled function may have no signature
+        return []
+    except TypeError as error:
+        name = getattr(function, "__name__", "function")
+        shown = ", ".join([*([first] if first else []), *(f"{each}=..." for each in parameters)])
+        return [f"which cannot be called as {name}({shown}): {error}; see docs/own-pipeline.md"]
+    return []
+
+
+def takes(function: Callable[..., object], name: str) -> bool:
+    """Return True if the function has a parameter of this name."""
+    try:
+        return name in inspect.signature(function).parameters
+    except ValueError:
+        return False
+
+
+def line_of(error: BaseException) -> str:
+    """Return the type and the message of an exception as one line."""
+    try:
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    except Exception:  # noqa: BLE001 - the message of a user's exception may fail too
+        return type(error).__name__
+
+
+def _dotted(path: str) -> str:
+    return path.replace(":", ".", 1)

@@ -1,0 +1,216 @@
+"""Runnables of LangChain as functions: a chain answers a question, and a retriever finds passages."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.errors import ComponentError
+from components.pretrained.model_folder import missing_packages
+from components.user_code.calls import Parameters, function_mistakes, import_mistakes, imported, line_of
+from components.user_code.langchain_runs import Recorded, handler_of
+from components.user_code.passages import BadReply, shown
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+    from langchain_core.runnables import Runnable
+
+QUESTION_KEYS = ("input", "question", "query", "messages")
+HISTORY_KEYS = ("chat_history", "history", "messages")
+ANSWER_KEYS = ("answer", "result", "output", "output_text", "text", "messages")
+PASSAGE_KEYS = ("passages", "context", "source_documents", "documents")
+"""Names in the inputs and outputs of chains, the usual one first."""
+
+_EXAMPLE = "a Runnable, or a function that returns one, e.g. my_app.chain:chain"
+
+
+def runnable_mistakes(
+    path: str, parameters: Parameters, group: str, question_key: str = "", history_key: str = ""
+) -> list[str]:
+    """Return errors of a path to a Runnable, or to a function that returns one. Imports it.
+
+    With `group` "pipeline" it must answer, with "retriever" find documents.
+    """
+    if missing := missing_packages(["langchain_core"], f"{group}=langchain", "langchain"):
+        return list(map(str, missing))
+    if mistakes := import_mistakes(path, _EXAMPLE):
+        return mistakes
+    found = imported(path)
+    if not _is_runnable(found):
+        if isinstance(found, type) or not callable(found):
+            return [f"which is a {type(found).__name__}, expected {_EXAMPLE}"]
+        return function_mistakes(found, "", "", parameters, group)
+    known = sorted({str(spec.id) for spec in found.config_specs})
+    unknown = [
+        f"which has no configurable field {name!r}, expected some of {', '.join(known) or 'none'} as parameters; a "
+        f"function that returns the {'chain' if group == 'pipeline' else 'retriever'} can have any parameters"
+        for name in parameters
+        if name not in known
+    ]
+    return unknown + (_chain_mistakes(found, question_key, history_key) if group == "pipeline" else [])
+
+
+def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any], Parameters]":
+    """Return a Runnable, and the parameters for its configurable fields.
+
+    A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError.
+    """
+    found = imported(path)
+    if _is_runnable(found):
+        return found, parameters
+    try:
+        built = found(**parameters)
+    except Exception as error:
+        raise ComponentError(f"{path}: the function failed ({line_of(error)}); expected {_EXAMPLE}") from error
+    if not _is_runnable(built):
+        raise ComponentError(f"{path}: the function returned {shown(built)}, expected a Runnable")
+    return built, {}
+
+
+def chain_answering(
+    path: str, parameters: Parameters, question_key: str, history_key: str
+) -> Callable[[str, list[dict[str, str]]], object]:
+    """Return the function that invokes a chain, and returns a mapping for `read_reply`. Raises ComponentError."""
+    runnable, configurable = runnable_at(path, parameters)
+    for mistake in _chain_mistakes(runnable, question_key, history_key):
+        raise ComponentError(f"{path}: {mistake}")
+    question_key, history_key = _input_keys(runnable, question_key, history_key)
+
+    def answer(question: str, history: list[dict[str, str]]) -> object:
+        recorded = Recorded()
+        value = _input(question, history, question_key, history_key)
+        config: Any = {"callbacks": [handler_of(recorded)], "configurable": dict(configurable)}
+        return _reply(runnable.invoke(value, config), recorded)
+
+    return answer
+
+
+def retriever_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
+    """Return the function that invokes a retriever, and returns passages. Raises ComponentError."""
+    runnable, configurable = runnable_at(path, parameters)
+    config: Any = {"configurable": dict(configurable)}
+
+    def search(query: str) -> object:
+        documents = runnable.invoke(query, config)
+        if isinstance(documents, str) or not isinstance(documents, Sequence):
+            raise BadReply(f"got {shown(documents)}, expected a list of documents")
+        return [_passage(each) for each in documents]
+
+    return search
+
+
+def _is_runnable(value: object) -> bool:
+    from langchain_core.runnables import Runnable
+
+    return isinstance(value, Runnable)
+
+
+def _chain_mistakes(runnable: "Runnable[Any, Any]", question_key: str, history_key: str) -> list[str]:
+    from langchain_core.retrievers import BaseRetriever
+
+    if isinstance(runnable, BaseRetriever):
+        return ["which is a retriever, and gives no answer; use it as retriever=langchain retriever.runnable=..."]
+    if question_key:
+        return []
+    keys, required, is_mapping = _variables(runnable)
+    key, earlier = _input_keys(runnable, question_key, history_key)
+    if not key and (keys or is_mapping):
+        names = f"a mapping with {', '.join(keys)}" if keys else "a mapping"
+        return [f"whose input is {names}; set pipeline.question_key to the name of the question in it"]
+    if lacking := [name for name in required if name not in (key, earlier)]:
+        return [
+            f"whose input also needs {', '.join(lacking)}, which a question does not have; give the chain that finds "
+            f"{'it' if len(lacking) == 1 else 'them'}, or set pipeline.question_key if it needs only the question"
+        ]
+    return []
+
+
+def _input_keys(runnable: "Runnable[Any, Any]", question_key: str, history_key: str) -> tuple[str, str]:
+    """Return the names of the question and of the history in the input. "" for an input that is the question itself,
+    and for no history.
+    """
+    keys, required, _ = _variables(runnable)
+    earlier = history_key or next((name for name in HISTORY_KEYS if name in keys), "")
+    if not question_key:
+        alone = [name for name in required if name != earlier]
+        known = [name for name in QUESTION_KEYS if name in keys]
+        question_key = known[0] if known else alone[0] if len(alone) == 1 else ""
+    return question_key, "" if earlier == question_key else earlier
+
+
+def _variables(runnable: "Runnable[Any, Any]") -> tuple[list[str], list[str], bool]:
+    """Return the names in the input of a chain, the required ones, and True if the input is a mapping.
+
+    No names if the chain does not tell them.
+    """
+    try:
+        schema = runnable.get_input_jsonschema()
+    except Exception:  # noqa: BLE001 - of Pydantic: some types of inputs have no schema
+        return [], [], False
+    return list(schema.get("properties", {})), list(schema.get("required", [])), schema.get("type") == "object"
+
+
+def _input(question: str, history: Sequence[Mapping[str, str]], question_key: str, history_key: str) -> object:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    if not question_key:
+        return question
+    turns = [message for turn in history for message in (HumanMessage(turn["question"]), AIMessage(turn["answer"]))]
+    if question_key == "messages":
+        return {"messages": [*turns, HumanMessage(question)]}
+    return {question_key: question, **({history_key: turns} if history_key else {})}
+
+
+def _reply(output: object, recorded: Recorded) -> Mapping[str, object]:
+    """Return the answer of an output, its passages, and the tokens of the models that were asked.
+
+    Passages that the output does not have are the documents that retrievers found during the call.
+    """
+    fields = _fields(output)
+    name = next((name for name in ANSWER_KEYS if name in fields), None)
+    if name is None:
+        known = ", ".join(ANSWER_KEYS[:3])
+        raise BadReply(f"the output has {', '.join(map(str, fields)) or 'nothing'}, expected one of {known}")
+    answer = fields[name]
+    if name == "messages" and isinstance(answer, Sequence) and answer:
+        answer = answer[-1]
+    given = (_passages(fields[name]) for name in PASSAGE_KEYS if name in fields)
+    passages = next((each for each in given if each is not None), None)
+    return {
+        "answer": _text(answer),
+        "passages": _passages(recorded.documents) if passages is None else passages,
+        "usage": fields.get("usage") or recorded.usage,
+        "seconds": fields.get("seconds"),
+    }
+
+
+def _fields(output: object) -> Mapping[str, object]:
+    from langchain_core.messages import BaseMessage
+    from pydantic import BaseModel
+
+    if isinstance(output, BaseModel) and not isinstance(output, BaseMessage):  # a structured output
+        return dict(output)
+    return output if isinstance(output, Mapping) else {"answer": output}
+
+
+def _text(value: object) -> object:
+    from langchain_core.messages import BaseMessage
+
+    return str(value.text) if isinstance(value, BaseMessage) else value
+
+
+def _passages(value: object) -> list[object] | None:
+    """Return the documents of an output as passages; None for what is no list of documents, such as a text."""
+    return None if isinstance(value, str) or not isinstance(value, Sequence) else [_passage(each) for each in value]
+
+
+def _passage(document: "Document | object") -> object:
+    """Return a document as a record with `text` and hints where it is. Hints of other types are left out."""
+    from langchain_core.documents import Document
+
+    if not isinstance(document, Document):
+        return document
+    start = document.metadata.get("start_index")
+    return {
+        "text": document.page_content,
+        **{name: str(document.metadata.get(name) or "") for name in ("document_id", "source")},
+        "start": start if type(start) is int and start >= 0 else None,
+    }

@@ -1,0 +1,117 @@
+"""Query engines and retrievers of LlamaIndex as functions."""
+
+from collections.abc import Callable
+from typing import Any
+
+from components.errors import ComponentError
+from components.pretrained.model_folder import missing_packages
+from components.user_code.calls import Parameters, function_mistakes, import_mistakes, imported, line_of
+
+_OF_GROUP = {"pipeline": "a query engine", "retriever": "a retriever or a query engine"}
+_OR_FUNCTION = "or a function that returns one, e.g. my_app.engine:engine"
+
+
+def engine_mistakes(path: str, parameters: Parameters, group: str) -> list[str]:
+    """Return errors of a path to an engine, or to a function that returns one. Imports it.
+
+    `group` is "pipeline" for an engine that answers, and "retriever" for one that finds nodes.
+    """
+    if missing := missing_packages(["llama_index"], f"{group}=llama_index", "llama-index"):
+        return list(map(str, missing))
+    expected = f"{_OF_GROUP[group]}, {_OR_FUNCTION}"
+    if mistakes := import_mistakes(path, expected):
+        return mistakes
+    found = imported(path)
+    if mistakes := _kind_mistakes(found, group):
+        is_function = callable(found) and not isinstance(found, type) and not _is_known(found)
+        return function_mistakes(found, "", "", parameters, group) if is_function else mistakes
+    if parameters:
+        return [
+            f"which has no parameters, got {', '.join(parameters)}; expected a function that takes them and returns "
+            f"{_OF_GROUP[group]}"
+        ]
+    return []
+
+
+def engine_at(path: str, parameters: Parameters, group: str) -> Any:
+    """Return the engine. A function that returns one is called with the parameters. Raises ComponentError."""
+    found = imported(path)
+    if not _kind_mistakes(found, group):
+        return found
+    try:
+        built = found(**parameters)
+    except Exception as error:
+        raise ComponentError(f"{path}: the function failed ({line_of(error)})") from error
+    for mistake in _kind_mistakes(built, group):
+        raise ComponentError(f"{path}: the function returned an object {mistake}")
+    return built
+
+
+def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[dict[str, str]]], object]:
+    """Return the function that queries an engine, and returns a mapping for `read_reply`. Raises ComponentError."""
+    from llama_index.core.query_engine import CustomQueryEngine
+
+    engine = engine_at(path, parameters, "pipeline")
+
+    def answer(question: str, history: list[dict[str, str]]) -> object:
+        response = engine.query(question)
+        if hasattr(response, "get_response"):  # it streams
+            response = response.get_response()
+        text, nodes = getattr(response, "response", response), getattr(response, "source_nodes", None)
+        if not nodes and isinstance(engine, CustomQueryEngine):  # which need not say what it read
+            nodes = None
+        return {
+            "answer": "" if text is None else text if isinstance(text, str) else str(text),
+            "passages": None if nodes is None else [_passage(each) for each in nodes],
+        }
+
+    return answer
+
+
+def engine_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
+    """Return the function that retrieves, and returns passages. Raises ComponentError."""
+    from llama_index.core import QueryBundle
+
+    engine = engine_at(path, parameters, "retriever")
+
+    return lambda query: [_passage(each) for each in engine.retrieve(QueryBundle(query))]
+
+
+def _kinds() -> tuple[type, type]:
+    from llama_index.core.base.base_query_engine import BaseQueryEngine
+    from llama_index.core.base.base_retriever import BaseRetriever
+
+    return BaseQueryEngine, BaseRetriever
+
+
+def _is_known(value: object) -> bool:
+    from llama_index.core.chat_engine.types import BaseChatEngine
+
+    return isinstance(value, (*_kinds(), BaseChatEngine))
+
+
+def _kind_mistakes(value: object, group: str) -> list[str]:
+    engine, retriever = _kinds()
+    if isinstance(value, engine) or (group == "retriever" and isinstance(value, retriever)):
+        return []
+    if isinstance(value, retriever):
+        return ["which is a retriever, and gives no answer; use it as retriever=llama_index retriever.engine=..."]
+    if _is_known(value):
+        return [
+            "which is a chat engine, whose memory all calls would share; make one per question in a function "
+            "(pipeline=python), or give its query engine"
+        ]
+    return [f"which is a {type(value).__name__}, expected {_OF_GROUP[group]}, {_OR_FUNCTION}"]
+
+
+def _passage(found: Any) -> object:
+    """Return a node with its score as a record with `text` and hints where it is."""
+    node = found.node
+    start = getattr(node, "start_char_idx", None)
+    source = node.metadata.get("file_name") or node.metadata.get("source")
+    return {
+        "text": node.get_content(),
+        "document_id": str(node.ref_doc_id or ""),
+        "source": str(source or ""),
+        "start": start if type(start) is int and start >= 0 else None,
+    }

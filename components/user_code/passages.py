@@ -1,0 +1,80 @@
+"""Passages that code of the user returns: texts, or records with a text and hints where it is.
+
+Nothing in them is believed before it is checked.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.secrets.mask import shortened
+from components.text.normalize import whole_characters
+
+MOST_PASSAGES = 1_000
+MOST_PASSAGE_CHARACTERS = 10_000_000
+"""Most characters of all passages of a reply."""
+
+_SHOWN_CHARACTERS = 60
+
+
+class BadReply(ValueError):
+    """A reply that breaks the contract."""
+
+
+@dataclass(frozen=True)
+class GivenPassage:
+    """A passage that a pipeline used, or that a search found.
+
+    `document_id`, `source` and `start` are hints where the text is. They decide only between equal texts. A place
+    counts if the corpus has the text there, whatever the hints say.
+    """
+
+    text: str
+    document_id: str = ""
+    source: str = ""
+    start: int | None = None
+
+
+def read_passages(value: object) -> list[GivenPassage]:
+    """Return passages, best first. `value` is a list of texts, or of records with `text`. Raises BadReply."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise BadReply(f"passages: got {shown(value)}, expected a list of texts, or of records with `text`")
+    if len(value) > MOST_PASSAGES:
+        raise BadReply(f"passages: got {len(value):,}, expected at most {MOST_PASSAGES:,}")
+    passages = [_passage(each, f"passages[{place}]") for place, each in enumerate(value)]
+    n_characters = sum(len(each.text) for each in passages)
+    if n_characters > MOST_PASSAGE_CHARACTERS:
+        raise BadReply(f"passages: have {n_characters:,} characters, expected at most {MOST_PASSAGE_CHARACTERS:,}")
+    return passages
+
+
+def fields_of(value: object, place: str, expected: str) -> Mapping[str, object]:
+    """Return a mapping, or the fields of a dataclass. Raises BadReply for anything else."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return value
+    raise BadReply(f"{place}: got {shown(value)}, expected {expected}")
+
+
+def text_of(value: object, place: str) -> str:
+    """Return a string without halves of characters. Raises BadReply for anything else."""
+    if not isinstance(value, str):
+        raise BadReply(f"{place}: got {shown(value)}, expected a string")
+    return whole_characters(str(value))
+
+
+def shown(value: object) -> str:
+    """Return the beginning of a value, and its type."""
+    return f"{shortened(repr(value), _SHOWN_CHARACTERS)} ({type(value).__name__})"
+
+
+def _passage(value: object, place: str) -> GivenPassage:
+    if isinstance(value, str):
+        return GivenPassage(whole_characters(value))
+    record = fields_of(value, place, "a text, or a record with `text`")
+    start = record.get("start")
+    if start is not None and not (type(start) is int and start >= 0):
+        raise BadReply(f"{place}.start: got {shown(start)}, expected a position in the document, from 0")
+    hints = {name: text_of(record.get(name) or "", f"{place}.{name}") for name in ("document_id", "source")}
+    return GivenPassage(text_of(record.get("text"), f"{place}.text"), **hints, start=start)
