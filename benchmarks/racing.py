@@ -5,6 +5,8 @@ the samples. Simulated sweeps have the noise of `benchmarks.error_rates`. Stored
 and replayed in many orders.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,14 +17,16 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from benchmarks import crud_rag, error_rates, sweep
+from benchmarks.chat_endpoint import Behaviour, serving
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
-from components.statistics.racing import Race, RaceRules, share_asked
+from components.statistics.racing import RaceRules, replay, share_asked
 from runner.results import common_samples, load
 
 ALPHA = 0.05
 N_SWEEPS, N_ORDERS, _N_ORDERS_OF_MANY = 2000, 500, 100
 _N_SAMPLES, _N_CELLS = 300, 10
+_N_SERVED = 400
 _MARGINS = (0.005, 0.01, 0.02)
 
 Scores = NDArray[np.float64]
@@ -64,15 +68,8 @@ class Raced:
 
 def raced(scores: Scores, rules: RaceRules) -> Raced:
     """Return the race over scores in [0, 1], float64[n_samples, n_cells], in their order."""
-    n_samples, n_cells = scores.shape
-    race, n_asked = Race(n_cells, n_samples, rules), 0
-    for n_seen in rules.looks(n_samples):
-        n_asked += int(race.live.sum()) * (n_seen - race.n_seen)
-        race.look(scores[race.n_seen : n_seen])
-    n_asked += int(race.live.sum()) * (n_samples - race.n_seen)
-    means = scores.mean(axis=0)
-    loss = float(means.max() - means[race.live].max())
-    return Raced(not race.live[means.argmax()], loss, n_asked / scores.size)
+    race, means = replay(scores, rules), scores.mean(axis=0)
+    return Raced(not race.live[means.argmax()], float(means.max() - means[race.live].max()), race.share)
 
 
 def simulated(kind: str, random: Generator, rules: RaceRules) -> Raced:
@@ -97,8 +94,9 @@ def replays(scores: Scores, rules: RaceRules, n_orders: int = N_ORDERS) -> list[
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Return the rates of simulated and of replayed races."""
+    """Return the rates of simulated and of replayed races, and what a race over a server saved."""
     return [
+        _served(settings.scratch / "served"),
         *(each for kind in KINDS for margin in (0.0, _MARGINS[-1]) for each in _of_kind(kind, margin)),
         *(each for stored in _stored(settings) for each in _of_sweep(*stored)),
     ]
@@ -134,6 +132,35 @@ def _rates(name: str, detail: str, races: Sequence[Raced], margin: float) -> Ite
     else:
         lost = float(np.mean([each.is_lost for each in races]))
         yield Measure(f"{name}: winner lost", lost, "", detail, Bound(ALPHA))
+
+
+def _served(folder: Path) -> Measure:
+    """Return by how much the saving of a race differs from the forecast of its plan, from other models' answers."""
+    folder.mkdir()
+    for name, of in (("documents", _document), ("samples", _sample)):
+        lines = (json.dumps(of(number)) + "\n" for number in range(_N_SERVED))
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    files = (f"dataset.{name}={folder / name}.jsonl" for name in ("documents", "samples"))
+    with serving(Behaviour(has_grades=True)) as endpoint:
+        llm = ("llm=openai", f"llm.base_url={endpoint.url}", "llm.api_key_env=''", "top_k=2")
+        shared = ("dataset=jsonl", *files, *llm, *_FAST)
+        first, then = (f"llm.model={','.join(f'm{grade}{each}' for grade in range(50, 90))}" for each in "ab")
+        sweep.run(folder, None, *shared, first)
+        n_earlier = len(endpoint.log())
+        output = sweep.run(folder, None, *shared, then, "race=betting", "race.metric=em").output
+        saved = 1 - (len(endpoint.log()) - n_earlier) / n_earlier
+    found = re.search(r"about (\d+)% of the answers would be saved", " ".join(output.split()))
+    assert found, "the plan has a forecast"
+    detail = f"40 cells x {_N_SERVED} samples: {saved:.2f} saved, forecast {int(found[1]) / 100:.2f}"
+    return Measure("a server's race, saving - forecast", abs(saved - int(found[1]) / 100), "", detail, Bound(0.1))
+
+
+def _document(number: int) -> dict[str, object]:
+    return {"id": f"d{number}", "text": f"About number {number}: word {number}."}
+
+
+def _sample(number: int) -> dict[str, object]:
+    return {"id": f"s{number}", "question": f"What about number {number}?", "references": [f"word {number}"]}
 
 
 _GRID = {

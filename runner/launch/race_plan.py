@@ -9,7 +9,6 @@ import numpy as np
 from components.errors import ConfigError
 from components.protocols import AnswerMetric, Metric, RerankerSelection
 from components.records import Sample
-from components.statistics import share_asked
 from runner.engine.executors.slurm import Slurm
 from runner.engine.store import Store
 from runner.launch.headline import named_metric
@@ -17,14 +16,6 @@ from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.race_settings import RaceSettings
 from runner.results.cell_axes import DRAWS
-
-_DEVIATION = 0.25
-"""Assumed standard deviation of the difference between two cells on a sample, as for the smallest detectable
-difference.
-"""
-
-_GAPS = (0.02, 0.05, 0.1)
-_FEW_SAVED = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,37 +31,6 @@ class PlannedRace:
     cells: tuple[PlannedCell, ...]
     rows: tuple[int, ...]
     asks: tuple[bool, ...]
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the plan: the promise, and the answers that a cell gives before it stops."""
-        n, rules = len(self.rows), self.settings.rules
-        lost = f"the best finisher is at most {rules.margin:g} worse than" if rules.margin else "it does not stop"
-        yield (
-            f"race: {len(self.cells):,} cells by {self.metric} over {n:,} samples. "
-            f"With probability {1 - rules.alpha:g}, {lost} the winner of the full run"
-        )
-        if not (looks := rules.looks(n)):
-            yield f"race: {n:,} samples are too few for a look (race.first_look={rules.first_look}): nothing is saved"
-            return
-        share = {gap: self._share(gap, looks[0]) for gap in _GAPS}
-        shares = ", ".join(f"{share[gap]:.0%} if it ends {gap:g} behind" for gap in _GAPS)
-        yield f"race: a cell answers about {shares} (differences assumed to have a standard deviation of {_DEVIATION})"
-        if share[_GAPS[1]] > 1 - _FEW_SAVED:
-            yield "race: little would be saved unless cells differ more than that: race=none, or set race.margin"
-
-    def _share(self, gap: float, first_look: int) -> float:
-        """Return the share of the samples that a cell answers that ends this far behind the winner."""
-        rules, n = self.settings.rules, len(self.rows)
-        errors = (gap + rules.margin) / _DEVIATION * n**0.5
-        return max(share_asked(errors, rules.alpha / 2 if rules.margin else rules.alpha), first_look / n)
-
-
-def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None) -> Iterator[str]:
-    """Yield the lines of the plan about the race that the settings ask for."""
-    if race:
-        yield from race.lines()
-    elif cells[0].request.cell.race.enabled:
-        yield "race: no cell asks a language model, so there is nothing to save: all cells run to their end"
 
 
 def plan_race(

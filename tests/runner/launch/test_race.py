@@ -1,6 +1,7 @@
 """Sweeps with a race, against a server that counts requests. Models answer right with a probability in their name."""
 
 import random
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -180,6 +181,51 @@ class TestRace:
         assert {model: cell.status for model, cell in found.items()} == {"m95": FAILED, "m90": OK, "m05": STOPPED}
 
 
+class TestForecast:
+    """The plan's lines about the answers that a race would save."""
+
+    def test_an_earlier_sweep_of_the_same_samples_tells_what_is_saved(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        others = tuple(f"{model}x" for model in MODELS)
+        assert run_small(tmp_path, *cells_of(tmp_path, server, models=others), sweep_id="earlier") == 0
+        server.requests.clear()
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE)) == 0
+        shown = joined(capsys)
+        found = re.search(r"race: about (\d+)% of the answers would be saved, as in races over \S+ (.*?\))", shown)
+        assert found
+        assert found[2] == "(4 cells, 0 of them planned here)"
+        saved = 1 - len(server.requests) / (N * len(MODELS))
+        assert int(found[1]) / 100 == pytest.approx(saved, abs=0.1)
+
+    def test_a_race_that_saves_little_is_advised_against(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        models = ("m90", "m88", "m87", "m86")
+        assert run_small(tmp_path, *cells_of(tmp_path, server, models=models), sweep_id="earlier") == 0
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true", models=models)) == 0
+        assert re.search(
+            r"about \d% of the answers would be saved, .* \(4 cells\): race=none, or a larger race.margin",
+            joined(capsys),
+        )
+
+    def test_without_an_earlier_sweep_the_plan_has_a_band(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
+        shown = joined(capsys)
+        assert "a cell answers about 96% if it ends 0.02 behind, 81% if it ends 0.05 behind, 51% if it ends" in shown
+        assert "about 4% of the answers would be saved among cells that differ by 0.02: race=none" in shown
+
+    def test_a_raced_sweep_is_no_forecast(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Its finishers are near-equal."""
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE), sweep_id="earlier") == 0
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
+        assert "as in races over" not in joined(capsys)
+
+
 class TestRefused:
     """Before the first request."""
 
@@ -221,6 +267,11 @@ class TestRefused:
     ) -> None:
         assert run_small(tmp_path, ("race=betting", "race.metric=rouge", "top_k=1")) == 2
         assert "race.metric: got 'rouge', expected one of" in capsys.readouterr().err
+
+
+def joined(capsys: pytest.CaptureFixture[str]) -> str:
+    """Returns the output without the line breaks of the terminal."""
+    return " ".join(capsys.readouterr().out.split())
 
 
 def run_here(folder: Path, server: ChatServer, *more: str) -> Path:

@@ -1,0 +1,71 @@
+"""The plan's lines about a race: its promise, and the answers that it would save."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from components.statistics import forecast, share_asked
+from runner.launch.race_plan import PlannedRace
+from runner.output.earlier import earlier_scores
+from runner.pipeline.planned import PlannedCell
+
+_DEVIATION = 0.25
+"""Assumed standard deviation of the difference between two cells on a sample, as for the smallest detectable
+difference.
+"""
+
+_GAPS = (0.02, 0.05, 0.1)
+_FEW_SAVED = 0.1
+_ADVICE = "race=none, or a larger race.margin"
+
+
+def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None, results_dir: Path) -> Iterator[str]:
+    """Yield the lines of the plan about the race that the settings ask for.
+
+    `results_dir` may have an earlier sweep of the data that tells what the race would save.
+    """
+    if race is None:
+        if cells[0].request.cell.race.enabled:
+            yield "race: no cell asks a language model, so there is nothing to save: all cells run to their end"
+        return
+    n, rules = len(race.rows), race.settings.rules
+    lost = f"the best finisher is at most {rules.margin:g} worse than" if rules.margin else "it does not stop"
+    yield (
+        f"race: {len(race.cells):,} cells by {race.metric} over {n:,} samples. "
+        f"With probability {1 - rules.alpha:g}, {lost} the winner of the full run"
+    )
+    if not rules.looks(n):
+        yield f"race: {n:,} samples are too few for a look (race.first_look={rules.first_look}): nothing is saved"
+        return
+    ids = {cell.cell_id for cell in race.cells}
+    earlier = earlier_scores(results_dir, cells[0].graph.data.key, race.metric, ids)
+    if earlier is None:
+        yield from _band(race)
+        return
+    saved, n_cells = 1 - forecast(earlier.scores, rules), earlier.scores.shape[1]
+    shared = f", {earlier.n_planned:,} of them planned here" if earlier.n_planned < n_cells else ""
+    yield (
+        f"race: about {saved:.0%} of the answers would be saved, as in races over {earlier.folder} "
+        f"({n_cells:,} cells{shared}){f': {_ADVICE}' if saved < _FEW_SAVED else ''}"
+    )
+
+
+def _band(race: PlannedRace) -> Iterator[str]:
+    """Yield lines about some differences between cells, because nothing is known about theirs."""
+    share = {gap: _share(race, gap) for gap in _GAPS}
+    shares = ", ".join(f"{share[gap]:.0%} if it ends {gap:g} behind" for gap in _GAPS)
+    yield (
+        f"race: a cell answers about {shares} (no earlier sweep of these samples to forecast from: differences "
+        f"assumed to have a standard deviation of {_DEVIATION})"
+    )
+    if share[_GAPS[0]] > 1 - _FEW_SAVED:
+        yield (
+            f"race: about {1 - share[_GAPS[0]]:.0%} of the answers would be saved among cells that differ by "
+            f"{_GAPS[0]:g}: {_ADVICE}"
+        )
+
+
+def _share(race: PlannedRace, gap: float) -> float:
+    """Return the share of the samples that a cell answers that ends this far behind the winner."""
+    rules, n = race.settings.rules, len(race.rows)
+    errors = (gap + rules.margin) / _DEVIATION * n**0.5
+    return max(share_asked(errors, rules.alpha / 2 if rules.margin else rules.alpha), rules.looks(n)[0] / n)
