@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 from benchmarks import crud_rag, error_rates, sweep
 from benchmarks.chat_endpoint import Behaviour, serving
 from benchmarks.measure import Bound, Measure
-from benchmarks.settings import Settings
+from benchmarks.settings import SCALES, Settings
 from components.statistics.racing import RaceRules, replay, share_asked
 from runner.results import common_samples, load
 
 ALPHA = 0.05
-N_SWEEPS, N_ORDERS, _N_ORDERS_OF_MANY = 2000, 500, 100
+N_SWEEPS, N_ORDERS, _N_ORDERS_OF_MANY, _MANY_SCORES = 2000, 500, 100, 100_000
 _N_SAMPLES, _N_CELLS = 300, 10
 _N_SERVED = 400
 _MARGINS = (0.005, 0.01, 0.02)
 
 Scores = NDArray[np.float64]
+Members = NDArray[np.bool_]
 
 
 def equal(random: Generator, shape: tuple[int, ...]) -> Scores:
@@ -59,23 +60,48 @@ KINDS: dict[str, Callable[[Generator, tuple[int, ...]], Scores]] = {
 
 @dataclass(frozen=True)
 class Raced:
-    """A finished race: whether it stopped the winner, by how much the best finisher is worse, and the share asked."""
+    """A finished race: by how much the best finisher is worse than the winner, for each target, and the share asked.
 
-    is_lost: bool
-    loss: float
+    With costs, a loss is the largest one over the cells that cost no more than each.
+    """
+
+    losses: tuple[float, ...]
     share: float
 
+    @property
+    def loss(self) -> float:
+        """The largest loss."""
+        return max(self.losses)
 
-def raced(scores: Scores, rules: RaceRules) -> Raced:
-    """Return the race over scores in [0, 1], float64[n_samples, n_cells], in their order."""
-    race, means = replay(scores, rules), scores.mean(axis=0)
-    return Raced(not race.live[means.argmax()], float(means.max() - means[race.live].max()), race.share)
+    @property
+    def is_lost(self) -> bool:
+        """True if the race stopped a winner."""
+        return self.loss > 0
 
 
-def simulated(kind: str, random: Generator, rules: RaceRules) -> Raced:
-    """Return the race over one simulated sweep. The noise is scaled to [0, 1]."""
+def raced(scores: Scores, rules: RaceRules, members: Members | None = None, costs: Scores | None = None) -> Raced:
+    """Return the race over scores in [0, 1], float64[n_samples, n_cells], in their order. See `Races`."""
+    race = replay(scores, rules, members, costs)
+    targets = [scores] if members is None else [scores[own] for own in members.T]
+    levels = np.zeros(1) if costs is None else np.unique(costs)
+    losses = []
+    for means in (own.mean(axis=0) for own in targets):
+        allowed = [np.ones(len(means), dtype=np.bool_) if costs is None else costs <= level for level in levels]
+        losses.append(max(means[own].max() - means[own & race.live].max(initial=-1.0) for own in allowed))
+    return Raced(tuple(losses), race.share)
+
+
+def simulated(kind: str, random: Generator, rules: RaceRules, mode: str = "") -> Raced:
+    """Return the race over one simulated sweep. The noise is scaled to [0, 1].
+
+    `mode` is "targets" for three subsets beside all samples, and "cost" for two cells of every cost, the
+    better ones dearer, so that half of the cells are on the front.
+    """
     values = KINDS[kind](random, (_N_SAMPLES, _N_CELLS))
-    return raced((values - values.min()) / max(float(np.ptp(values)), 1e-12), rules)
+    scaled = (values - values.min()) / max(float(np.ptp(values)), 1e-12)
+    members = random.random((_N_SAMPLES, 4)) < (1, 0.5, 0.3, 0.1) if mode == "targets" else None
+    costs = scaled.mean(axis=0).argsort().argsort() // 2.0 if mode == "cost" else None
+    return raced(scaled, rules, members, costs)
 
 
 def forecast(scores: Scores) -> tuple[float, float]:
@@ -98,23 +124,24 @@ def measure(settings: Settings) -> list[Measure]:
     return [
         _served(settings.scratch / "served"),
         *(each for kind in KINDS for margin in (0.0, _MARGINS[-1]) for each in _of_kind(kind, margin)),
+        *(each for kind in KINDS for mode in ("targets", "cost") for each in _of_kind(kind, 0.0, mode)),
         *(each for stored in _stored(settings) for each in _of_sweep(*stored)),
     ]
 
 
-def _of_kind(kind: str, margin: float) -> Iterator[Measure]:
+def _of_kind(kind: str, margin: float, mode: str = "") -> Iterator[Measure]:
     random, rules = np.random.default_rng(1), RaceRules(ALPHA, margin)
-    races = [simulated(kind, random, rules) for _ in range(N_SWEEPS)]
-    name = f"{kind}, margin {margin:g}" if margin else kind
+    races = [simulated(kind, random, rules, mode) for _ in range(N_SWEEPS)]
+    name = ", ".join(filter(None, (kind, mode, f"margin {margin:g}" if margin else "")))
     detail = f"of {N_SWEEPS} sweeps, {_N_SAMPLES} samples x {_N_CELLS} cells"
     yield from _rates(name, detail, races, margin)
     yield Measure(f"{name}: asked", float(np.mean([each.share for each in races])), "", "share of the answers")
 
 
-def _of_sweep(name: str, scores: Scores, margins: Sequence[float] = ()) -> Iterator[Measure]:
+def _of_sweep(name: str, scores: Scores, margins: Sequence[float]) -> Iterator[Measure]:
     behind, expected = forecast(scores)
     size = f"{len(scores)} samples x {scores.shape[1]} cells"
-    n_orders = N_ORDERS if len(scores) <= 1000 else _N_ORDERS_OF_MANY
+    n_orders = N_ORDERS if scores.size <= _MANY_SCORES else _N_ORDERS_OF_MANY
     for margin in (0.0, *margins):
         races = replays(scores, RaceRules(ALPHA, margin), n_orders)
         own = f"{name}, margin {margin:g}" if margin else name
@@ -130,7 +157,7 @@ def _rates(name: str, detail: str, races: Sequence[Raced], margin: float) -> Ite
         largest = max(each.loss for each in races)
         yield Measure(f"{name}: lost more", worse, "", f"{detail}; largest loss {largest:.4f}", Bound(ALPHA))
     else:
-        lost = float(np.mean([each.is_lost for each in races]))
+        lost = max(np.mean([[loss > 0 for loss in each.losses] for each in races], axis=0).tolist())
         yield Measure(f"{name}: winner lost", lost, "", detail, Bound(ALPHA))
 
 
@@ -171,21 +198,24 @@ _GRID = {
 _FAST = ("tracking=none", "run.progress=false", "run.pictures=none", "metrics.interval.n_resamples=100")
 
 
-def _stored(settings: Settings) -> Iterator[tuple[str, Scores] | tuple[str, Scores, Sequence[float]]]:
+def _stored(settings: Settings) -> Iterator[tuple[str, Scores, Sequence[float]]]:
     """Yield the names and the scores of stored sweeps, and the margins to try."""
     demo, part = settings.scratch / "demo", settings.scratch / "crud_rag"
     sweep.run(demo, None, *_FAST, *sweep.overrides_of(_GRID))
     rouge_l = _scores(demo, "rouge_l")
     yield "demo, ROUGE-L", rouge_l, _MARGINS
-    yield "demo, passage coverage", _scores(demo, "passage_coverage")
+    yield "demo, passage coverage", _scores(demo, "passage_coverage"), ()
     for n_samples in (1000, 4000):
         drawn = np.random.default_rng(n_samples).integers(len(rouge_l), size=n_samples)
-        yield f"demo drawn to {n_samples:,}, ROUGE-L", rouge_l[drawn]
-    scale = settings.scale
-    crud_rag.write_subset(settings.crud_rag, part / "data", scale.n_subset_documents, scale.n_subset_items)
+        yield f"demo drawn to {n_samples:,}, ROUGE-L", rouge_l[drawn], ()
+    scale, data, name = settings.scale, settings.crud_rag, "CRUD-RAG"
+    if scale is not SCALES["full"]:
+        data, name = part / "data", "CRUD-RAG, a part"
+        crud_rag.write_subset(settings.crud_rag, data, scale.n_subset_documents, scale.n_subset_items)
     grid = {"chunk.size": ("128", "512"), "retriever": ("bm25", "hybrid"), "top_k": ("2", "8")}
-    sweep.run(part, part / "data", *_FAST, *sweep.overrides_of(grid))
-    yield "CRUD-RAG, a part, ROUGE-L", _scores(part, "rouge_l")
+    sweep.run(part, data, *_FAST, *sweep.overrides_of(grid))
+    yield f"{name}, ROUGE-L", _scores(part, "rouge_l"), _MARGINS[1:]
+    yield f"{name}, passage coverage", _scores(part, "passage_coverage"), ()
 
 
 def _scores(folder: Path, metric: str) -> Scores:

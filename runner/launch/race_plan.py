@@ -3,26 +3,36 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from math import nan
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.errors import ConfigError
 from components.protocols import AnswerMetric, Metric, RerankerSelection
 from components.records import Sample
+from components.subsets import OVERALL
 from runner.engine.executors.slurm import Slurm
+from runner.engine.request_counts import most_requests
 from runner.engine.store import Store
 from runner.launch.headline import named_metric
+from runner.output.money import most_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.race_settings import RaceSettings
+from runner.pipeline.race_settings import SUBSETS, Against, RaceSettings
+from runner.pipeline.scoring.aggregate import rows_by_subset
 from runner.results.cell_axes import DRAWS
+
+_MATRIX = "matrix/"
 
 
 @dataclass(frozen=True)
 class PlannedRace:
-    """A race of `cells`, sorted by id, over the samples at `rows`, in the order of the race.
+    """A race of `cells`, sorted by id, over the `samples` at `rows`, in the order of the race.
 
     `asks` says for each cell whether it asks a model. A cell that asks none costs nothing, and is never stopped.
+    `targets` are names of subsets, overall first, with their samples in `members`, bool[n_rows, n_targets]. `costs` are
+    those of the plan, NaN if unknown; None if opponents may cost more.
     """
 
     settings: RaceSettings
@@ -30,7 +40,11 @@ class PlannedRace:
     larger_is_better: bool
     cells: tuple[PlannedCell, ...]
     rows: tuple[int, ...]
+    samples: tuple[Sample, ...]
     asks: tuple[bool, ...]
+    targets: tuple[str, ...]
+    members: NDArray[np.bool_]
+    costs: tuple[float, ...] | None
 
 
 def plan_race(
@@ -60,14 +74,49 @@ def plan_race(
         raise ConfigError(mistakes)
     racing = tuple(sorted(found.cells, key=lambda cell: cell.cell_id))
     rows = sorted(found.rows.tolist(), key=lambda row: _draw(settings.seed, metrics.samples[row]))
+    samples = tuple(metrics.samples[row] for row in rows)
+    targets = _targets(samples, with_subsets=SUBSETS in settings.targets)
     return PlannedRace(
         settings,
         found.name,
         bool(found.metric.larger_is_better),
         racing,
         tuple(rows),
+        samples,
         tuple(asks[cell.cell_id] for cell in racing),
+        tuple(targets),
+        np.column_stack(list(targets.values())),
+        _costs(racing, store) if settings.against is Against.COST else None,
     )
+
+
+def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDArray[np.bool_]]:
+    """Return the samples of each target, bool[n_samples]: overall, and subsets with other samples than the ones before.
+
+    Cells of the matrix of topics and tasks are no targets, because they have few samples.
+    """
+    members: dict[str, NDArray[np.bool_]] = {OVERALL: np.ones(len(samples), dtype=np.bool_)}
+    for name, rows in rows_by_subset(samples).items() if with_subsets else ():
+        own = np.isin(np.arange(len(samples)), rows)
+        if not name.startswith(_MATRIX) and not any(np.array_equal(own, other) for other in members.values()):
+            members[name] = own
+    return members
+
+
+def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
+    """Return the most cost of each cell when nothing is stored; NaN if the tokens of a model are unknown.
+
+    Raises ConfigError for models without a price.
+    """
+    prices = cells[0].request.cell.prices
+    stages = [tuple(cell.graph.result.upstream()) for cell in cells]
+    if unpriced := unpriced_models([stage for own in stages for stage in own if stage.n_requests], prices):
+        raise ConfigError(
+            f"race.against=cost: the price of {model} is not known; add it to your price list (docs/models.md)"
+            for model in unpriced
+        )
+    counts = [most_requests(own, store) for own in stages]
+    return tuple(nan if any(count.tokens is None for count in own) else most_cost(own, prices)[0] for own in counts)
 
 
 def _require_computed(cells: Sequence[PlannedCell], metric: str) -> None:

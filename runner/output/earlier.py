@@ -1,7 +1,8 @@
 """Reads earlier sweeps of the same data: how much the scores of its samples vary."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from functools import partial
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,11 +29,13 @@ class Earlier(NamedTuple):
 class EarlierScores(NamedTuple):
     """Folder of an earlier sweep, and the scores of its cells: float64[n_samples, n_cells], larger ones better.
 
-    `n_planned` of the cells are planned.
+    `samples` are ids and questions. `costs` are NaN where they are unknown. `n_planned` of the cells are planned.
     """
 
     folder: Path
+    samples: list[tuple[Hashable, ...]]
     scores: NDArray[np.float64]
+    costs: list[float]
     n_planned: int
 
 
@@ -59,7 +62,9 @@ def earlier_scores(results_dir: Path, data_key: str, metric: str, planned: Colle
     for folder, joined, larger_is_better in _sweeps(results_dir, data_key, metric, planned, whole=True):
         scores = joined.statistics[:, :, 0] if larger_is_better else 1 - joined.statistics[:, :, 0]
         if np.ptp(scores, axis=1).any():
-            return EarlierScores(folder, scores, sum(cell.cell_id in planned for cell in joined.cells))
+            costs = [nan if cell.cost is None else cell.cost for cell in joined.cells]
+            n_planned = sum(cell.cell_id in planned for cell in joined.cells)
+            return EarlierScores(folder, [key[1:] for key in joined.keys], scores, costs, n_planned)
     return None
 
 

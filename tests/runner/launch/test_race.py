@@ -4,7 +4,7 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -53,9 +53,18 @@ def server() -> Iterator[ChatServer]:
         yield running
 
 
-def cells_of(folder: Path, server: ChatServer, *more: str, models: tuple[str, ...] = MODELS) -> list[tuple[str, ...]]:
+def cells_of(
+    folder: Path,
+    server: ChatServer,
+    *more: str,
+    models: tuple[str, ...] = MODELS,
+    subsets: Sequence[str] = ("all",) * N,
+) -> list[tuple[str, ...]]:
     """Returns the overrides of a cell per model."""
-    samples = [{"id": f"s{i}", "question": f"What about number {i}?", "references": [f"word {i}"]} for i in range(N)]
+    samples = [
+        {"id": f"s{i}", "question": f"What about number {i}?", "references": [f"word {i}"], "subset": subset}
+        for i, subset in enumerate(subsets)
+    ]
     data = own_data(folder, {f"d{i}": f"About number {i}: word {i}." for i in range(N)}, samples)
     shared = (*data, *FEW, "language=en", "llm=openai", f"llm.base_url={server.url}", "llm.api_key_env=''", "top_k=2")
     return [(*shared, f"llm.model={model}", *more) for model in models]
@@ -181,6 +190,72 @@ class TestRace:
         assert {model: cell.status for model, cell in found.items()} == {"m95": FAILED, "m90": OK, "m05": STOPPED}
 
 
+class TestTargets:
+    """Races for every subset."""
+
+    targets = (*RACE, "race.targets=[overall,subsets]")
+
+    def test_the_winner_of_a_subset_finishes(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """m05 answers the questions of the subset alone."""
+        n_rare = 20
+
+        def specialist(request: dict[str, object], n: int) -> Reply:
+            number = last_message(request).rpartition("number ")[2].split("?")[0]
+            is_rare = int(number) < n_rare
+            return Reply(f"word {number}" if is_rare else "") if request["model"] == "m05" else reply(request, n)
+
+        server.script = specialist
+        subsets = ["rare" if number < n_rare else "common" for number in range(N)]
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.targets, subsets=subsets)) == 0
+        shown = joined(capsys)
+        assert "it does not stop the winner of the full run for each target" in shown
+        assert "a cell stops only when it can win none of 3 targets, the smallest with 20 samples (rare)" in shown
+        found = by_model(tmp_path)
+        assert {model: cell.status for model, cell in found.items()} == {
+            "m90": OK, "m85": OK, "m30": STOPPED, "m05": OK,
+        }  # fmt: skip
+        assert found["m30"].race["n_targets"] == 3
+        values = {model: cell.value("em", "rare") for model, cell in found.items() if cell.status == OK}
+        assert max(values, key=values.__getitem__) == "m05"
+
+    def test_a_sweep_without_subsets_has_one_target(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.targets, "run.plan_only=true")) == 0
+        assert "targets" not in joined(capsys)
+
+
+class TestCosts:
+    """Races in which cells stop only behind cells that cost no more."""
+
+    against = (*RACE, "race.against=cost")
+
+    def test_a_cheap_bad_cell_finishes_and_a_dear_bad_one_stops(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        prices = {"m90": 2.0, "m85": 1.0, "m30": 1.0, "m05": 0.1}
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.against, price_list(prices))) == 0
+        shown = joined(capsys)
+        assert "it does not stop any cell of the full run's front" in shown
+        assert "race: cells stop behind cells that cost no more: 3 different costs from " in shown
+        found = by_model(tmp_path)
+        assert {model: cell.status for model, cell in found.items()} == {
+            "m90": OK, "m85": OK, "m30": STOPPED, "m05": OK,
+        }  # fmt: skip
+        assert found["m30"].race["against"] == "cost"
+        assert found["m30"].race["opponent"] == found["m85"].cell_id
+
+    def test_a_model_without_a_price_is_refused(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        prices = price_list(dict.fromkeys(MODELS[1:], 1.0))
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.against, prices)) == 2
+        assert "race.against=cost: the price of m90 at 127.0.0.1" in " ".join(capsys.readouterr().err.split())
+        assert not server.requests
+
+
 class TestForecast:
     """The plan's lines about the answers that a race would save."""
 
@@ -239,6 +314,8 @@ class TestRefused:
             (("race.metric=rouge",), "race.metric: got 'rouge', expected one of"),
             (("race.alpha=1.5",), "alpha: got 1.5, expected an error rate"),
             (("race.margin=1",), "margin: got 1.0, expected a difference"),
+            (("race.targets=[subsets]",), "targets: got [subsets], expected [overall] or [overall, subsets]"),
+            (("race.against=price",), "against"),
         ],
     )
     def test_a_setting_is_refused_with_the_reason(
@@ -267,6 +344,12 @@ class TestRefused:
     ) -> None:
         assert run_small(tmp_path, ("race=betting", "race.metric=rouge", "top_k=1")) == 2
         assert "race.metric: got 'rouge', expected one of" in capsys.readouterr().err
+
+
+def price_list(prompts: Mapping[str, float]) -> str:
+    """Returns the override for a list of prices of models on any server."""
+    models = ",".join(f"{model}:{{prompt:{price},completion:{price}}}" for model, price in prompts.items())
+    return f'+prices.lists.own={{as_of:"2026-11-22",source:a bill,models:{{{models}}}}}'
 
 
 def joined(capsys: pytest.CaptureFixture[str]) -> str:
