@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ConfigError
-from components.protocols import AnswerMetric, Metric, RerankerSelection
+from components.protocols import AnswerMetric, JudgedMetric, Metric, RerankerSelection
 from components.records import Sample
 from components.subsets import OVERALL
 from runner.engine.executors.slurm import Slurm
@@ -135,8 +135,13 @@ def _metric_mistakes(found: PlannedMetric) -> Iterator[str]:
     """Yield the reasons why cells cannot race by a metric."""
     metric, expected = found.metric, "name another one, such as race.metric=rouge_l, or race=none"
     prefix = f"race.metric: {found.name}"
-    if not isinstance(metric, AnswerMetric):
-        yield f"{prefix} is no metric of answers that is computed without a judge; {expected}"
+    if isinstance(metric, JudgedMetric):
+        yield (
+            f"{prefix} is graded by a judge, which leaves out answers whose grade cannot be read, so that cells race "
+            f"over others; {expected}. The judge then grades the finishers"
+        )
+    elif not isinstance(metric, AnswerMetric):
+        yield f"{prefix} is no metric of answers; {expected}"
     elif metric.larger_is_better is None:
         yield f"{prefix} has no better direction; {expected}"
     elif not getattr(metric, "is_share", True):

@@ -327,6 +327,16 @@ class TestRefused:
         assert why in capsys.readouterr().err
         assert not server.requests
 
+    def test_a_judged_metric_is_refused(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        judge = ("judge=faithfulness", "judge.llm.model=a-judge", f"judge.llm.base_url={server.url}")
+        race = ("race=betting", "race.metric=faithfulness", "judge.llm.api_key_env=''")
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *judge, *race)) == 2
+        refused = " ".join(capsys.readouterr().err.split())
+        assert "is graded by a judge, which leaves out answers whose grade cannot be read" in refused
+        assert not server.requests
+
     def test_draws_are_refused(self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
         (cell,) = cells_of(tmp_path, server, *RACE, models=("m90",))
         assert run_small(tmp_path, (*cell, "repeat=0"), (*cell, "repeat=1")) == 2
