@@ -202,7 +202,8 @@ class Race:
         sums = np.where(self.live, self._sums, -np.inf)
         if self._may_oppose is None:
             return np.full(len(sums), sums.argmax())
-        return np.where(self._may_oppose, sums, -np.inf).argmax(axis=1)
+        leaders: NDArray[np.intp] = np.where(self._may_oppose, sums, -np.inf).argmax(axis=1)
+        return leaders
 
     def shortfall(self, cell: int) -> float:
         """Return a lower bound of how far a cell is behind its best opponent of the full run, at confidence 1 - alpha.
@@ -282,7 +283,8 @@ class Races:
     @property
     def live(self) -> NDArray[np.bool_]:
         """bool[n_cells], False for the cells that were stopped or left."""
-        return np.any([race.live for race in self._races], axis=0)
+        live: NDArray[np.bool_] = np.any([race.live for race in self._races], axis=0)
+        return live
 
     def look(self, scores: Floats) -> list[Stop]:
         """Add the scores of the next samples and decide, as `Race.look`. A stop describes the first target."""

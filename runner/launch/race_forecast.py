@@ -63,7 +63,7 @@ def _forecast(race: PlannedRace, earlier: EarlierScores) -> float | None:
         return None
     members = race.members[[place[earlier.samples[row]] for row in found]]
     costs = None if race.costs is None else earlier.costs
-    return forecast(earlier.scores[found], race.settings.rules, members, costs)
+    return forecast(earlier.scores[found], race.settings.rules, members[:, members.any(axis=0)], costs)
 
 
 def _promise(race: PlannedRace) -> str:
@@ -84,19 +84,20 @@ def _mode_lines(race: PlannedRace) -> Iterator[str]:
             f"({race.targets[sizes.argmin()]}): that is dear, race.targets=[overall] saves more"
         )
     if race.costs is not None:
-        known = [cost for cost in race.costs if not isnan(cost)]
+        known = _known(race.costs)
         currency = race.cells[0].request.cell.prices.currency
         ends = f" from {money(min(known), currency)} to {money(max(known), currency)}" if known else ""
-        unknown = f"; {n:,} cells of unknown cost all finish" if (n := len(race.costs) - len(known)) else ""
-        yield f"race: cells stop behind cells that cost no more: {len(set(known)):,} different costs{ends}{unknown}"
+        unknown = f"; {n:,} cells of unknown cost all finish" if (n := sum(map(isnan, race.costs))) else ""
+        yield f"race: cells stop behind cells that cost no more: {len(known):,} different costs{ends}{unknown}"
 
 
 def _band(race: PlannedRace) -> Iterator[str]:
     """Yield lines about some differences between cells, because nothing is known about theirs."""
     share = {gap: _share(race, gap) for gap in _GAPS}
     shares = ", ".join(f"{share[gap]:.0%} if it ends {gap:g} behind" for gap in _GAPS)
+    least = "at least about" if len(race.targets) > 1 else "about"
     yield (
-        f"race: a cell answers about {shares} (no earlier sweep of these samples to forecast from: differences "
+        f"race: a cell answers {least} {shares} (no earlier sweep of these samples to forecast from: differences "
         f"assumed to have a standard deviation of {_DEVIATION})"
     )
     if share[_GAPS[0]] > 1 - _FEW_SAVED:
@@ -110,4 +111,9 @@ def _share(race: PlannedRace, gap: float) -> float:
     """Return the share of the samples that a cell answers that ends this far behind the winner."""
     rules, n = race.settings.rules, len(race.rows)
     errors = (gap + rules.margin) / _DEVIATION * n**0.5
-    return max(share_asked(errors, rules.alpha / 2 if rules.margin else rules.alpha), rules.looks(n)[0] / n)
+    n_tests = (2 if rules.margin else 1) * max(1, len(_known(race.costs or ())))
+    return max(share_asked(errors, rules.alpha / n_tests), rules.looks(n)[0] / n)
+
+
+def _known(costs: Sequence[float]) -> set[float]:
+    return {cost for cost in costs if not isnan(cost)}

@@ -111,10 +111,8 @@ def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
     prices = cells[0].request.cell.prices
     stages = [tuple(cell.graph.result.upstream()) for cell in cells]
     if unpriced := unpriced_models([stage for own in stages for stage in own if stage.n_requests], prices):
-        raise ConfigError(
-            f"race.against=cost: the price of {model} is not known; add it to your price list (docs/models.md)"
-            for model in unpriced
-        )
+        hint = "is not known; add it to your price list (docs/models.md)"
+        raise ConfigError([f"race.against=cost: the price of {model} {hint}" for model in unpriced])
     counts = [most_requests(own, store) for own in stages]
     return tuple(nan if any(count.tokens is None for count in own) else most_cost(own, prices)[0] for own in counts)
 

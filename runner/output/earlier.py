@@ -1,6 +1,6 @@
 """Reads earlier sweeps of the same data: how much the scores of its samples vary."""
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -33,7 +33,7 @@ class EarlierScores(NamedTuple):
     """
 
     folder: Path
-    samples: list[tuple[Hashable, ...]]
+    samples: list[tuple[str, str]]
     scores: NDArray[np.float64]
     costs: list[float]
     n_planned: int
@@ -64,7 +64,8 @@ def earlier_scores(results_dir: Path, data_key: str, metric: str, planned: Colle
         if np.ptp(scores, axis=1).any():
             costs = [nan if cell.cost is None else cell.cost for cell in joined.cells]
             n_planned = sum(cell.cell_id in planned for cell in joined.cells)
-            return EarlierScores(folder, [key[1:] for key in joined.keys], scores, costs, n_planned)
+            samples = [(str(sample_id), str(question)) for _, sample_id, question in joined.keys]
+            return EarlierScores(folder, samples, scores, costs, n_planned)
     return None
 
 

@@ -211,13 +211,14 @@ class TestTargets:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *self.targets, subsets=subsets)) == 0
         shown = joined(capsys)
         assert "it does not stop the winner of the full run for each target" in shown
+        assert "race: a cell answers at least about 9" in shown
         assert "a cell stops only when it can win none of 3 targets, the smallest with 20 samples (rare)" in shown
         found = by_model(tmp_path)
         assert {model: cell.status for model, cell in found.items()} == {
             "m90": OK, "m85": OK, "m30": STOPPED, "m05": OK,
         }  # fmt: skip
         assert found["m30"].race["n_targets"] == 3
-        values = {model: cell.value("em", "rare") for model, cell in found.items() if cell.status == OK}
+        values = {model: cell.value("em", "rare") or 0.0 for model, cell in found.items()}
         assert max(values, key=values.__getitem__) == "m05"
 
     def test_a_sweep_without_subsets_has_one_target(
@@ -272,6 +273,22 @@ class TestForecast:
         assert found[2] == "(4 cells, 0 of them planned here)"
         saved = 1 - len(server.requests) / (N * len(MODELS))
         assert int(found[1]) / 100 == pytest.approx(saved, abs=0.1)
+
+    def test_less_is_saved_for_every_subset_and_for_every_cost(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        subsets = ["rare" if number < 20 else "common" for number in range(N)]
+        prices = price_list({"m90": 3.0, "m85": 2.0, "m30": 1.0, "m05": 0.1})
+        modes: tuple[tuple[str, ...], ...] = ((), ("race.targets=[overall,subsets]",), ("race.against=cost",))
+        assert run_small(tmp_path, *cells_of(tmp_path, server, prices, subsets=subsets), sweep_id="earlier") == 0
+        saved = []
+        for mode in modes:
+            cells = cells_of(tmp_path, server, *RACE, *mode, prices, "run.plan_only=true", subsets=subsets)
+            capsys.readouterr()
+            assert run_small(tmp_path, *cells) == 0
+            saved.append(int(joined(capsys).partition("% of the answers would be saved")[0].rpartition(" ")[2]))
+        assert saved[0] > saved[1] > 0
+        assert saved[2] == 0, "quality rises with cost"
 
     def test_a_race_that_saves_little_is_advised_against(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
