@@ -45,7 +45,8 @@ class Behaviour:
 
     A hang lasts `hang_s` and is followed by the answer. Rate limits come in storms: for `storm_s` after a drawn one,
     every request is rejected, with Retry-After unless `retry_after_s` is None. With `rehearses`, the model plays the
-    roles of `python -m runner.generate`, with flaws in a tenth of its replies.
+    roles of `python -m runner.generate`, with flaws in a tenth of its replies. With `has_grades`, a model named m80a
+    answers 80 % of the questions "What about number 7?" with "word 7", and the others wrong: see `graded_answer`.
     """
 
     delay_s: float = 0.0
@@ -56,6 +57,7 @@ class Behaviour:
     storm_s: float = 0.05
     retry_after_s: float | None = None
     rehearses: bool = False
+    has_grades: bool = False
 
 
 @dataclass
@@ -102,6 +104,13 @@ def serving(behaviour: Behaviour) -> Iterator[Endpoint]:
 def answer_to(prompt: str) -> str:
     """Return the reply of this server's model."""
     return f"The answer to {prompt}"
+
+
+def graded_answer(model: str, prompt: str) -> str:
+    """Return the reply of a model whose name begins with m and two digits, its percentage of right answers."""
+    number = prompt.rpartition("number ")[2].split("?")[0]
+    is_right = random.Random(f"{model} {number}").random() < int(model[1:3]) / 100
+    return f"word {number}" if is_right else "something else"
 
 
 def _rehearse(request: dict[str, Json]) -> str:
@@ -182,7 +191,7 @@ class _Exchange(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():  # the client did not wait
             return
         if fate in (None, Chaos.HANG):
-            self._send(200, _sound_reply(request, rehearses=self._state.behaviour.rehearses))
+            self._send(200, _sound_reply(request, self._state.behaviour))
             asked.status, asked.delivered = 200, self._transport.get_write_buffer_size() == 0
         elif fate is Chaos.RATE_LIMIT:
             asked.status = 429
@@ -198,7 +207,7 @@ class _Exchange(asyncio.Protocol):
             self._send(200, b"<html>welcome</html>")
         else:
             if fate is Chaos.CUT:
-                body = _sound_reply(request, rehearses=self._state.behaviour.rehearses)
+                body = _sound_reply(request, self._state.behaviour)
                 self._transport.write(_head(200, len(body)) + body[: len(body) // 2])
             self._transport.close()
 
@@ -225,11 +234,12 @@ def _prompt(request: dict[str, Json]) -> str:
     return messages[-1]["content"] if messages else json.dumps(request.get("input"))
 
 
-def _sound_reply(request: dict[str, Json], *, rehearses: bool) -> bytes:
+def _sound_reply(request: dict[str, Json], behaviour: Behaviour) -> bytes:
     """Return a completion or vectors. Tokens are counted by words."""
     prompt = _prompt(request)
     if "messages" in request:
-        text = _rehearse(request) if rehearses else answer_to(prompt)
+        text = _rehearse(request) if behaviour.rehearses else answer_to(prompt)
+        text = graded_answer(request["model"], prompt) if behaviour.has_grades else text
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         body = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}

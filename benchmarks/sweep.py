@@ -24,12 +24,13 @@ N_GRID_CELLS = 60
 @dataclass(frozen=True)
 class Run:
     """Costs of a command: seconds from start to exit, imports included; seconds of cores, with its child processes; and
-    the peak resident memory of the largest process.
+    the peak resident memory of the largest process. `output` is what it printed.
     """
 
     seconds: float
     peak_gib: float
     core_seconds: float
+    output: str = ""
 
 
 def overrides_of(axes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -54,11 +55,11 @@ def run(folder: Path, data: Path | None, *overrides: str) -> Run:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        said = output.read().decode("utf-8", errors="replace")
         if process.returncode:
-            output.seek(0)
-            said = output.read().decode("utf-8", errors="replace")[-2000:]
-            raise RuntimeError(f"{' '.join(command)}: ended with exit code {process.returncode}:\n{said}")
-    return Run(seconds, gib(usage.ru_maxrss), usage.ru_utime + usage.ru_stime)
+            raise RuntimeError(f"{' '.join(command)}: ended with exit code {process.returncode}:\n{said[-2000:]}")
+    return Run(seconds, gib(usage.ru_maxrss), usage.ru_utime + usage.ru_stime, said)
 
 
 def stage_seconds(folder: Path) -> dict[str, float]:

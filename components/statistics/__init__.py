@@ -34,7 +34,7 @@ from components.statistics.power import (
     minimum_detectable_difference,
     times_as_many,
 )
-from components.statistics.racing import Race, RaceRules, Stop, share_asked
+from components.statistics.racing import Race, RaceRules, Races, Stop, forecast, replay, share_asked
 from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 from components.statistics.variance import Share, Term, VarianceShares, determined_axes, variance_shares
 
@@ -51,6 +51,7 @@ __all__ = [
     "Precision",
     "Race",
     "RaceRules",
+    "Races",
     "RightOrWrong",
     "SampleScores",
     "SamplingErrors",
@@ -70,6 +71,7 @@ __all__ = [
     "determined_axes",
     "dominators",
     "equal_cells",
+    "forecast",
     "holm",
     "krippendorff_alpha",
     "measured_precision",
@@ -77,6 +79,7 @@ __all__ = [
     "p_of_equality",
     "pairs",
     "pareto_front",
+    "replay",
     "right_or_wrong",
     "sampling_errors",
     "selected_level",

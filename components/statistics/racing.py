@@ -19,7 +19,7 @@ without replacement) and equation 26 (bets); the same 2020, "Confidence sequence
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ _EVERY = 5
 """Samples after which the leader is determined again."""
 
 _TOLERANCE = 1e-9
+
+_ORDERS, _MOST_SAMPLES = (3, 20), 20_000
+"""Fewest and most orders of a forecast, and their samples: the share varies less over many samples."""
 
 Floats = NDArray[np.float64]
 
@@ -83,11 +86,16 @@ class Bets:
     @classmethod
     def after(cls, earlier: Floats, difference: Floats) -> "Bets":
         """Return bets on `difference`, after `earlier` differences from the same opponent: float64[n, n_cells] each."""
+        return cls.after_sums(len(earlier), earlier.sum(axis=0), (earlier**2).sum(axis=0), difference)
+
+    @classmethod
+    def after_sums(cls, n_before: int, total: Floats, squares: Floats, difference: Floats) -> "Bets":
+        """Return bets on `difference`, after `n_before` differences with these sums: float64[n_cells] each."""
         return cls(
-            np.arange(len(earlier), len(earlier) + len(difference), dtype=np.float64)[:, np.newaxis],
+            np.arange(n_before, n_before + len(difference), dtype=np.float64)[:, np.newaxis],
             difference,
-            earlier.sum(axis=0) + difference.cumsum(axis=0) - difference,
-            (earlier**2).sum(axis=0) + (difference**2).cumsum(axis=0) - difference**2,
+            total + difference.cumsum(axis=0) - difference,
+            squares + (difference**2).cumsum(axis=0) - difference**2,
         )
 
 
@@ -110,6 +118,11 @@ def log_wealth(bets: Bets, n_samples: int, margin: float | Floats = 0.0) -> Floa
 class Race:
     """A race of `n_cells` over `n_samples`. Cells that are not `stoppable`, bool[n_cells], are opponents only.
 
+    With `costs`, float64[n_cells], the opponents of a cell cost no more. A cell then stops if it is not on the front of
+    quality and cost. The front has at most one cell per distinct cost, unless sums are equal, so the error rate is
+    divided by the number of costs, and the whole front survives. A cell of unknown cost, NaN, is no opponent and never
+    stops.
+
     Its decisions depend on nothing but the scores. Without a margin, a cell stops when its wealth reaches 1 / alpha.
     With a margin, a cell that was an opponent stops only if it is worse than another one, at alpha / (2 n_cells); the
     others stop if none of them is better than all by the margin, at alpha / 2. A cell that stopped within the margin of
@@ -117,12 +130,25 @@ class Race:
     """
 
     def __init__(
-        self, n_cells: int, n_samples: int, rules: RaceRules = RaceRules(), stoppable: Sequence[bool] | None = None
+        self,
+        n_cells: int,
+        n_samples: int,
+        rules: RaceRules = RaceRules(),
+        stoppable: Sequence[bool] | None = None,
+        costs: Sequence[float] | Floats | None = None,
     ) -> None:
         self._rules = rules
         self._n_samples = n_samples
         self._scores = np.full((n_samples, n_cells), np.nan)
+        self._sums, self._total, self._squares = np.zeros((3, n_cells))
         self._stoppable = np.ones(n_cells, dtype=np.bool_) if stoppable is None else np.array(stoppable, dtype=np.bool_)
+        self._may_oppose: NDArray[np.bool_] | None = None
+        self._n_winners = 1
+        if costs is not None:
+            own = np.array(costs, dtype=np.float64)
+            self._may_oppose = (own <= own[:, np.newaxis]) | np.eye(n_cells, dtype=np.bool_)
+            self._n_winners = max(1, len(np.unique(own[~np.isnan(own)])))
+        self._opponents: NDArray[np.intp] | None = None
         self._has_led = np.zeros(n_cells, dtype=np.bool_)
         self._margins = (0.0, rules.margin) if rules.margin else (0.0,)
         self._last = np.zeros((len(self._margins), n_cells))
@@ -131,8 +157,6 @@ class Race:
         self.live = np.ones(n_cells, dtype=np.bool_)
         """bool[n_cells], False for the cells that were stopped or left."""
         self.n_seen = 0
-        self.leader: int | None = None
-        """The live cell with the largest sum, the first of equal ones. None before the first samples."""
 
     def look(self, scores: Floats) -> list[Stop]:
         """Add the scores of the next samples, float64[n, n_cells] in [0, 1] with larger ones better, and decide.
@@ -141,45 +165,55 @@ class Race:
         """
         for first in range(0, len(scores), _EVERY):
             self._add(scores[first : first + _EVERY])
-        sums, leader = self._sums(), self.leader
-        assert leader is not None, "a look has samples"
+        sums, opponents = self._sums, self._opponents
+        assert opponents is not None, "a look has samples"
         wealth = np.exp(np.minimum(self._deciding(self._peak), 700.0))
         margin = self._deciding(np.array(self._margins)[:, np.newaxis])
-        lost = self._n_samples * margin - (sums - sums[leader]) > self._n_samples - self.n_seen + _TOLERANCE
+        behind = np.where(self.live, sums[opponents], 0.0) - np.where(self.live, sums, 0.0)
+        lost = self._n_samples * margin + behind > self._n_samples - self.n_seen + _TOLERANCE
         wealth = np.where(lost, np.inf, wealth)
         is_stopped = self.live & self._stoppable & (wealth >= 1 / self._levels())
-        is_stopped[leader] = False
+        is_stopped[opponents == np.arange(len(opponents))] = False
         self.live &= ~is_stopped
         stopped = np.flatnonzero(is_stopped).tolist()
-        return [Stop(cell, self.n_seen, leader, float(wealth[cell])) for cell in stopped]
+        return [Stop(cell, self.n_seen, int(opponents[cell]), float(wealth[cell])) for cell in stopped]
 
     def leave(self, cell: int) -> None:
         """Take a cell out of the race that has no further scores, because it failed."""
         self.live[cell] = False
-        if self.leader == cell:
-            self.leader = None
+        if self._opponents is not None and cell in self._opponents:
+            self._opponents = None
 
     def _add(self, scores: Floats) -> None:
-        """Bet on some samples, add them, and determine the leader."""
-        if self.leader is not None:
-            self._bet(scores, self.leader)
-            self._has_led[self.leader] = True
+        """Bet on some samples, add them, and determine the opponents."""
+        if self._opponents is not None:
+            self._bet(scores, self._opponents)
         self._scores[self.n_seen : self.n_seen + len(scores)] = np.where(self.live, scores, np.nan)
         self.n_seen += len(scores)
-        self.leader = int(self._sums().argmax())
+        self._sums += scores.sum(axis=0)
+        before, self._opponents = self._opponents, self._leaders()
+        new = np.flatnonzero(self._opponents != (-1 if before is None else before))
+        seen = self._scores[: self.n_seen]
+        difference = seen[:, new] - seen[:, self._opponents[new]]
+        self._total[new], self._squares[new] = difference.sum(axis=0), (difference**2).sum(axis=0)
 
-    def _sums(self) -> Floats:
-        """Return the sums of the scores of live cells; minus infinity for the others."""
-        return np.where(self.live, self._scores[: self.n_seen].sum(axis=0), -np.inf)
+    def _leaders(self) -> NDArray[np.intp]:
+        """Return for each cell the live one with the largest sum that may be its opponent, the first of equal ones."""
+        sums = np.where(self.live, self._sums, -np.inf)
+        if self._may_oppose is None:
+            return np.full(len(sums), sums.argmax())
+        leaders: NDArray[np.intp] = np.where(self._may_oppose, sums, -np.inf).argmax(axis=1)
+        return leaders
 
     def shortfall(self, cell: int) -> float:
-        """Return a lower bound of how far a cell is behind the winner of the full run, at confidence 1 - alpha.
+        """Return a lower bound of how far a cell is behind its best opponent of the full run, at confidence 1 - alpha.
 
-        It is 0 or more, and exact to .0001. The wealth against any smaller lead of the winner has reached 1 / alpha, or
+        It is 0 or more, and exact to .0001. The wealth against any smaller lead of that one has reached 1 / alpha, or
         perfect scores could not make up for it. The bound holds at all looks together.
         """
         seen = self._scores[: self.n_seen]
-        lead = 0.0 if self.leader is None else float(seen[:, self.leader].sum() - seen[:, cell].sum())
+        leader = cell if self._opponents is None else self._opponents[cell]
+        lead = float(seen[:, leader].sum() - seen[:, cell].sum())
         best = max(0.0, (lead - (self._n_samples - self.n_seen)) / self._n_samples)
         worst = 1.0
         while worst - best > 1e-4:
@@ -198,10 +232,14 @@ class Race:
             wealth = float(path[-1])
         return False
 
-    def _bet(self, scores: Floats, leader: int) -> None:
-        """Update the wealth of all cells by the differences from the leader, sample by sample."""
-        seen = self._scores[: self.n_seen]
-        bets = Bets.after(seen - seen[:, [leader]], scores - scores[:, [leader]])
+    def _bet(self, scores: Floats, opponents: NDArray[np.intp]) -> None:
+        """Update the wealth of all cells by the differences from their opponents, sample by sample."""
+        difference = scores - scores[:, opponents]
+        bets = Bets.after_sums(self.n_seen, self._total, self._squares, difference)
+        self._total = self._total + difference.sum(axis=0)
+        self._squares = self._squares + (difference**2).sum(axis=0)
+        is_other = self.live & (opponents != np.arange(len(opponents)))
+        self._has_led[opponents[is_other]] = True
         self._bets.append(bets)
         for place, margin in enumerate(self._margins):
             path = self._last[place] + log_wealth(bets, self._n_samples, margin)
@@ -217,8 +255,97 @@ class Race:
         """Return the error rate at which each cell may stop now."""
         alpha, n_cells = self._rules.alpha, len(self.live)
         if len(self._margins) == 1:
-            return np.full(n_cells, alpha)
-        return np.where(self._has_led, alpha / (2 * n_cells), alpha / 2)
+            return np.full(n_cells, alpha / self._n_winners)
+        return np.where(self._has_led, alpha / (2 * n_cells), alpha / (2 * self._n_winners))
+
+
+class Races:
+    """Races of the same cells for several targets, each over its own samples: a cell stops once it is out of all.
+
+    `members`, bool[n_samples, n_targets], says which samples belong to a target. The promise of a race holds for each
+    target. Targets share the samples, and their order within a target is as random as the whole. Other parameters are
+    explained at `Race`.
+    """
+
+    def __init__(
+        self,
+        n_cells: int,
+        members: NDArray[np.bool_],
+        rules: RaceRules = RaceRules(),
+        stoppable: Sequence[bool] | None = None,
+        costs: Sequence[float] | Floats | None = None,
+    ) -> None:
+        self._members = members
+        self._races = [Race(n_cells, n, rules, stoppable, costs) for n in members.sum(axis=0).tolist()]
+        self._stops: dict[int, Stop] = {}
+        self.n_seen = 0
+
+    @property
+    def live(self) -> NDArray[np.bool_]:
+        """bool[n_cells], False for the cells that were stopped or left."""
+        live: NDArray[np.bool_] = np.any([race.live for race in self._races], axis=0)
+        return live
+
+    def look(self, scores: Floats) -> list[Stop]:
+        """Add the scores of the next samples and decide, as `Race.look`. A stop describes the first target."""
+        before, members = self.live, self._members[self.n_seen : self.n_seen + len(scores)]
+        self.n_seen += len(scores)
+        for place, (race, own) in enumerate(zip(self._races, members.T, strict=True)):
+            stops = race.look(scores[own]) if own.any() else []
+            self._stops |= {stop.cell: stop for stop in stops if not place}
+        stopped = np.flatnonzero(before & ~self.live).tolist()
+        return [replace(self._stops[cell], n_seen=self.n_seen) for cell in stopped]
+
+    def leave(self, cell: int) -> None:
+        """Take a cell out of the races that has no further scores, because it failed."""
+        for race in self._races:
+            race.leave(cell)
+
+    def shortfall(self, cell: int) -> float:
+        """Return the bound of `Race.shortfall` for the first target."""
+        return self._races[0].shortfall(cell)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A finished race: the cells that it did not stop, bool[n_cells], and the share of all answers that it asked."""
+
+    live: NDArray[np.bool_]
+    share: float
+
+
+def replay(
+    scores: Floats,
+    rules: RaceRules = RaceRules(),
+    members: NDArray[np.bool_] | None = None,
+    costs: Sequence[float] | Floats | None = None,
+) -> Replayed:
+    """Return the race over stored scores in their order: float64[n_samples, n_cells] in [0, 1], larger ones better.
+
+    See `Races` for `members`, which are all samples by default, and for `costs`.
+    """
+    n_samples, n_cells = scores.shape
+    members = np.ones((n_samples, 1), dtype=np.bool_) if members is None else members
+    race, n_asked = Races(n_cells, members, rules, costs=costs), 0
+    for n_seen in (*rules.looks(n_samples), n_samples):
+        n_asked += int(race.live.sum()) * (n_seen - race.n_seen)
+        if n_seen < n_samples:
+            race.look(scores[race.n_seen : n_seen])
+    return Replayed(race.live, n_asked / scores.size)
+
+
+def forecast(
+    scores: Floats,
+    rules: RaceRules = RaceRules(),
+    members: NDArray[np.bool_] | None = None,
+    costs: Sequence[float] | Floats | None = None,
+) -> float:
+    """Return the share of all answers that races over such scores ask: the mean over replays in random orders."""
+    random = np.random.default_rng(0)
+    n_orders = int(np.clip(_MOST_SAMPLES // max(1, len(scores)), *_ORDERS))
+    orders = [random.permutation(len(scores)) for _ in range(n_orders)]
+    races = [replay(scores[order], rules, None if members is None else members[order], costs) for order in orders]
+    return float(np.mean([race.share for race in races]))
 
 
 def share_asked(standard_errors: float, alpha: float = 0.05) -> float:

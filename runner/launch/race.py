@@ -11,7 +11,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from components.statistics import Race, Stop
+from components.statistics import Races, Stop
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
 from runner.engine.stage import AnyStage, Stage
@@ -36,7 +36,7 @@ class SweepRace:
         self._planned = planned
         self._store = store
         self._announce = announce
-        self._race = Race(len(planned.cells), len(planned.rows), planned.settings.rules, planned.asks)
+        self._race = Races(len(planned.cells), planned.members, planned.settings.rules, planned.asks, planned.costs)
         self._n_failed = np.zeros(len(planned.cells), dtype=np.int64)
         self._n_saved = 0
         self.stopped: dict[str, dict[str, object]] = {}
@@ -104,6 +104,8 @@ class SweepRace:
             "behind": self._race.shortfall(stop.cell),
             "confidence": 1 - rules.alpha,
             "margin": rules.margin,
+            "n_targets": len(self._planned.targets),
+            "against": self._planned.settings.against.value,
         }
 
     def _line(self) -> str:

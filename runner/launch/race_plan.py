@@ -3,35 +3,36 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from math import nan
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.errors import ConfigError
-from components.protocols import AnswerMetric, Metric, RerankerSelection
+from components.protocols import AnswerMetric, JudgedMetric, Metric, RerankerSelection
 from components.records import Sample
-from components.statistics import share_asked
+from components.subsets import OVERALL
 from runner.engine.executors.slurm import Slurm
+from runner.engine.request_counts import most_requests
 from runner.engine.store import Store
 from runner.launch.headline import named_metric
+from runner.output.money import most_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.race_settings import RaceSettings
+from runner.pipeline.race_settings import SUBSETS, Against, RaceSettings
+from runner.pipeline.scoring.aggregate import rows_by_subset
 from runner.results.cell_axes import DRAWS
 
-_DEVIATION = 0.25
-"""Assumed standard deviation of the difference between two cells on a sample, as for the smallest detectable
-difference.
-"""
-
-_GAPS = (0.02, 0.05, 0.1)
-_FEW_SAVED = 0.1
+_MATRIX = "matrix/"
 
 
 @dataclass(frozen=True)
 class PlannedRace:
-    """A race of `cells`, sorted by id, over the samples at `rows`, in the order of the race.
+    """A race of `cells`, sorted by id, over the `samples` at `rows`, in the order of the race.
 
     `asks` says for each cell whether it asks a model. A cell that asks none costs nothing, and is never stopped.
+    `targets` are names of subsets, overall first, with their samples in `members`, bool[n_rows, n_targets]. `costs` are
+    those of the plan, NaN if unknown; None if opponents may cost more.
     """
 
     settings: RaceSettings
@@ -39,38 +40,11 @@ class PlannedRace:
     larger_is_better: bool
     cells: tuple[PlannedCell, ...]
     rows: tuple[int, ...]
+    samples: tuple[Sample, ...]
     asks: tuple[bool, ...]
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the plan: the promise, and the answers that a cell gives before it stops."""
-        n, rules = len(self.rows), self.settings.rules
-        lost = f"the best finisher is at most {rules.margin:g} worse than" if rules.margin else "it does not stop"
-        yield (
-            f"race: {len(self.cells):,} cells by {self.metric} over {n:,} samples. "
-            f"With probability {1 - rules.alpha:g}, {lost} the winner of the full run"
-        )
-        if not (looks := rules.looks(n)):
-            yield f"race: {n:,} samples are too few for a look (race.first_look={rules.first_look}): nothing is saved"
-            return
-        share = {gap: self._share(gap, looks[0]) for gap in _GAPS}
-        shares = ", ".join(f"{share[gap]:.0%} if it ends {gap:g} behind" for gap in _GAPS)
-        yield f"race: a cell answers about {shares} (differences assumed to have a standard deviation of {_DEVIATION})"
-        if share[_GAPS[1]] > 1 - _FEW_SAVED:
-            yield "race: little would be saved unless cells differ more than that: race=none, or set race.margin"
-
-    def _share(self, gap: float, first_look: int) -> float:
-        """Return the share of the samples that a cell answers that ends this far behind the winner."""
-        rules, n = self.settings.rules, len(self.rows)
-        errors = (gap + rules.margin) / _DEVIATION * n**0.5
-        return max(share_asked(errors, rules.alpha / 2 if rules.margin else rules.alpha), first_look / n)
-
-
-def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None) -> Iterator[str]:
-    """Yield the lines of the plan about the race that the settings ask for."""
-    if race:
-        yield from race.lines()
-    elif cells[0].request.cell.race.enabled:
-        yield "race: no cell asks a language model, so there is nothing to save: all cells run to their end"
+    targets: tuple[str, ...]
+    members: NDArray[np.bool_]
+    costs: tuple[float, ...] | None
 
 
 def plan_race(
@@ -100,14 +74,47 @@ def plan_race(
         raise ConfigError(mistakes)
     racing = tuple(sorted(found.cells, key=lambda cell: cell.cell_id))
     rows = sorted(found.rows.tolist(), key=lambda row: _draw(settings.seed, metrics.samples[row]))
+    samples = tuple(metrics.samples[row] for row in rows)
+    targets = _targets(samples, with_subsets=SUBSETS in settings.targets)
     return PlannedRace(
         settings,
         found.name,
         bool(found.metric.larger_is_better),
         racing,
         tuple(rows),
+        samples,
         tuple(asks[cell.cell_id] for cell in racing),
+        tuple(targets),
+        np.column_stack(list(targets.values())),
+        _costs(racing, store) if settings.against is Against.COST else None,
     )
+
+
+def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDArray[np.bool_]]:
+    """Return the samples of each target, bool[n_samples]: overall, and subsets with other samples than the ones before.
+
+    Cells of the matrix of topics and tasks are no targets, because they have few samples.
+    """
+    members: dict[str, NDArray[np.bool_]] = {OVERALL: np.ones(len(samples), dtype=np.bool_)}
+    for name, rows in rows_by_subset(samples).items() if with_subsets else ():
+        own = np.isin(np.arange(len(samples)), rows)
+        if not name.startswith(_MATRIX) and not any(np.array_equal(own, other) for other in members.values()):
+            members[name] = own
+    return members
+
+
+def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
+    """Return the most cost of each cell when nothing is stored; NaN if the tokens of a model are unknown.
+
+    Raises ConfigError for models without a price.
+    """
+    prices = cells[0].request.cell.prices
+    stages = [tuple(cell.graph.result.upstream()) for cell in cells]
+    if unpriced := unpriced_models([stage for own in stages for stage in own if stage.n_requests], prices):
+        hint = "is not known; add it to your price list (docs/models.md)"
+        raise ConfigError([f"race.against=cost: the price of {model} {hint}" for model in unpriced])
+    counts = [most_requests(own, store) for own in stages]
+    return tuple(nan if any(count.tokens is None for count in own) else most_cost(own, prices)[0] for own in counts)
 
 
 def _require_computed(cells: Sequence[PlannedCell], metric: str) -> None:
@@ -126,8 +133,13 @@ def _metric_mistakes(found: PlannedMetric) -> Iterator[str]:
     """Yield the reasons why cells cannot race by a metric."""
     metric, expected = found.metric, "name another one, such as race.metric=rouge_l, or race=none"
     prefix = f"race.metric: {found.name}"
-    if not isinstance(metric, AnswerMetric):
-        yield f"{prefix} is no metric of answers that is computed without a judge; {expected}"
+    if isinstance(metric, JudgedMetric):
+        yield (
+            f"{prefix} is graded by a judge, which leaves out answers whose grade cannot be read, so that cells race "
+            f"over others; {expected}. The judge then grades the finishers"
+        )
+    elif not isinstance(metric, AnswerMetric):
+        yield f"{prefix} is no metric of answers; {expected}"
     elif metric.larger_is_better is None:
         yield f"{prefix} has no better direction; {expected}"
     elif not getattr(metric, "is_share", True):

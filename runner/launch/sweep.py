@@ -30,7 +30,8 @@ from runner.engine.store import open_store
 from runner.launch.headline import planned_headline
 from runner.launch.preset_head import preset_lines
 from runner.launch.race import SweepRace
-from runner.launch.race_plan import plan_race, race_lines
+from runner.launch.race_forecast import race_lines
+from runner.launch.race_plan import plan_race
 from runner.launch.request import check_jobs
 from runner.launch.search import SweepSearch
 from runner.launch.search_jobs import SearchJobs
@@ -259,7 +260,7 @@ class RunningSweep:
         if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
             self._headline, reasons = race.metric, []
         self._race = SweepRace(race, self._store, self._note) if race else None
-        return reasons, list(race_lines(plan.cells, race))
+        return reasons, list(race_lines(plan.cells, race, Path(self._run.results_dir)))
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)

@@ -1,8 +1,13 @@
-"""Measures on earlier sweeps of the same data how much the scores of its samples vary."""
+"""Reads earlier sweeps of the same data: how much the scores of its samples vary."""
 
 from collections.abc import Collection, Iterator
+from functools import partial
+from math import nan
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from components.clusters import Groups
 from components.errors import DataError
@@ -10,7 +15,7 @@ from components.statistics import Precision, SampleScores, measured_precision
 from components.subsets import OVERALL
 from runner import results
 from runner.results import OK, CellResult
-from runner.results.joined_samples import common_samples, most_samples_first
+from runner.results.joined_samples import CommonSamples, common_samples, most_samples_first
 from runner.results.sample_groups import recorded_groups
 
 
@@ -21,6 +26,19 @@ class Earlier(NamedTuple):
     precision: Precision
 
 
+class EarlierScores(NamedTuple):
+    """Folder of an earlier sweep, and the scores of its cells: float64[n_samples, n_cells], larger ones better.
+
+    `samples` are ids and questions. `costs` are NaN where they are unknown. `n_planned` of the cells are planned.
+    """
+
+    folder: Path
+    samples: list[tuple[str, str]]
+    scores: NDArray[np.float64]
+    costs: list[float]
+    n_planned: int
+
+
 def earlier_sweep(
     results_dir: Path, data_key: str, groups: Groups, metric: str, planned: Collection[str]
 ) -> Earlier | None:
@@ -29,19 +47,62 @@ def earlier_sweep(
     Only sweeps count in which two cells over this data, with these groups of samples, differ in the metric. Returns
     None without such a sweep. Unreadable sweeps are skipped, because the plan can do without.
     """
+    for folder, joined, larger_is_better in _sweeps(results_dir, data_key, metric, planned, groups):
+        scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)
+        if precision := measured_precision(scores, larger_is_better=larger_is_better):
+            return Earlier(folder, precision)
+    return None
+
+
+def earlier_scores(results_dir: Path, data_key: str, metric: str, planned: Collection[str]) -> EarlierScores | None:
+    """Return the scores of the sweep that `earlier_sweep` would choose among sweeps whose cells all finished.
+
+    The metric is a mean over samples, with values in [0, 1].
+    """
+    for folder, joined, larger_is_better in _sweeps(results_dir, data_key, metric, planned, whole=True):
+        scores = joined.statistics[:, :, 0] if larger_is_better else 1 - joined.statistics[:, :, 0]
+        if np.ptp(scores, axis=1).any():
+            costs = [nan if cell.cost is None else cell.cost for cell in joined.cells]
+            n_planned = sum(cell.cell_id in planned for cell in joined.cells)
+            samples = [(str(sample_id), str(question)) for _, sample_id, question in joined.keys]
+            return EarlierScores(folder, samples, scores, costs, n_planned)
+    return None
+
+
+def _sweeps(
+    results_dir: Path,
+    data_key: str,
+    metric: str,
+    planned: Collection[str],
+    groups: Groups | None = None,
+    *,
+    whole: bool = False,
+) -> Iterator[tuple[Path, CommonSamples, bool]]:
+    """Yield the folders of earlier sweeps, the common samples of their cells, and whether larger values are better.
+
+    With `whole`, sweeps with cells that did not finish are skipped: the finishers of a race are near-equal.
+    """
     for folder in _most_shared_first(results_dir, planned):
         try:
+            if whole and any(cell["status"] != OK for cell in results.read_sweep(folder).cells):
+                continue
             cells = [
                 cell
                 for cell in _cells_over(folder, data_key)
-                if cell.value(metric) is not None and recorded_groups(cell) is groups
+                if cell.value(metric) is not None and groups in (None, recorded_groups(cell))
             ]
-            precision = _precision(folder, cells, metric)
+            larger_is_better = results.larger_is_better(metric, cells)
+            if len(cells) < 2 or larger_is_better is None:
+                continue
+            ordered = most_samples_first(cells, metric, OVERALL)
+            joined = common_samples(ordered, partial(_folder_of, folder), metric, OVERALL)
         except (DataError, OSError):  # another version of the project, damaged, just deleted, or another user's files
             continue
-        if precision:
-            return Earlier(folder, precision)
-    return None
+        yield folder, joined, larger_is_better
+
+
+def _folder_of(folder: Path, cell: CellResult) -> Path:
+    return folder / cell.cell_id
 
 
 def _most_shared_first(results_dir: Path, planned: Collection[str]) -> list[Path]:
@@ -78,13 +139,3 @@ def _cells_over(folder: Path, data_key: str) -> Iterator[CellResult]:
                 cell = results.read_cell(path)
                 if cell.status == OK and cell.dataset.get("key") == data_key:
                     yield cell
-
-
-def _precision(folder: Path, cells: list[CellResult], metric: str) -> Precision | None:
-    larger_is_better = results.larger_is_better(metric, cells)
-    if len(cells) < 2 or larger_is_better is None:
-        return None
-    ordered = most_samples_first(cells, metric, OVERALL)
-    joined = common_samples(ordered, lambda cell: folder / cell.cell_id, metric, OVERALL)
-    scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)
-    return measured_precision(scores, larger_is_better=larger_is_better)

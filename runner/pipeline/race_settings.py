@@ -1,9 +1,20 @@
 """Settings of a race between the cells of a sweep."""
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from components.statistics import RaceRules
+from components.subsets import OVERALL
+
+SUBSETS = "subsets"
+
+
+class Against(Enum):
+    """Opponents of a cell: ALL the others, or by COST those that cost no more in the plan."""
+
+    ALL = "all"
+    COST = "cost"
 
 
 @dataclass(frozen=True)
@@ -12,6 +23,9 @@ class RaceSettings:
 
     Cells race by `metric`, "" for the metric that ranks them. `alpha`, `margin` and `first_look` are explained in
     `components.statistics.racing.RaceRules`. `seed` draws the order of the samples.
+
+    A cell stops once it can win no target: `targets` are "overall", and "subsets" for every subset too. By
+    `against=cost` it stops if it is not on the front of quality and cost.
     """
 
     enabled: bool
@@ -20,6 +34,8 @@ class RaceSettings:
     margin: float = 0.0
     first_look: int = 20
     seed: int = 0
+    targets: tuple[str, ...] = (OVERALL,)
+    against: Against = Against.ALL
 
     is_axis: ClassVar[bool] = False
 
@@ -35,6 +51,9 @@ class RaceSettings:
             mistakes.append(f"margin: got {self.margin}, expected a difference of the metric from 0 to below 1")
         if self.first_look < 1:
             mistakes.append(f"first_look: got {self.first_look}, expected at least 1 sample")
+        if self.targets not in ((OVERALL,), (OVERALL, SUBSETS)):
+            got = ", ".join(self.targets)
+            mistakes.append(f"targets: got [{got}], expected [{OVERALL}] or [{OVERALL}, {SUBSETS}]")
         return mistakes
 
 

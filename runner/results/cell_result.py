@@ -34,9 +34,10 @@ class CellResult:
     may have numbers. A cell that a race or the user stopped is STOPPED, and has no metrics.
 
     `race` describes the stop by a race, {} for the user: `{metric, n, n_samples, look, wealth, opponent, behind,
-    confidence, margin}`. The cell had answered `n` of `n_samples` samples at this look, when `opponent` led. In the
-    full run, it would be at least `behind` worse than the winner, at this confidence. `wealth` is the evidence against
-    it; None if it could not have caught up even with perfect answers.
+    confidence, margin, n_targets, against}`. The cell had answered `n` of `n_samples` samples at this look, when
+    `opponent` led. In the full run, it would be at least `behind` worse than the winner, at this confidence. `wealth`
+    is the evidence against it; None if it could not have caught up even with perfect answers. With several targets,
+    these describe all samples.
 
     `search` says which search proposed the cell: `{strategy, seed, n_cells, n_space, number, axes}`. It was the
     `number`th cell of at most `n_cells` of the `n_space` cells of the space, which has these axes. {} without a search.

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks import racing as simulations
-from components.statistics import Race, RaceRules, Stop, share_asked
+from components.statistics import Race, RaceRules, Races, Stop, replay, share_asked
 from components.statistics.racing import Bets, log_wealth
 
 Scores = NDArray[np.float64]
@@ -119,15 +119,17 @@ def test_scores_of_stopped_cells_change_nothing(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("scores", [graded, lambda seed: np.round(graded(seed) * 2) / 2], ids=["graded", "ties"])
-def test_a_live_cell_leads_at_every_look(seed: int, scores: object) -> None:
+def test_a_cell_stops_behind_the_leader_which_stays(seed: int, scores: object) -> None:
     values: Scores = scores(seed)  # type: ignore[operator]
-    race = Race(6, 300, RULES)
+    race, n_stops = Race(6, 300, RULES), 0
     for n_seen in RULES.looks(300):
-        race.look(values[race.n_seen : n_seen])
-        assert race.leader is not None
-        assert race.live[race.leader]
+        live = race.live.copy()
         sums = values[:n_seen].sum(axis=0)
-        assert sums[race.leader] == pytest.approx(sums[race.live].max())
+        for stop in race.look(values[race.n_seen : n_seen]):
+            assert race.live[stop.opponent]
+            assert sums[stop.opponent] == pytest.approx(sums[live].max())
+            n_stops += 1
+    assert n_stops
 
 
 def test_a_cell_that_leaves_is_no_opponent_and_the_others_race_on() -> None:
@@ -154,6 +156,13 @@ class TestErrorRate:
         lost = sum(simulations.simulated(kind, random, RULES).is_lost for _ in range(self.n_sweeps))
         assert lost <= self.most
 
+    @pytest.mark.parametrize("kind", ["normal noise", "binary, .98", "graded cells"])
+    @pytest.mark.parametrize("mode", ["targets", "cost"])
+    def test_a_race_rarely_stops_the_winner_of_any_target_or_cost(self, kind: str, mode: str) -> None:
+        random = np.random.default_rng(3)
+        losses = [simulations.simulated(kind, random, RULES, mode).losses for _ in range(self.n_sweeps)]
+        assert (np.array(losses) > 0).sum(axis=0).max() <= self.most
+
     @pytest.mark.parametrize("kind", ["normal noise", "binary, .98", "rare, bad failures"])
     def test_a_race_with_a_margin_rarely_loses_more(self, kind: str) -> None:
         random, rules = np.random.default_rng(3), RaceRules(margin=0.02)
@@ -166,6 +175,64 @@ class TestErrorRate:
         random = np.random.default_rng(3)
         lost = [simulations.simulated("normal noise", random, RaceRules(alpha=0.9)).is_lost for _ in range(40)]
         assert sum(lost) > stats.binom.ppf(0.995, 40, RULES.alpha)
+
+
+class TestTargets:
+    """Races for several groups of samples."""
+
+    def test_a_cell_that_wins_a_subset_finishes(self) -> None:
+        scores, members = graded(1), np.ones((300, 2), dtype=np.bool_)
+        members[::3, 1] = False
+        scores[members[:, 1], 0] += 0.1
+        scores[members[:, 1], 2] = 1.0
+        scores[~members[:, 1], 2] = 0.0
+        assert scores.mean(axis=0).argmax() == 5
+        assert replay(scores).live.tolist() == [False, False, False, False, False, True]
+        raced = replay(scores, members=members)
+        assert raced.live.tolist() == [False, False, True, False, False, True]
+        assert replay(scores).share < raced.share < 1
+
+    def test_a_target_of_all_samples_changes_nothing(self) -> None:
+        scores, members = graded(3), np.ones((300, 2), dtype=np.bool_)
+        assert replay(scores, members=members).share == replay(scores).share
+
+    def test_a_stop_tells_the_samples_of_all_targets(self) -> None:
+        scores, members = graded(1), np.ones((300, 2), dtype=np.bool_)
+        members[::2, 1] = False
+        races = Races(6, members, RULES)
+        stops = [stop for first in range(0, 300, 50) for stop in races.look(scores[first : first + 50])]
+        assert len(stops) == 5
+        assert {stop.n_seen for stop in stops} <= {50, 100, 150, 200, 250, 300}
+        assert not any(races.live[stop.cell] for stop in stops)
+
+
+class TestCosts:
+    """Races in which a cell stops only behind cells that cost no more."""
+
+    def test_the_front_of_quality_and_cost_survives(self) -> None:
+        """Quality rises from cell to cell: the dearest three are worse than the cheap last one."""
+        raced = replay(graded(1, 1000), costs=[1, 2, 3, 5, 5, 4])
+        assert raced.live.tolist() == [True, True, True, False, False, True]
+
+    def test_equal_costs_are_as_none(self) -> None:
+        assert replay(graded(1), costs=[2.0] * 6).share == replay(graded(1)).share
+
+    def test_a_cell_of_unknown_cost_finishes_and_stops_no_other(self) -> None:
+        raced = replay(graded(1), costs=[1, 1, 1, 1, 1, np.nan])
+        assert raced.live.tolist() == [False, False, False, False, True, True]
+        assert replay(graded(1), costs=[np.nan, 1, 1, 1, 1, 1]).live.tolist() == [
+            True,
+            False,
+            False,
+            False,
+            False,
+            True,
+        ]
+
+    def test_more_costs_need_more_evidence(self) -> None:
+        """Otherwise some cell of a large front would be stopped more often than alpha."""
+        scores = graded(1)[:, [3] + [5] * 9]
+        assert replay(scores, costs=range(10, 0, -1)).share > replay(scores).share
 
 
 class TestShortfall:

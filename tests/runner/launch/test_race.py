@@ -1,9 +1,10 @@
 """Sweeps with a race, against a server that counts requests. Models answer right with a probability in their name."""
 
 import random
+import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -52,9 +53,18 @@ def server() -> Iterator[ChatServer]:
         yield running
 
 
-def cells_of(folder: Path, server: ChatServer, *more: str, models: tuple[str, ...] = MODELS) -> list[tuple[str, ...]]:
+def cells_of(
+    folder: Path,
+    server: ChatServer,
+    *more: str,
+    models: tuple[str, ...] = MODELS,
+    subsets: Sequence[str] = ("all",) * N,
+) -> list[tuple[str, ...]]:
     """Returns the overrides of a cell per model."""
-    samples = [{"id": f"s{i}", "question": f"What about number {i}?", "references": [f"word {i}"]} for i in range(N)]
+    samples = [
+        {"id": f"s{i}", "question": f"What about number {i}?", "references": [f"word {i}"], "subset": subset}
+        for i, subset in enumerate(subsets)
+    ]
     data = own_data(folder, {f"d{i}": f"About number {i}: word {i}." for i in range(N)}, samples)
     shared = (*data, *FEW, "language=en", "llm=openai", f"llm.base_url={server.url}", "llm.api_key_env=''", "top_k=2")
     return [(*shared, f"llm.model={model}", *more) for model in models]
@@ -180,6 +190,134 @@ class TestRace:
         assert {model: cell.status for model, cell in found.items()} == {"m95": FAILED, "m90": OK, "m05": STOPPED}
 
 
+class TestTargets:
+    """Races for every subset."""
+
+    targets = (*RACE, "race.targets=[overall,subsets]")
+
+    def test_the_winner_of_a_subset_finishes(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """m05 answers the questions of the subset alone."""
+        n_rare = 20
+
+        def specialist(request: dict[str, object], n: int) -> Reply:
+            number = last_message(request).rpartition("number ")[2].split("?")[0]
+            is_rare = int(number) < n_rare
+            return Reply(f"word {number}" if is_rare else "") if request["model"] == "m05" else reply(request, n)
+
+        server.script = specialist
+        subsets = ["rare" if number < n_rare else "common" for number in range(N)]
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.targets, subsets=subsets)) == 0
+        shown = joined(capsys)
+        assert "it does not stop the winner of the full run for each target" in shown
+        assert "race: a cell answers at least about 9" in shown
+        assert "a cell stops only when it can win none of 3 targets, the smallest with 20 samples (rare)" in shown
+        found = by_model(tmp_path)
+        assert {model: cell.status for model, cell in found.items()} == {
+            "m90": OK, "m85": OK, "m30": STOPPED, "m05": OK,
+        }  # fmt: skip
+        assert found["m30"].race["n_targets"] == 3
+        values = {model: cell.value("em", "rare") or 0.0 for model, cell in found.items()}
+        assert max(values, key=values.__getitem__) == "m05"
+
+    def test_a_sweep_without_subsets_has_one_target(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.targets, "run.plan_only=true")) == 0
+        assert "targets" not in joined(capsys)
+
+
+class TestCosts:
+    """Races in which cells stop only behind cells that cost no more."""
+
+    against = (*RACE, "race.against=cost")
+
+    def test_a_cheap_bad_cell_finishes_and_a_dear_bad_one_stops(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        prices = {"m90": 2.0, "m85": 1.0, "m30": 1.0, "m05": 0.1}
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.against, price_list(prices))) == 0
+        shown = joined(capsys)
+        assert "it does not stop any cell of the full run's front" in shown
+        assert "race: cells stop behind cells that cost no more: 3 different costs from " in shown
+        found = by_model(tmp_path)
+        assert {model: cell.status for model, cell in found.items()} == {
+            "m90": OK, "m85": OK, "m30": STOPPED, "m05": OK,
+        }  # fmt: skip
+        assert found["m30"].race["against"] == "cost"
+        assert found["m30"].race["opponent"] == found["m85"].cell_id
+
+    def test_a_model_without_a_price_is_refused(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        prices = price_list(dict.fromkeys(MODELS[1:], 1.0))
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *self.against, prices)) == 2
+        assert "race.against=cost: the price of m90 at 127.0.0.1" in " ".join(capsys.readouterr().err.split())
+        assert not server.requests
+
+
+class TestForecast:
+    """The plan's lines about the answers that a race would save."""
+
+    def test_an_earlier_sweep_of_the_same_samples_tells_what_is_saved(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        others = tuple(f"{model}x" for model in MODELS)
+        assert run_small(tmp_path, *cells_of(tmp_path, server, models=others), sweep_id="earlier") == 0
+        server.requests.clear()
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE)) == 0
+        shown = joined(capsys)
+        found = re.search(r"race: about (\d+)% of the answers would be saved, as in races over \S+ (.*?\))", shown)
+        assert found
+        assert found[2] == "(4 cells, 0 of them planned here)"
+        saved = 1 - len(server.requests) / (N * len(MODELS))
+        assert int(found[1]) / 100 == pytest.approx(saved, abs=0.1)
+
+    def test_less_is_saved_for_every_subset_and_for_every_cost(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        subsets = ["rare" if number < 20 else "common" for number in range(N)]
+        prices = price_list({"m90": 3.0, "m85": 2.0, "m30": 1.0, "m05": 0.1})
+        modes: tuple[tuple[str, ...], ...] = ((), ("race.targets=[overall,subsets]",), ("race.against=cost",))
+        assert run_small(tmp_path, *cells_of(tmp_path, server, prices, subsets=subsets), sweep_id="earlier") == 0
+        saved = []
+        for mode in modes:
+            cells = cells_of(tmp_path, server, *RACE, *mode, prices, "run.plan_only=true", subsets=subsets)
+            capsys.readouterr()
+            assert run_small(tmp_path, *cells) == 0
+            saved.append(int(joined(capsys).partition("% of the answers would be saved")[0].rpartition(" ")[2]))
+        assert saved[0] > saved[1] > 0
+        assert saved[2] == 0, "quality rises with cost"
+
+    def test_a_race_that_saves_little_is_advised_against(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        models = ("m90", "m88", "m87", "m86")
+        assert run_small(tmp_path, *cells_of(tmp_path, server, models=models), sweep_id="earlier") == 0
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true", models=models)) == 0
+        assert re.search(
+            r"about \d% of the answers would be saved, .* \(4 cells\): race=none, or a larger race.margin",
+            joined(capsys),
+        )
+
+    def test_without_an_earlier_sweep_the_plan_has_a_band(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
+        shown = joined(capsys)
+        assert "a cell answers about 96% if it ends 0.02 behind, 81% if it ends 0.05 behind, 51% if it ends" in shown
+        assert "about 4% of the answers would be saved among cells that differ by 0.02: race=none" in shown
+
+    def test_a_raced_sweep_is_no_forecast(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Its finishers are near-equal."""
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE), sweep_id="earlier") == 0
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
+        assert "as in races over" not in joined(capsys)
+
+
 class TestRefused:
     """Before the first request."""
 
@@ -193,6 +331,8 @@ class TestRefused:
             (("race.metric=rouge",), "race.metric: got 'rouge', expected one of"),
             (("race.alpha=1.5",), "alpha: got 1.5, expected an error rate"),
             (("race.margin=1",), "margin: got 1.0, expected a difference"),
+            (("race.targets=[subsets]",), "targets: got [subsets], expected [overall] or [overall, subsets]"),
+            (("race.against=price",), "against"),
         ],
     )
     def test_a_setting_is_refused_with_the_reason(
@@ -202,6 +342,16 @@ class TestRefused:
         with_all = [[each for each in cell if not each.startswith("~")] for cell in cells]
         assert run_small(tmp_path, *with_all) == 2
         assert why in capsys.readouterr().err
+        assert not server.requests
+
+    def test_a_judged_metric_is_refused(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        judge = ("judge=faithfulness", "judge.llm.model=a-judge", f"judge.llm.base_url={server.url}")
+        race = ("race=betting", "race.metric=faithfulness", "judge.llm.api_key_env=''")
+        assert run_small(tmp_path, *cells_of(tmp_path, server, *judge, *race)) == 2
+        refused = " ".join(capsys.readouterr().err.split())
+        assert "is graded by a judge, which leaves out answers whose grade cannot be read" in refused
         assert not server.requests
 
     def test_draws_are_refused(self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,6 +371,17 @@ class TestRefused:
     ) -> None:
         assert run_small(tmp_path, ("race=betting", "race.metric=rouge", "top_k=1")) == 2
         assert "race.metric: got 'rouge', expected one of" in capsys.readouterr().err
+
+
+def price_list(prompts: Mapping[str, float]) -> str:
+    """Returns the override for a list of prices of models on any server."""
+    models = ",".join(f"{model}:{{prompt:{price},completion:{price}}}" for model, price in prompts.items())
+    return f'+prices.lists.own={{as_of:"2026-11-22",source:a bill,models:{{{models}}}}}'
+
+
+def joined(capsys: pytest.CaptureFixture[str]) -> str:
+    """Returns the output without the line breaks of the terminal."""
+    return " ".join(capsys.readouterr().out.split())
 
 
 def run_here(folder: Path, server: ChatServer, *more: str) -> Path:
