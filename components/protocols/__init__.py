@@ -14,6 +14,7 @@ returns one message per error, or an empty list.
 component       members that all components share, and checks that run before any work
 language_models language models, and the function with which components call one
 data            benchmarks, and refinements of their documents
+parsing         parsers of files of documents
 tokenizing      words and tokens
 chunking        chunks of documents, and the headers that are indexed with them
 embedding       vectors
@@ -69,6 +70,7 @@ from components.protocols.metrics import (
     RankingMetric,
     TextForm,
 )
+from components.protocols.parsing import FileParser, ParsedFile, Parser
 from components.protocols.queries import AnyVariant, AskedVariant, Expander, QueryVariant
 from components.protocols.reranking import (
     AnyReranker,
@@ -142,6 +144,7 @@ __all__ = [
     "Examples",
     "ExistingIndexArm",
     "Expander",
+    "FileParser",
     "Filter",
     "Fusion",
     "Generator",
@@ -158,6 +161,8 @@ __all__ = [
     "ListReranker",
     "Metric",
     "ParentChunker",
+    "ParsedFile",
+    "Parser",
     "PickingArm",
     "Pipeline",
     "PlainReranker",

@@ -13,6 +13,7 @@ _OPTIONS_FROM = 47
 GROUPS = {
     "dataset": "documents and questions",
     "language": "language of both",
+    "parser": "reads PDF and Office files",
     "refiner": "rewrites the documents",
     "chunk": "cuts documents into chunks",
     "header": "text searched with each chunk",

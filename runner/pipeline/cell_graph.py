@@ -214,6 +214,6 @@ class _Recorder:
         of the retriever.
         """
         # Search the component itself: `retriever.arms` are built from its fields and have no fields to search.
-        inside = [part for name in self._read for part in parts_of(getattr(self._cell, name))]
+        inside = [part for name in {"dataset", *self._read} for part in parts_of(getattr(self._cell, name))]
         names = {field.name for field in fields(Cell)} - self._read
         return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}
