@@ -51,7 +51,8 @@ def reads(parser: Parser, suffix: str) -> bool:
 
 def _measures(folder: Path, name: str, form: str, parser: Parser, language: str) -> Iterator[Measure]:
     contents = [planted(seed, language) for seed in range(_N_DOCUMENTS)]
-    texts, seconds = [], 0.0
+    texts: list[str] = []
+    seconds = 0.0
     for content in contents:
         file = folder / f"planted{SUFFIXES[form]}"
         WRITERS[form](content, file)

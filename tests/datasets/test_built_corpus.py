@@ -164,7 +164,9 @@ READERS = "components.datasets.parsers.built_in.BuiltInReaders"
 @pytest.mark.parametrize("name", ["files", "lines", "raw"])
 def test_every_option_composes_and_builds(folder: Path, name: str) -> None:
     with initialize_config_dir(str(CONF), **BASE_VERSION):
-        config = OmegaConf.to_container(compose(f"corpus/{name}", [f"corpus.path={folder}", f"+parser._target_={READERS}"]), resolve=True)
+        config = OmegaConf.to_container(
+            compose(f"corpus/{name}", [f"corpus.path={folder}", f"+parser._target_={READERS}"]), resolve=True
+        )
     assert isinstance(config, dict)
     corpus = build_component(config["corpus"], Source, "corpus")
     assert set(config["corpus"]) - {"_target_"} == set(vars(BuiltCorpus()))

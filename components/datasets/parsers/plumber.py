@@ -90,4 +90,5 @@ def _tables(page: "Page") -> list[_FoundTable]:
 def _is_inside(item: _Item, box: _Box) -> bool:
     """Return True for an item whose middle is in the box."""
     left, top, right, bottom = box
-    return left <= (item["x0"] + item["x1"]) / 2 <= right and top <= (item["top"] + item["bottom"]) / 2 <= bottom
+    middle = (item["x0"] + item["x1"]) / 2, (item["top"] + item["bottom"]) / 2
+    return bool(left <= middle[0] <= right and top <= middle[1] <= bottom)

@@ -73,7 +73,11 @@ def test_tables_stand_between_the_texts_around_them(tmp_path: Path) -> None:
     for flow in (True, False):
         text = " ".join(_read(tmp_path / "a.pdf", Plumber(text_flow=flow)).split())
         table = text.index(f"| {' | '.join(content.table[0])} | | --- |")
-        assert text.index(" ".join(content.paragraphs[1].split()[-4:])) < table < text.index(" ".join(content.columns[0].split()[:4]))
+        assert (
+            text.index(" ".join(content.paragraphs[1].split()[-4:]))
+            < table
+            < text.index(" ".join(content.columns[0].split()[:4]))
+        )
 
 
 def test_tables_without_rules_remain_lines(tmp_path: Path) -> None:
