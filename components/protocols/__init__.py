@@ -21,6 +21,7 @@ embedding       vectors
 searching       indexes, the arms of a retriever, and the processing of hits before reranking
 reranking       rerankers
 queries         query variants
+compressing     the parts of passages that a prompt shows
 answering       the steps from hits to an answer: context, prompt and requests
 metrics         metrics of rankings, contexts and answers
 """
@@ -37,6 +38,7 @@ from components.protocols.chunking import (
     ParentChunker,
 )
 from components.protocols.component import Arrays, ChecksMetadata, ChecksSamples, Component, EmbedderState
+from components.protocols.compressing import AnyCompressor, AskingCompressor, Compressor, UnchangedPassages
 from components.protocols.data import (
     AnyRefinement,
     AskingRefinement,
@@ -111,6 +113,7 @@ __all__ = [
     "AnswerMetric",
     "AnswersFrom",
     "AnyChunker",
+    "AnyCompressor",
     "AnyRefinement",
     "AnyReranker",
     "AnyVariant",
@@ -118,6 +121,7 @@ __all__ = [
     "Arrays",
     "Ask",
     "AskedVariant",
+    "AskingCompressor",
     "AskingHeaderWriter",
     "AskingRefinement",
     "AsksInBatches",
@@ -126,6 +130,7 @@ __all__ = [
     "Chunker",
     "CitationMetric",
     "Component",
+    "Compressor",
     "ContextBuilder",
     "ContextMetric",
     "Dataset",
@@ -190,6 +195,7 @@ __all__ = [
     "TokenIndex",
     "TokenWeigher",
     "Tokenizer",
+    "UnchangedPassages",
     "VectorDiversity",
     "VectorIndex",
     "WordTokenizer",

@@ -26,6 +26,7 @@ GROUPS = {
     "diversity": "drops hits that repeat others",
     "reranker": "sorts the hits again",
     "context": "fits the hits into the prompt",
+    "compressor": "shortens the passages",
     "prompt": "instructions to the model",
     "examples": "solved questions in the prompt",
     "llm": "language model that answers",
