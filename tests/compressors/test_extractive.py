@@ -16,7 +16,7 @@ from components.records import CompressedPassages, Passages
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.rerank_api import RerankApi
 from components.text.tables import build_term_table, query_terms
-from components.tokenizers.plain_words import PlainWords
+from components.tokenizers.english_stems import EnglishStems
 from tests.contracts.compressor_contract import CompressorContract
 from tests.runner.pipeline.fixed import ReadsCharacters
 
@@ -25,7 +25,7 @@ PASSAGES = [
     ["The mill ground corn until 1901. Its wheel is in a museum.", "A bridge was planned. It was not opened."],
 ]
 QUERIES = ["When was the bridge opened?", "Until when did the mill grind corn?"]
-WORDS = LexicalCoverage(depth=1, bigram_weight=0.0, tokenizer=PlainWords())
+WORDS = LexicalCoverage(depth=1, bigram_weight=0.0, tokenizer=EnglishStems())
 
 
 def shown(compressed: CompressedPassages, passages: Sequence[str]) -> list[str]:
@@ -70,8 +70,8 @@ def test_sentences_by_words_equal_a_selection_one_by_one(row: int, share: float)
     texts = [text.strip() for passage in PASSAGES[row] for text in re.findall(r"[^.]+\.", passage)]
 
     def score(sentence: str) -> float:
-        table = build_term_table(texts, PlainWords())
-        queries = Passages([QUERIES[row]], query_terms([QUERIES[row]], PlainWords(), table))
+        table = build_term_table(texts, EnglishStems())
+        queries = Passages([QUERIES[row]], query_terms([QUERIES[row]], EnglishStems(), table))
         pair = np.array([[0, texts.index(sentence)]], dtype=np.int32)
         return float(WORDS.score(queries, Passages(texts, table.of_documents()), pair)[0])
 
