@@ -26,7 +26,7 @@ from runner.serving.folder_description import DataFacts
 _ASKED = "whatever is asked"
 """Takes the place of the content of the samples in the keys of a served graph."""
 
-_NOT_SERVED = ("metrics", "judge", "dataset", "history", "pipeline")
+_NOT_SERVED = ("metrics", "judge", "dataset", "parser", "history", "pipeline")
 """Fields of a cell that answering does not use: see `unevaluated`."""
 
 
