@@ -56,10 +56,10 @@ NAMES = (
 )
 """Modules of this package, each with a function `measure`."""
 
-ON_REQUEST = ("real",)
+ON_REQUEST = ("parsers", "real")
 """Modules that run only when named, because they need an extra."""
 
-OF_OWN_DATA = frozenset({"cache_soundness", "coverage", "error_rates", "search", "secrets"})
+OF_OWN_DATA = frozenset({"cache_soundness", "coverage", "error_rates", "parsers", "search", "secrets"})
 """Benchmarks that need no data except what they make."""
 
 
@@ -90,7 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", type=_name, metavar="NAME", help=f"{', '.join(NAMES)}; none: all these; real"
+        "names",
+        nargs="*",
+        type=_name,
+        metavar="NAME",
+        help=f"{', '.join(NAMES)}; none: all these; {', '.join(ON_REQUEST)}",
     )
     parser.add_argument("--data", type=Path, help="the folder that holds crud_rag/ (default: $RAG_GRID_SHARED/data)")
     parser.add_argument("--scale", choices=SCALES, default="full", help="bounds are meant for full (the default)")

@@ -42,7 +42,7 @@ NEEDED = {
     },
     **{
         option: ["llm=scripted"]
-        for option in ("refiner/summary.yaml", "refiner/combined.yaml", "header/contextual.yaml")
+        for option in ("refiner/summary.yaml", "refiner/combined.yaml", "header/contextual.yaml", "compressor/llm.yaml")
     },
     "executor/slurm.yaml": ["executor.cluster=local"],  # there need be no sbatch
     "pipeline/python.yaml": ["run.plugins=[packaging]", "pipeline.call=packaging.version.parse"],
@@ -58,6 +58,7 @@ NEEDED = {
     **{f"retriever/{name}.yaml": ["retriever.index=passages"] for name in ("elasticsearch", "opensearch")},
     "examples/held_out.yaml": ["dataset=part"],
     "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
+    "compressor/extractive_vectors.yaml": ["embedder=hashing"],
     "retriever/splade.yaml": ["retriever.encoder.model=owner/name", f"retriever.encoder.revision={'0' * 40}"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],

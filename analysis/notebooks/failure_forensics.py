@@ -41,7 +41,8 @@ failures[["id", "question", "stage", "outcome", "failure", "is_uncertain", "rank
 # Each row is a question that failed in the best cell. Two facts are established for each:
 #
 # - `stage`: how far the evidence came. `not_in_corpus`, `not_retrieved` (no hit has it), `ranked_low` (it is below `top_k`), `cut` (a chunk border
-#   goes through it), `in_part` (it is longer than a chunk, and part of it is there), `dropped` (no room in the prompt), `in_context`.
+#   goes through it), `in_part` (it is longer than a chunk, and part of it is there), `dropped` (no room in the prompt), `compressed` (the compressor
+#   removed it), `in_context`.
 # - `outcome`: the quality of the answer. `right`, `partly`, `wrong`; for long texts, such as summaries, only `low` or `typical` among the answers of
 #   the sweep.
 #
@@ -65,6 +66,7 @@ REMEDIES = {
     "cut": "larger chunks, or an overlap",
     "in_part": "a larger top_k, or gold that names the sentences that matter",
     "dropped": "a larger budget, or shorter chunks",
+    "compressed": "a larger compressor.share, or no compressor",
     "distracted": "fewer passages, or a reranker",
     "invented": "a prompt that forbids outside knowledge, or another model",
     "unused": "another prompt or model",

@@ -41,6 +41,7 @@ _TABLE = (
     ),
     ("ranked_low", "ranked below top_k", "the gold was found, but ranked too low", "#bd5510"),
     ("dropped", "dropped from the prompt", "the gold was within top_k, but the prompt was full", "#806500"),
+    ("compressed", "removed by the compressor", "the gold was chosen for the prompt, but compressed away", "#3f6212"),
     ("distracted", "answered from another passage", "the gold was in the prompt, the answer is not from it", "#d3a51f"),
     ("invented", "claims from nowhere", "the gold was in the prompt, no passage supports some claim", "#8e2f6b"),
     ("unused", "gold in the prompt, not used", "no part of the answer comes from the gold", "#c9b79c"),

@@ -19,6 +19,7 @@ _EXPLAINED = {
     Failure.IN_PART: "in_part: the evidence is longer than a chunk, and the first top_k hold part of it",
     Failure.RANKED_LOW: "ranked_low: the evidence was found, below top_k",
     Failure.DROPPED: "dropped: the evidence was among the first top_k, and did not fit into the context",
+    Failure.COMPRESSED: "compressed: the compressor removed evidence from the passages",
     Failure.DISTRACTED: "distracted: the evidence was in the prompt, the answer follows other passages",
     Failure.INVENTED: "invented: the evidence was in the prompt, the answer has claims that no passage supports",
     Failure.UNUSED: "unused: the evidence was in the prompt, the answer takes nothing from it",

@@ -9,9 +9,11 @@ from components.datasets.assembly import require_unique
 from components.datasets.cleaning import Cleaning
 from components.datasets.document_files import is_row, missing_extras
 from components.datasets.document_source import DocumentSource
+from components.datasets.parsers.built_in import BuiltInReaders
 from components.errors import DataError
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from components.limits import too_small
+from components.protocols.parsing import Parser
 from components.records import Documents
 from components.text.near_duplicates import repeated_texts
 
@@ -48,11 +50,14 @@ class BuiltCorpus:
     without_copies: bool = True
     without_near_duplicates: bool = True
     similarity: float = 0.8
+    parser: Parser = added_later(BuiltInReaders())
 
     @property
     def source(self) -> DocumentSource:
         """Return the documents as they are in the files."""
-        return DocumentSource(self.path, self.keep_structure, self.one_per_line, self.tables, self.text_columns)
+        return DocumentSource(
+            self.path, self.keep_structure, self.one_per_line, self.tables, self.text_columns, self.parser
+        )
 
     def check(self) -> list[str]:
         """Return errors in the fields, and missing libraries that the documents need. Reads no file."""

@@ -15,6 +15,7 @@ from components.datasets.file_content import EntryColumns, FileContent, FileEntr
 from components.datasets.html_text import read_html
 from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
+from components.datasets.parsed_file import parser_of, read_parsed
 from components.datasets.pdf_file import read_pdf
 from components.datasets.reading import is_there, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
@@ -51,11 +52,18 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
 
 
 def missing_extras(path: Path, options: ReadingOptions = _PLAIN) -> list[str]:
-    """Return one message that names the missing libraries for files under `path`; [] if all are installed."""
+    """Return a message per extra that names the missing libraries for files under `path`; [] if all are installed."""
     suffixes = {file.suffix.lower() for file in document_files(path, options).values()}
-    needed = {_PACKAGES[suffix] for suffix in suffixes & _PACKAGES.keys()}
-    missing = [package for package in sorted(needed) if find_spec(package) is None]
-    return [str(MissingExtraError(missing, "readers", f"documents: {path}"))] if missing else []
+    needed: dict[str, set[str]] = {}
+    for suffix in suffixes:
+        if parser := parser_of(suffix, options):
+            needed.setdefault(parser.extra, set()).update(parser.packages)
+        elif package := _PACKAGES.get(suffix):
+            needed.setdefault(_EXTRA, set()).add(package)
+    missing = {extra: [name for name in sorted(names) if find_spec(name) is None] for extra, names in needed.items()}
+    return [
+        str(MissingExtraError(names, extra, f"documents: {path}")) for extra, names in sorted(missing.items()) if names
+    ]
 
 
 def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Documents, dict[str, int | str]]:
@@ -69,7 +77,7 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
     if path.is_file() and _is_json(path, options):
         content = read_json_documents(path)
         return _as_documents({"": content}), dict(content.counts)
-    contents = {name: _reader_of(file)(file, options) for name, file in files.items()}
+    contents = {name: _reader_of(file, options)(file, options) for name, file in files.items()}
     others = other_files(path, options)
     counts = sum((Counter(content.counts) for content in contents.values()), Counter[str]())
     documents = _as_documents(contents)
@@ -106,7 +114,7 @@ def is_row(document_id: str) -> bool:
 def _is_json(file: Path, options: ReadingOptions) -> bool:
     """Return True if a file that is read by itself is read as JSON. Files with unknown extensions are."""
     suffix = file.suffix.lower()
-    return suffix in _JSON_SUFFIXES if suffix in _READERS else not options.one_per_line
+    return suffix in _JSON_SUFFIXES if _is_known(suffix, options) else not options.one_per_line
 
 
 def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
@@ -148,7 +156,11 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     suffix = file.suffix.lower()
     if suffix == ".db" and not is_database(file):
         return ".db of another kind"
-    return "" if suffix in _READERS or options.one_per_line else suffix or _NO_SUFFIX
+    return "" if _is_known(suffix, options) or options.one_per_line else suffix or _NO_SUFFIX
+
+
+def _is_known(suffix: str, options: ReadingOptions) -> bool:
+    return suffix in _READERS or parser_of(suffix, options) is not None
 
 
 def kinds_in_words(files: Counter[str]) -> str:
@@ -192,8 +204,9 @@ def _read_html(file: Path, options: ReadingOptions) -> FileContent:
     return FileContent([FileEntry("", page.title or file.stem, page.text)])
 
 
-def _reader_of(file: Path) -> Callable[[Path, ReadingOptions], FileContent]:
-    return _READERS.get(file.suffix.lower(), read_text)
+def _reader_of(file: Path, options: ReadingOptions) -> Callable[[Path, ReadingOptions], FileContent]:
+    suffix = file.suffix.lower()
+    return read_parsed if parser_of(suffix, options) else _READERS.get(suffix, read_text)
 
 
 _READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {
@@ -213,4 +226,5 @@ _READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {
 }
 _JSON_SUFFIXES = frozenset((".json", ".jsonl"))
 _TABLE_SUFFIXES = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
+_EXTRA = "readers"
 _PACKAGES = {".html": "bs4", ".htm": "bs4", ".pdf": "pypdf"}

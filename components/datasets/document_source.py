@@ -8,8 +8,10 @@ from typing import ClassVar
 
 from components.datasets.document_files import document_files, kinds_in_words, other_files, read_documents
 from components.datasets.file_content import ReadingOptions
+from components.datasets.parsers.built_in import BuiltInReaders
 from components.datasets.reading import sha256_of_files
 from components.fields import added_later, runtime_only
+from components.protocols.parsing import Parser
 from components.records import Documents
 
 
@@ -24,11 +26,12 @@ class DocumentSource:
     one_per_line: bool = added_later(False)
     tables: tuple[str, ...] = added_later(())
     text_columns: tuple[str, ...] = added_later(())
+    parser: Parser = added_later(BuiltInReaders())
 
     @property
     def options(self) -> ReadingOptions:
         """Return the options for reading the files."""
-        return ReadingOptions(self.keep_structure, self.one_per_line, self.tables, self.text_columns)
+        return ReadingOptions(self.keep_structure, self.one_per_line, self.tables, self.text_columns, self.parser)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of all files that are read, and of the counts of other files, which the notes report."""

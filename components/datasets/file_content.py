@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from components.datasets.parsers.built_in import BuiltInReaders
+from components.protocols.parsing import Parser
 from components.records import LazySequence
+
+PAGE_END = "\n\f\n"
+"""Ends each page but the last, with `keep_structure`."""
 
 
 @dataclass(frozen=True)
@@ -15,13 +20,15 @@ class ReadingOptions:
     - `one_per_line`: every line of a text file is a document, and files with an unknown or no extension are text files;
     - `tables`: the tables and views of databases to read, () for all tables without views;
     - `text_columns`: the columns of databases and CSV files that become the text, while the others become metadata; ()
-      puts all columns into the text.
+      puts all columns into the text;
+    - `parser`: reads files of the kinds that it names in place of the built-in readers.
     """
 
     keep_structure: bool = False
     one_per_line: bool = False
     tables: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
+    parser: Parser = BuiltInReaders()
 
 
 class FileEntry(NamedTuple):

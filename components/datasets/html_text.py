@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from components.datasets.parsing_time import limit_parsing_time
 from components.errors import DataError, MissingExtraError
+from components.text.markdown_tables import markdown_row
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -106,17 +107,13 @@ class _MarkdownRows:
 
     def end_row(self) -> str:
         """Return the current row as a line, followed by the separator line below the head; "" without cells."""
-        written = [" ".join("".join(cell).split()).replace("|", r"\|") for cell in self._cells]
-        lines = [_row(written)] if written else []
+        written = ["".join(cell) for cell in self._cells]
+        lines = [markdown_row(written)] if written else []
         if written and not self._has_head:
-            lines.append(_row(["---"] * len(written)))
+            lines.append(markdown_row(["---"] * len(written)))
             self._has_head = True
         self._cells = []
         return "\n".join(["", *lines, ""]) if lines else ""
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:

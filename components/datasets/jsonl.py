@@ -13,11 +13,13 @@ from components.datasets.document_source import DocumentSource
 from components.datasets.given_passages import with_passages
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.labels import name_mistakes
+from components.datasets.parsers.built_in import BuiltInReaders
 from components.datasets.reading import require_file, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.datasets.texts_on_disk import TextsById
 from components.errors import ConfigError, DataError
 from components.fields import added_later, runtime_only
+from components.protocols.parsing import Parser
 from components.records import Benchmark, Documents
 
 _EXPECTED_DOCUMENTS = f"a JSON Lines file, or a folder of {EXPECTED_FOLDER}"
@@ -45,6 +47,7 @@ class Jsonl:
     one_per_line: bool = added_later(False)
     tables: tuple[str, ...] = added_later(())
     text_columns: tuple[str, ...] = added_later(())
+    parser: Parser = added_later(BuiltInReaders())
     groups: Groups = groups_field()
 
     def check(self) -> list[str]:
@@ -67,7 +70,9 @@ class Jsonl:
 
     @property
     def _documents(self) -> DocumentSource:
-        return DocumentSource(self.documents, self.keep_structure, self.one_per_line, self.tables, self.text_columns)
+        return DocumentSource(
+            self.documents, self.keep_structure, self.one_per_line, self.tables, self.text_columns, self.parser
+        )
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the documents and the questions."""

@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.datasets.file_content import FileContent, FileEntry, ReadingOptions
+from components.datasets.file_content import PAGE_END, FileContent, FileEntry, ReadingOptions
 from components.datasets.parsing_time import limit_parsing_time
 from components.errors import DataError, MissingExtraError
 from components.text.normalize import whole_characters
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
-
-_PAGE_END = "\n\f\n"
 
 
 def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
@@ -37,7 +35,7 @@ def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
         raise DataError(f"{file}: is protected by a password. Save it without one, or remove the file.") from error
     except Exception as error:  # the parser can raise anything for a damaged file
         raise DataError(f"{file}: cannot be read as PDF ({error}). Repair the file, or remove it.") from error
-    text = (_PAGE_END if options.keep_structure else "\n").join(pages)
+    text = (PAGE_END if options.keep_structure else "\n").join(pages)
     n_empty = sum(not page.strip() for page in pages)
     return FileContent([FileEntry("", title, text)], {"n_pdf_pages_without_text": n_empty})
 

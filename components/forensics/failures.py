@@ -25,6 +25,7 @@ class Failure(StrEnum):
     IN_PART = "in_part"
     RANKED_LOW = "ranked_low"
     DROPPED = "dropped"
+    COMPRESSED = "compressed"
     DISTRACTED = "distracted"
     INVENTED = "invented"
     UNUSED = "unused"

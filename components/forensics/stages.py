@@ -28,6 +28,7 @@ class EvidenceStage(StrEnum):
     IN_PART = "in_part"
     RANKED_LOW = "ranked_low"
     DROPPED = "dropped"
+    COMPRESSED = "compressed"
     IN_CONTEXT = "in_context"
     NO_GOLD = "no_gold"
     NOT_SEARCHED = "not_searched"
@@ -40,9 +41,17 @@ BROKEN = (
     EvidenceStage.IN_PART,
     EvidenceStage.RANKED_LOW,
     EvidenceStage.DROPPED,
+    EvidenceStage.COMPRESSED,
 )
 """Stages that keep evidence out of the prompt, the earliest first."""
 
+_IN_PARTS = (
+    EvidenceStage.CUT,
+    EvidenceStage.IN_PART,
+    EvidenceStage.RANKED_LOW,
+    EvidenceStage.DROPPED,
+    EvidenceStage.COMPRESSED,
+)
 _ORDER = {stage: place for place, stage in enumerate((*BROKEN, EvidenceStage.IN_CONTEXT))}
 
 
@@ -61,7 +70,7 @@ class GoldUnit:
 
     `n_characters` is None if its document is not in the corpus. `n_in_context` of its characters are in the context,
     and `found` are the pieces of it in the hits. `is_document` marks a whole document. Units with the same `one_of`
-    above 0 are alternatives.
+    above 0 are alternatives. `n_chosen` of its characters were in the context before a compressor, None without one.
     """
 
     n_characters: int | None
@@ -69,6 +78,7 @@ class GoldUnit:
     found: Sequence[FoundPiece] = ()
     is_document: bool = False
     one_of: int = 0
+    n_chosen: int | None = None
 
 
 @dataclass(frozen=True)
@@ -132,9 +142,7 @@ def _furthest(alternatives: Sequence[UnitStage]) -> UnitStage:
 
 def _is_partly_there(stage: EvidenceStage, stages: Iterable[UnitStage]) -> bool:
     """Return True if the lost evidence may not have been needed: part of a document, or one of several documents."""
-    return stage in (EvidenceStage.CUT, EvidenceStage.IN_PART, EvidenceStage.RANKED_LOW, EvidenceStage.DROPPED) or (
-        stage in BROKEN and any(own.stage is not stage for own in stages)
-    )
+    return stage in _IN_PARTS or (stage in BROKEN and any(own.stage is not stage for own in stages))
 
 
 def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | None) -> UnitStage:
@@ -152,6 +160,8 @@ def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | 
 def _stage_of_loss(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> EvidenceStage:
     if unit.n_in_context and unit.n_in_context >= enough:
         return EvidenceStage.IN_CONTEXT  # possibly only through chunks around the hits
+    if unit.n_chosen and unit.n_chosen >= enough:
+        return EvidenceStage.COMPRESSED
     if not unit.found:
         return EvidenceStage.NOT_RETRIEVED
     if rank_needed is not None and rank_needed <= top_k:

@@ -160,6 +160,7 @@ def _units(row: Mapping[str, Json]) -> list[GoldUnit]:
             own,
             is_document=unit["start"] is None,
             one_of=unit.get("one_of", 0),
+            n_chosen=unit.get("n_chosen"),
         )
         for unit, own in zip(row["gold"], found, strict=True)
     ]

@@ -14,12 +14,14 @@ returns one message per error, or an empty list.
 component       members that all components share, and checks that run before any work
 language_models language models, and the function with which components call one
 data            benchmarks, and refinements of their documents
+parsing         parsers of files of documents
 tokenizing      words and tokens
 chunking        chunks of documents, and the headers that are indexed with them
 embedding       vectors
 searching       indexes, the arms of a retriever, and the processing of hits before reranking
 reranking       rerankers
 queries         query variants
+compressing     the parts of passages that a prompt shows
 answering       the steps from hits to an answer: context, prompt and requests
 metrics         metrics of rankings, contexts and answers
 """
@@ -36,6 +38,7 @@ from components.protocols.chunking import (
     ParentChunker,
 )
 from components.protocols.component import Arrays, ChecksMetadata, ChecksSamples, Component, EmbedderState
+from components.protocols.compressing import AnyCompressor, AskingCompressor, Compressor, UnchangedPassages
 from components.protocols.data import (
     AnyRefinement,
     AskingRefinement,
@@ -69,6 +72,7 @@ from components.protocols.metrics import (
     RankingMetric,
     TextForm,
 )
+from components.protocols.parsing import FileParser, ParsedFile, Parser
 from components.protocols.queries import AnyVariant, AskedVariant, Expander, QueryVariant
 from components.protocols.reranking import (
     AnyReranker,
@@ -109,6 +113,7 @@ __all__ = [
     "AnswerMetric",
     "AnswersFrom",
     "AnyChunker",
+    "AnyCompressor",
     "AnyRefinement",
     "AnyReranker",
     "AnyVariant",
@@ -116,6 +121,7 @@ __all__ = [
     "Arrays",
     "Ask",
     "AskedVariant",
+    "AskingCompressor",
     "AskingHeaderWriter",
     "AskingRefinement",
     "AsksInBatches",
@@ -124,6 +130,7 @@ __all__ = [
     "Chunker",
     "CitationMetric",
     "Component",
+    "Compressor",
     "ContextBuilder",
     "ContextMetric",
     "Dataset",
@@ -142,6 +149,7 @@ __all__ = [
     "Examples",
     "ExistingIndexArm",
     "Expander",
+    "FileParser",
     "Filter",
     "Fusion",
     "Generator",
@@ -158,6 +166,8 @@ __all__ = [
     "ListReranker",
     "Metric",
     "ParentChunker",
+    "ParsedFile",
+    "Parser",
     "PickingArm",
     "Pipeline",
     "PlainReranker",
@@ -185,6 +195,7 @@ __all__ = [
     "TokenIndex",
     "TokenWeigher",
     "Tokenizer",
+    "UnchangedPassages",
     "VectorDiversity",
     "VectorIndex",
     "WordTokenizer",

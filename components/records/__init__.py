@@ -37,7 +37,7 @@ from components.records.hits import (
     Queries,
 )
 from components.records.lazy_sequence import LazySequence
-from components.records.passages import Passage, PassagePlaces, Passages
+from components.records.passages import CompressedPassages, Passage, PassagePlaces, Passages
 from components.records.samples import LARGEST_GRADE, Benchmark, Condition, Evidence, Kind, Sample, Turn
 from components.records.scores import Interval, IntervalMethod, JudgeInput, Judgements, Scores, ScoreState
 
@@ -50,6 +50,7 @@ __all__ = [
     "AskedText",
     "Benchmark",
     "ChunkOrigins",
+    "CompressedPassages",
     "Condition",
     "Context",
     "Documents",

@@ -43,3 +43,16 @@ class Passages:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+
+@dataclass(frozen=True)
+class CompressedPassages:
+    """Parts of a prompt's passages: per passage, the characters [start, end) of its pieces, in order, without overlaps.
+
+    `unread` is the reason why a model's reply could not be read, `failed` the reason why a request failed; both are ""
+    otherwise.
+    """
+
+    pieces: tuple[tuple[tuple[int, int], ...], ...]
+    unread: str = ""
+    failed: str = ""

@@ -17,8 +17,8 @@ _PACKAGES = """
     pytrec-eval-terrier langchain-core llama-index-core torch transformers
 """.split()
 _STEP_PACKAGES = """
-    beautifulsoup4 bert-score FlagEmbedding janome jinja2 json-repair kiwipiepy markdown-it-py numba peft pypdf
-    pystemmer rapidfuzz sentence-transformers
+    beautifulsoup4 bert-score FlagEmbedding janome jinja2 json-repair kiwipiepy markdown-it-py markitdown numba openpyxl
+    pdfminer.six pdfplumber peft pypdf pypdfium2 pystemmer python-docx python-pptx rapidfuzz sentence-transformers
 """.split()
 """Further packages that some steps depend on. Nodes that share the work must have the same versions."""
 _MODULES = {
@@ -29,7 +29,10 @@ _MODULES = {
     "langchain-core": "langchain_core",
     "llama-index-core": "llama_index",
     "markdown-it-py": "markdown_it",
+    "pdfminer.six": "pdfminer",
     "pystemmer": "Stemmer",
+    "python-docx": "docx",
+    "python-pptx": "pptx",
     "pytrec-eval-terrier": "pytrec_eval",
     "scikit-learn": "sklearn",
     "sentence-transformers": "sentence_transformers",

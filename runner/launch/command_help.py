@@ -13,6 +13,7 @@ _OPTIONS_FROM = 47
 GROUPS = {
     "dataset": "documents and questions",
     "language": "language of both",
+    "parser": "reads PDF and Office files",
     "refiner": "rewrites the documents",
     "chunk": "cuts documents into chunks",
     "header": "text searched with each chunk",
@@ -25,6 +26,7 @@ GROUPS = {
     "diversity": "drops hits that repeat others",
     "reranker": "sorts the hits again",
     "context": "fits the hits into the prompt",
+    "compressor": "shortens the passages",
     "prompt": "instructions to the model",
     "examples": "solved questions in the prompt",
     "llm": "language model that answers",

@@ -74,6 +74,7 @@ _COMBINED_FIELDS = (
     "generator",
     "llm",
     "history",
+    "compressor",
     "refiner",
     "header",
     "reranker",

@@ -31,6 +31,7 @@ from components.protocols import ExistingIndexArm
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, answers_of, no_passages, passages_of
+from runner.pipeline.answers.compressing import ReadContext
 from runner.pipeline.answers.context_stages import ChosenContext
 from runner.pipeline.answers.generating import generations
 from runner.pipeline.answers.located_passages import LocatedPassages
@@ -42,7 +43,7 @@ from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import InOriginal, gold_in, places_in_original
+from runner.pipeline.corpus.original_places import InOriginal, ReadPlaces, gold_in, places_in_original
 from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
@@ -127,11 +128,12 @@ def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieva
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
     ranked = ranked_hits(cell, texts, found, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    places = InOriginal(texts.chunks, ranked.hits, context)
+    read = passages_of(cell, texts, context, found.judged_by)
+    places = places_in_original((), texts.chunks, ranked.hits, context, _places_of(read))
     scored = MetricInputs(ranked.reported, ranked.reported, texts.original, places, copies)
-    shown = _shown_retrieval(cell, texts, found, ranked, places, data.samples, copies)
+    shown = _shown_retrieval(cell, texts, found, ranked, places, data.samples, copies, read)
     listed = IndexRetrieved(**vars(shown), loaded=ListedDocuments(data.corpus))
-    return _Retrieval(passages_of(cell, texts, context), listed, scored)
+    return _Retrieval(read.passages, listed, scored)
 
 
 def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
@@ -143,14 +145,18 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     found = found_hits(cell, texts, gold)
     ranked = ranked_hits(cell, texts, found, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    places = places_in_original(texts.refined, texts.chunks, ranked.hits, context)
+    read = passages_of(cell, texts, context, found.judged_by)
+    places = places_in_original(texts.refined, texts.chunks, ranked.hits, context, _places_of(read))
     answerable = ranked.reported
     if gives_passages(picking):
-        answerable = GivenAnswerable(ranked.reported, texts.original, places.chunks, places.context)
+        answerable = GivenAnswerable(ranked.reported, texts.original, places.read.spans, places.read.context)
     scored = MetricInputs(ranked.reported, answerable, texts.original, places, copies)
-    return _Retrieval(
-        passages_of(cell, texts, context), _shown_retrieval(cell, texts, found, ranked, places, gold, copies), scored
-    )
+    shown = _shown_retrieval(cell, texts, found, ranked, places, gold, copies, read)
+    return _Retrieval(read.passages, shown, scored)
+
+
+def _places_of(read: ReadContext) -> ReadPlaces:
+    return ReadPlaces(read.passages.chunks, read.passages.context)
 
 
 def _shown_retrieval(
@@ -161,6 +167,7 @@ def _shown_retrieval(
     places: InOriginal,
     gold: Stage[SampleSet],
     copies: FoundCopies | NoCopies,
+    read: ReadContext,
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
     cut = () if picking_arm(cell) else cut_texts(cell.retriever, *texts.searched, found.queries)
@@ -174,10 +181,12 @@ def _shown_retrieval(
         copies,
         (*cut, *cut_pairs(ranked.steps.values())),
         asked_orders(ranked.steps),
-        (*refiner_reports(texts.refined, texts.data.samples, gold), *found.reports, *ranked.reports),
+        (*refiner_reports(texts.refined, texts.data.samples, gold), *found.reports, *ranked.reports, *read.reports),
         asking_corpora(texts.refined),
         asked_headers(texts.searched),
         HitRanks(found.rankings, texts.family, () if ranked.hits is found.hits else (found.hits,)),
+        read.compressed,
+        (places.read,) if read.compressed else (),
     )
 
 
@@ -214,6 +223,6 @@ class _Recorder:
         of the retriever.
         """
         # Search the component itself: `retriever.arms` are built from its fields and have no fields to search.
-        inside = [part for name in self._read for part in parts_of(getattr(self._cell, name))]
+        inside = [part for name in {"dataset", *self._read} for part in parts_of(getattr(self._cell, name))]
         names = {field.name for field in fields(Cell)} - self._read
         return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}

@@ -13,10 +13,12 @@ from components.json_value import Json
 from components.records import Context, Documents, Hits, Queries, Sample, Spans
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
+from runner.pipeline.answers.compressing import Compressed, compressor_counts
 from runner.pipeline.answers.located_passages import PassagePositions
 from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.chunk_headers import AskedHeaders, header_counts
 from runner.pipeline.corpus.listed_documents import DocumentList, ListedDocuments
+from runner.pipeline.corpus.original_places import ReadPlaces
 from runner.pipeline.corpus.refined_corpora import AskedCorpus, refiner_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.ranking.list_reranking import HitOrders
@@ -27,6 +29,7 @@ from runner.pipeline.search.hit_columns import (
     RETRIEVED_TYPE,
     GoldColumns,
     HitTable,
+    after_compression,
     gold_column,
     gold_columns,
     hit_table,
@@ -54,6 +57,9 @@ class Retrieved(StageGroup):
     headers: tuple[AskedHeaders, ...] = added_later(())
     """Headers that language models wrote."""
     ranks: HitRanks = added_later(HitRanks())
+    compressed: tuple[Compressed, ...] = added_later(())
+    read: tuple[ReadPlaces, ...] = added_later(())
+    """The texts in the prompts, if a compressor shortened the chunks of `context`."""
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:
         """Return counts of readable replies, by step. The steps had models write documents, headers or queries, or
@@ -65,6 +71,7 @@ class Retrieved(StageGroup):
             **header_counts(run, self.headers),
             **asked_counts(run, self.queries),
             **{name: AskedCounts(own.replies, own.usage) for name, own in orders.items()},
+            **compressor_counts(run, self.compressed),
         }
 
     def steps(self, run: Run) -> dict[str, Json]:
@@ -103,6 +110,8 @@ class Retrieved(StageGroup):
         lengths = listed.documents["n_characters"].to_numpy()
         places = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
         gold = gold_columns(samples, places, table, chunks, context)
+        for shown in self.read:
+            gold = after_compression(gold, run.read(shown.spans), run.read(shown.context))
         ranks = self.ranks.columns(run, table)
         return {
             "gold": gold.gold(),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from components.protocols import (
     LLM,
+    AnyCompressor,
     AnyReranker,
     ChecksMetadata,
     ChecksSamples,
@@ -23,6 +24,7 @@ from components.records import Sample
 from runner.engine.ask import is_language_model
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
+from runner.pipeline.answers.compressing import compressor_mistakes
 from runner.pipeline.answers.generating import draw_mistakes
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_headers import header_mistakes
@@ -45,6 +47,7 @@ def combination_mistakes(
     history: History | None = None,
     refiner: Refiner | None = None,
     header: Header | None = None,
+    compressor: AnyCompressor | None = None,
     reranker: AnyReranker | None = None,
     metrics: MetricSettings | None = None,
     repeat: int | None = None,
@@ -76,6 +79,8 @@ def combination_mistakes(
             mistakes += gold_answer_mistakes(expander)
     if refiner is not None and retriever is not None and retriever.arms:
         mistakes += refiner_mistakes(refiner)
+    if compressor is not None and retriever is not None and retriever.arms:
+        mistakes += compressor_mistakes(compressor)
     if header is not None and retriever is not None and searches(retriever):
         mistakes += header_mistakes(header)
         mistakes += _headers_in_documents(header, retriever)

@@ -60,27 +60,43 @@ def prompt_passages(found: Found, run: Run) -> tuple[Passage, ...]:
     """Return the passages of the prompt, in its order."""
     ranking = run.read(found.ranking)
     score = dict(zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True))
+    texts, places = (
+        SpanTexts(run.read(found.read.corpus).texts, run.read(found.read.chunks)),
+        run.read(found.read_chunks),
+    )
     passages = _Passages(found, run)
     (own,) = found.read.chunks_of(run)
-    return tuple(passages.of(chunks, max((score[c] for c in chunks if c in score), default=None)) for chunks in own)
+    shown = []
+    for chunks in own:
+        hits = found.read.hits_of(run, chunks)
+        best = max((score[hit] for hit in hits if hit in score), default=None)
+        shown.append(passages.of(hits, best, found.read.text_of(texts, chunks), _range(places, chunks)))
+    return tuple(shown)
 
 
 class _Passages:
     def __init__(self, found: Found, run: Run) -> None:
         self._documents: Documents = run.read(found.read.corpus)
-        self._texts = SpanTexts(self._documents.texts, run.read(found.read.chunks))
+        self._texts = SpanTexts(self._documents.texts, run.read(found.hit_chunks))
         self._facts = next((run.read(stage) for stage in found.read.facts), None)
         self._places = run.read(found.chunks)
 
-    def of(self, chunks: Sequence[int], score: float | None) -> Passage:
+    def of(
+        self,
+        chunks: Sequence[int],
+        score: float | None,
+        text: str | None = None,
+        place: tuple[int | None, int | None] | None = None,
+    ) -> Passage:
+        """Return the passage of chunks, or a part of it with its own `text` and `place`."""
         document = int(self._texts.spans.document[chunks[0]])
         metadata = self._documents.metadata[document] if self._documents.metadata else {}
         facts = self._facts[chunks[0]] if self._facts else {}
         return Passage(
             self._documents.ids[document],
             self._documents.titles[document],
-            self._texts.joined(chunks),
-            *_range(self._places, chunks),
+            self._texts.joined(chunks) if text is None else text,
+            *(place or _range(self._places, chunks)),
             score,
             {**metadata, **facts},
         )

@@ -26,7 +26,7 @@ from runner.serving.folder_description import DataFacts
 _ASKED = "whatever is asked"
 """Takes the place of the content of the samples in the keys of a served graph."""
 
-_NOT_SERVED = ("metrics", "judge", "dataset", "history", "pipeline")
+_NOT_SERVED = ("metrics", "judge", "dataset", "parser", "history", "pipeline")
 """Fields of a cell that answering does not use: see `unevaluated`."""
 
 
@@ -55,7 +55,9 @@ class Found:
     """The stages of the search.
 
     `hits` are among the `chunks` of `corpus`, in places of the original texts. `context` are the hits in the prompt.
-    `read` are the texts as the model reads them, and `ranking` the same hits among these texts.
+    `read` are the texts as the model reads them, and `ranking` the hits before they were mapped to the original texts.
+    `hit_chunks` are the chunks of these hits. `read_chunks` are the chunks of `read`, or the pieces of a compressor, in
+    places of the original texts.
     """
 
     queries: tuple[Stage[Queries], ...]
@@ -65,12 +67,15 @@ class Found:
     context: Stage[Context]
     read: RetrievedPassages
     ranking: Stage[Hits]
+    hit_chunks: Stage[Spans]
+    read_chunks: Stage[Spans]
 
     @property
     def targets(self) -> Iterator[AnyStage]:
         """All stages of the search that serving reads."""
         yield from (*self.queries, self.corpus, self.chunks, self.hits, self.context, self.ranking)
-        yield from (self.read.corpus, self.read.chunks, self.read.context, *self.read.facts)
+        yield from (own for own in vars(self.read).values() if isinstance(own, Stage))
+        yield from (*self.read.facts, self.hit_chunks, self.read_chunks)
 
 
 def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
@@ -115,7 +120,9 @@ def _found(graph: Graph) -> Found | None:
     if not isinstance(shown, Retrieved) or not isinstance(passages, RetrievedPassages):
         return None
     places = shown.queries, shown.corpus, shown.chunks, shown.hits, shown.context
-    return Found(*places, passages, _ranking(passages))
+    read_chunks = shown.read[0].spans if shown.read else shown.chunks
+    hit_chunks = next((own.passages.chunks for own in shown.compressed), passages.chunks)
+    return Found(*places, passages, _ranking(passages), hit_chunks, read_chunks)
 
 
 def _ranking(passages: PromptPassages) -> Stage[Hits]:

@@ -158,10 +158,15 @@ def test_the_key_is_of_the_content(folder: Path, tmp_path_factory: pytest.TempPa
     assert BuiltCorpus(str(write(folder, e="Too small."))).fingerprint() != before
 
 
+READERS = "components.datasets.parsers.built_in.BuiltInReaders"
+
+
 @pytest.mark.parametrize("name", ["files", "lines", "raw"])
 def test_every_option_composes_and_builds(folder: Path, name: str) -> None:
     with initialize_config_dir(str(CONF), **BASE_VERSION):
-        config = OmegaConf.to_container(compose(f"corpus/{name}", [f"corpus.path={folder}"]), resolve=True)
+        config = OmegaConf.to_container(
+            compose(f"corpus/{name}", [f"corpus.path={folder}", f"+parser._target_={READERS}"]), resolve=True
+        )
     assert isinstance(config, dict)
     corpus = build_component(config["corpus"], Source, "corpus")
     assert set(config["corpus"]) - {"_target_"} == set(vars(BuiltCorpus()))

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from components.protocols import LLM, AnswersFrom, ContextBuilder, Examples, Generator, History, Prompt
-from components.records import Answer, Context
+from components.compressors.none import NoCompressor
+from components.protocols import LLM, AnswersFrom, AnyCompressor, ContextBuilder, Examples, Generator, History, Prompt
+from components.records import Answer, Context, Queries
+from components.tokenizers.cl100k import Cl100k
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
+from runner.pipeline.answers.compressing import ReadContext, read_context
 from runner.pipeline.answers.context_stages import EmptyContext
 from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps
 from runner.pipeline.answers.own_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
@@ -36,6 +39,7 @@ class AnswerParts:
     """Components of a cell that build the prompts and answer them."""
 
     context: ContextBuilder
+    compressor: AnyCompressor = NoCompressor()
     prompt: Prompt
     examples: Examples
     llm: LLM
@@ -54,10 +58,12 @@ class CellAnswers:
     answers: Stage[Sequence[Answer]]
 
 
-def passages_of(cell: "Cell", texts: Texts, context: Stage[Context]) -> RetrievedPassages:
-    """Return the passages in the prompts of a cell that retrieves."""
+def passages_of(cell: "Cell", texts: Texts, context: Stage[Context], queries: Stage[Queries]) -> ReadContext:
+    """Return the passages in the prompts of a cell that retrieves. `queries` are those that rerankers read."""
     merges = getattr(cell.context, "merges", False)
-    return RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks))
+    passages = RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks))
+    tokenizer = getattr(cell.context, "tokenizer", Cl100k())
+    return read_context(cell.compressor, tokenizer, queries, passages, texts.data.n_samples)
 
 
 def no_passages(data: Data) -> NoPassages:

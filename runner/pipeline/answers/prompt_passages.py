@@ -32,7 +32,11 @@ class RetrievedPassages(StageGroup):
         facts = next((run.read(stage) for stage in self.facts), None)
         documents, texts = run.read(self.corpus), SpanTexts(run.read(self.corpus).texts, run.read(self.chunks))
         for passages in self.chunks_of(run):
-            yield tuple(_passage(texts, documents, passage, facts[passage[0]] if facts else {}) for passage in passages)
+            yield tuple(
+                _passage(self.text_of(texts, own), documents, int(texts.spans.document[own[0]]), known)
+                for own in passages
+                for known in [facts[self.hits_of(run, own)[0]] if facts else {}]
+            )
 
     def chunks_of(self, run: Run) -> Iterator[list[tuple[int, ...]]]:
         """Yield the chunks of each passage in each sample's prompt, in order."""
@@ -40,6 +44,14 @@ class RetrievedPassages(StageGroup):
         for row in run.read(self.context).chunk.tolist():
             chosen = [chunk for chunk in row if chunk >= 0]
             yield passages_in(chosen, spans) if self.merges else [(chunk,) for chunk in chosen]
+
+    def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
+        """Return the chunks of a passage as the ranking and `facts` number them, the first one first."""
+        return chunks
+
+    def text_of(self, texts: SpanTexts, chunks: Sequence[int]) -> str:
+        """Return the text of a passage."""
+        return texts.joined(chunks)
 
 
 @dataclass(frozen=True)
@@ -53,10 +65,9 @@ class NoPassages(StageGroup):
         return iter([()] * len(run.read(self.context).chunk))
 
 
-def _passage(texts: SpanTexts, documents: Documents, chunks: Sequence[int], facts: Mapping[str, str]) -> Passage:
-    document = int(texts.spans.document[chunks[0]])
+def _passage(text: str, documents: Documents, document: int, facts: Mapping[str, str]) -> Passage:
     metadata = documents.metadata[document] if documents.metadata else {}
-    return Passage(texts.joined(chunks), documents.titles[document], {**metadata, **facts})
+    return Passage(text, documents.titles[document], {**metadata, **facts})
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,18 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from components.protocols import AnyChunker, Dataset, Embedder, Header, PickingArm, Refiner, VectorIndex, WordTokenizer
+from components.datasets.parsers.built_in import BuiltInReaders
+from components.protocols import (
+    AnyChunker,
+    Dataset,
+    Embedder,
+    Header,
+    Parser,
+    PickingArm,
+    Refiner,
+    VectorIndex,
+    WordTokenizer,
+)
 from components.records import Documents, Spans
 from runner.engine.stage import Stage
 from runner.pipeline.corpus.chunk_headers import Searched, with_headers
@@ -19,7 +30,7 @@ if TYPE_CHECKING:
 class CorpusParts:
     """Components that produce the texts of a cell.
 
-    `tokenizer`, `embedder` and `vector_index` are chosen here, and used by the components that refer to them.
+    `parser`, `tokenizer`, `embedder` and `vector_index` are chosen here, and used by the components that refer to them.
     """
 
     dataset: Dataset
@@ -29,6 +40,7 @@ class CorpusParts:
     tokenizer: WordTokenizer
     embedder: Embedder
     vector_index: VectorIndex
+    parser: Parser = BuiltInReaders()
 
 
 @dataclass(frozen=True)

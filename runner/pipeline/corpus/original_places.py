@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from components.records import ChunkOrigins, Context, Evidence, Hits, RefinedDocuments, Sample, Spans
 from components.text.origins import carried, own_places, traced
 from runner.engine.codecs import Codec, Columns
-from runner.engine.stage import Stage, Work
+from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 from runner.pipeline.corpus.refined_corpora import Refined
@@ -145,10 +145,23 @@ def gold_in(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet]:
 
 @dataclass(frozen=True)
 class InOriginal:
-    """Chunks, hits and contexts as places of the original texts, for results and metrics."""
+    """Chunks, hits and contexts as places of the original texts, for results and metrics.
+
+    `context` has the chunks chosen for the prompts. `read` are the texts in the prompts, which a compressor may have
+    shortened.
+    """
 
     chunks: Stage[Spans]
     hits: Stage[Hits]
+    context: Stage[Context]
+    read: "ReadPlaces"
+
+
+@dataclass(frozen=True)
+class ReadPlaces(StageGroup):
+    """The texts in the prompts as places of the original texts: spans, and the spans in each prompt."""
+
+    spans: Stage[Spans]
     context: Stage[Context]
 
 
@@ -163,8 +176,15 @@ def ranking_in_original(
 
 
 def places_in_original(
-    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context]
+    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: ReadPlaces
 ) -> InOriginal:
-    """Return chunks, hits and contexts for results and metrics, unchanged without refinements."""
-    ranking = ranking_in_original(refined, chunks, hits)
-    return InOriginal(*ranking, OriginalContext(context, OriginalPlaces(chunks, refined)) if refined else context)
+    """Return chunks, hits, contexts and read texts for results and metrics, unchanged without refinements."""
+    chosen, own = (_read_in_original(refined, each) for each in (ReadPlaces(chunks, context), read))
+    return InOriginal(*ranking_in_original(refined, chunks, hits), chosen.context, own)
+
+
+def _read_in_original(refined: tuple[Refined, ...], read: ReadPlaces) -> ReadPlaces:
+    if not refined:
+        return read
+    places = OriginalPlaces(read.spans, refined)
+    return ReadPlaces(places, OriginalContext(read.context, places))

@@ -93,12 +93,12 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[S
     if places is None:
         of_retrieval = metrics.of_rankings | metrics.of_contexts | metrics.of_citations
         return (NotApplicableScores(of_retrieval, metrics.interval, data.samples),) if of_retrieval else ()
-    shared = metrics.interval, scored.reported, scored.original, places.chunks
+    shared = metrics.interval, scored.reported, scored.original
     scorings = list[Stage[Scoring]]()
     if of_rankings := metrics.of_rankings:
-        scorings.append(RankingScores(of_rankings, *shared, places.hits, scored.copies))
+        scorings.append(RankingScores(of_rankings, *shared, places.chunks, places.hits, scored.copies))
     if of_contexts := metrics.of_contexts:
-        scorings.append(ContextScores(of_contexts, *shared, places.context, scored.copies))
+        scorings.append(ContextScores(of_contexts, *shared, places.read.spans, places.read.context, scored.copies))
     return tuple(scorings)
 
 
@@ -119,7 +119,7 @@ def _citation_scores(
     metrics, places = cell.metrics.of_citations, scored.places
     if not metrics or places is None or isinstance(passages, NoPassages):
         return ()
-    read = scored.original, places.chunks, passages, answered.answers
+    read = scored.original, places.read.spans, passages, answered.answers
     return (CitationScores(metrics, cell.metrics.interval, scored.answerable, *read, scored.copies),)
 
 

@@ -1,7 +1,7 @@
 """Columns of the table of samples about hits: their ranks in several rankings, and the gold that they contain."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -131,14 +131,18 @@ class GoldColumns:
     table: HitTable
     of_hits: GoldPieces
     of_contexts: GoldPieces
+    of_chosen: GoldPieces | None = None
+    """Gold in the chunks that were chosen for the contexts, if a compressor shortened them."""
 
     def gold(self) -> pa.Array:
         """Return `gold`: each unit with its place, its grade and its counts of characters.
 
         `n_characters` is null if its document is not in the corpus. `n_in_context` counts its characters in the
-        context.
+        context. `n_chosen` counts them before a compressor, if there is one.
         """
-        return gold_column(self.samples, self.places.lengths, self.of_contexts.n_characters(len(self.places.lengths)))
+        n_units = len(self.places.lengths)
+        chosen = None if self.of_chosen is None else self.of_chosen.n_characters(n_units)
+        return gold_column(self.samples, self.places.lengths, self.of_contexts.n_characters(n_units), chosen)
 
     def found(self) -> pa.Array:
         """Return `found_gold`: the characters [start, end) of a gold unit in the hit at `rank`, in place or as a copy.
@@ -175,14 +179,23 @@ def gold_columns(
     return GoldColumns(samples, places, table, places.held_by(in_hits), places.held_by(in_context))
 
 
+def after_compression(gold: GoldColumns, spans: Spans, context: Context) -> GoldColumns:
+    """Return the columns with the gold in the texts that a compressor retained, and in the chunks before it."""
+    row, column = np.nonzero(context.chunk >= 0)
+    retained = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), spans)
+    return replace(gold, of_contexts=gold.places.held_by(retained), of_chosen=gold.of_contexts)
+
+
 def gold_column(
     samples: Sequence[Sample],
     n_characters: Sequence[int | None],
     n_in_context: Sequence[int | None] | NDArray[np.int64],
+    n_chosen: NDArray[np.int64] | None = None,
 ) -> pa.Array:
-    """Return each unit with its place, its grade and its two counts.
+    """Return each unit with its place, its grade and its counts.
 
-    The counts are given for the units of all samples in sequence. A data set with alternatives also has `one_of`.
+    The counts are given for the units of all samples in sequence. A data set with alternatives also has `one_of`, a
+    cell with a compressor `n_chosen`.
     """
     units = [unit for sample in samples for unit in sample.gold]
     columns: dict[str, Sequence[int | str | None] | NDArray[np.int64]] = {
@@ -197,6 +210,9 @@ def gold_column(
     if any(unit.one_of for unit in units):
         columns["one_of"] = [unit.one_of for unit in units]
         fields.append(pa.field("one_of", pa.int32()))
+    if n_chosen is not None:
+        columns["n_chosen"] = n_chosen
+        fields.append(pa.field("n_chosen", pa.int32()))
     arrays = [pa.array(column, own.type) for column, own in zip(columns.values(), fields, strict=True)]
     offsets = np.cumsum([0, *(len(sample.gold) for sample in samples)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays(arrays, fields=fields))

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.datasets.parsers.built_in import BuiltInReaders
 from components.prices import Prices
-from components.protocols import LLM, Chunker, Source, WordTokenizer
+from components.protocols import LLM, Chunker, Parser, Source, WordTokenizer
 from components.testset.evidence import EvidenceSettings
 from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import DraftGate, Task, TopicSource
@@ -116,6 +117,7 @@ class GenerationSettings:
     prices: Prices
     budget: Budget
     run: GenerationRun
+    parser: Parser = BuiltInReaders()
     waves: WaveSettings = WaveSettings()
     per_cell: int = 5
     removable_share: float = 0.1

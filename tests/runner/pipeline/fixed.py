@@ -16,6 +16,8 @@ from components.chunkers.semantic import SemanticPacking
 from components.chunkers.sentence import SentencePacking
 from components.chunkers.structure import SectionPacking
 from components.chunkers.whole import WholeDocuments
+from components.compressors.asked import SentencesByModel
+from components.compressors.extractive import ExtractiveByReranker
 from components.contexts.packed import PackedContext
 from components.datasets.part import Part
 from components.diversity.mmr_by_vectors import MmrByVectors
@@ -576,6 +578,15 @@ CELLS = {
     "weights of letters": {
         "retriever": LearnedSparse(LetterWeights(), TokenWeights(), depth=6),
         "llm": NoGenerator(),
+    },
+    "the best sentences of the passages": {
+        "retriever": bm25(),
+        "compressor": ExtractiveByReranker(LexicalCoverage(depth=1, tokenizer=CharacterBigrams()), 0.4),
+    },
+    "sentences that a model selects": {
+        "retriever": bm25(),
+        "refiner": LastFirst(),
+        "compressor": SentencesByModel(Scripted(reply='{"sentences": [1]}'), "", "{question}\n{sentences}", "Again."),
     },
     "parents, and headers of their children": {
         "chunk": ParentChunks(SentencePacking(size=30, unit=Unit.CHAR), SentencePacking(size=60, unit=Unit.CHAR)),

@@ -16,7 +16,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
 from runner.serving.exporting.kept_in_store import facts_of
-from runner.serving.found import sweep_hits
+from runner.serving.found import found_passages, prompt_passages, sweep_hits
 from runner.serving.graph import ServedGraph, cell_of, served_graph, unevaluated
 from runner.serving.in_memory import QuestionRun
 from runner.serving.kept_in_folder import KeptFiles, KeptStages, made_by, needed_stages
@@ -98,6 +98,26 @@ def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
             assert all(hit.items() <= kept.items() for hit, kept in zip(hits, row["retrieved"], strict=True))
             n_found += len(hits)
     assert n_found or name == "closed book"
+
+
+@pytest.mark.parametrize("name", ["the best sentences of the passages", "sentences that a model selects"])
+def test_passages_of_the_prompt_are_what_a_compressor_retained(name: str, tmp_path: Path) -> None:
+    answered = Answered(Store(tmp_path, "a run"), fixed_cell(**CELLS[name]))
+    n_shorter = 0
+    for sample in answered.samples:
+        graph, run = answered.ask(sample)
+        assert graph.found
+        hits = {hit.text: hit for hit in found_passages(graph.found, run, 10)}
+        for passage in prompt_passages(graph.found, run):
+            (around,) = [
+                hit for text, hit in hits.items() if passage.text.split(".")[0] in text and passage.score == hit.score
+            ]
+            assert passage.document_id == around.document_id
+            assert passage.text in around.text or name == "the best sentences of the passages"
+            if passage.start is not None and around.start is not None:
+                assert around.start <= passage.start
+            n_shorter += len(passage.text) < len(around.text)
+    assert n_shorter > 0
 
 
 def test_nothing_that_evaluates_is_needed(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Compressors: what a prompt shows of its passages."""

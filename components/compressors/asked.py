@@ -1,0 +1,88 @@
+"""The sentences that a language model selects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.asking.reply import json_values, whole_number, without_thoughts
+from components.asking.templates import chat, numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.compressors.sentence_pieces import Sentence, pieces_of, sentences_in, whole
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import CompressedPassages, Kind, Passage, Request, Sample, ScoreState
+from components.text.templates import fill, missing_places
+
+_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"sentences": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["sentences"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class SentencesByModel:
+    """The sentences of a prompt's passages that a language model selects, in their order: one request per query.
+
+    `instruction` has the places {question}, {sentences} (numbered from 1) and {n}, their number. The reply is a JSON
+    object with a list `sentences`, which may be empty: the prompt then has no passages. A reply that names an unknown
+    sentence is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. After that, or
+    after a failed request, the passages stay whole.
+    Source: Xu et al. 2024, "RECOMP", section 3: compression by selection, empty if nothing helps. The selection by a
+    prompt is ours.
+    """
+
+    llm: LLM
+    system: str
+    instruction: str
+    reminder: str
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Return errors of numbers out of range, and of places missing in the instruction."""
+        mistakes = too_small(self, max_attempts=1)
+        return mistakes + missing_places("instruction", self.instruction, ("{question}", "{sentences}"))
+
+    def compress_by_asking(
+        self, queries: Sequence[str], passages: Sequence[Sequence[str]], ask: Ask
+    ) -> list[CompressedPassages]:
+        """Return the pieces per query, from one call of `ask` for all queries with sentences."""
+        sentences = [sentences_in(own) for own in passages]
+        asked = [query for query, own in enumerate(sentences) if own]
+        inquiries = [self._inquiry(queries[query], sentences[query], f"query {query}") for query in asked]
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = dict(zip(asked, read, strict=True))
+        return [_compressed(replies.get(query), sentences[query], own) for query, own in enumerate(passages)]
+
+    def _inquiry(self, question: str, sentences: Sequence[Sentence], request_id: str) -> Inquiry[list[int]]:
+        texts = [" ".join(sentence.text.split()) for sentence in sentences]
+        values = {"{question}": question, "{sentences}": numbered(texts), "{n}": str(len(texts))}
+        messages = chat(self.system, fill(self.instruction, values))
+        sample = Sample(request_id, "", Kind.QA, question, ())
+        request = Request(request_id, messages, sample, tuple(map(Passage, texts)), _SCHEMA)
+        return Inquiry(request, lambda reply: _read(reply, len(texts)))
+
+
+def _compressed(
+    reply: list[int] | Unread | None, sentences: Sequence[Sentence], passages: Sequence[str]
+) -> CompressedPassages:
+    if reply is None:
+        return whole(passages)
+    if isinstance(reply, Unread):
+        is_failed = reply.state is ScoreState.FAILED
+        return whole(passages, "" if is_failed else reply.reason, reply.reason if is_failed else "")
+    return pieces_of([sentences[number] for number in reply], len(passages))
+
+
+def _read(reply: str, n_sentences: int) -> list[int] | None:
+    """Return the positions of the selected sentences, each once; None for an unreadable reply."""
+    for value in json_values(without_thoughts(reply)):
+        if isinstance(value, dict) and isinstance(value.get("sentences"), list):
+            numbers = [whole_number(number) for number in value["sentences"]]
+            if all(number is not None and 1 <= number <= n_sentences for number in numbers):
+                return sorted({number - 1 for number in numbers if number is not None})
+            return None
+    return None

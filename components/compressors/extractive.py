@@ -1,0 +1,75 @@
+"""The sentences with the best scores of a reranker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.compressors.sentence_pieces import Sentence, best_within, count_tokens, pieces_of, sentences_in, whole
+from components.protocols import AsksInBatches, Reranker, Tokenizer, WordTokenizer
+from components.records import CompressedPassages, Passages
+from components.text.tables import build_term_table, query_terms
+from components.tokenizers.cl100k import Cl100k
+
+
+@dataclass(frozen=True)
+class ExtractiveByReranker:
+    """The sentences of a prompt's passages with the best scores, up to `share` of the passages' tokens.
+
+    The reranker scores each sentence of a query's passages against the query. Its `depth` does not matter. Sentences
+    stay in their order, and the best one always stays. A passage without any of them is left out.
+    Source: Xu et al. 2024, "RECOMP", section 3.1 (extractive compressor), with any scorer.
+    """
+
+    reranker: Reranker
+    share: float = 0.5
+    tokenizer: Tokenizer = Cl100k()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Return errors for a share out of range, and for a reranker behind a server."""
+        mistakes = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
+        if isinstance(self.reranker, AsksInBatches):
+            mistakes.append(
+                f"reranker: got {type(self.reranker).__name__}, which asks a server; expected a reranker that runs here"
+            )
+        return mistakes
+
+    def compress(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[CompressedPassages]:
+        """Return the pieces per query."""
+        sentences = [sentences_in(own) for own in passages]
+        scores = self._scores(queries, [[sentence.text for sentence in own] for own in sentences])
+        return [self._best(*own) for own in zip(sentences, scores, passages, strict=True)]
+
+    def _best(
+        self, sentences: Sequence[Sentence], scores: NDArray[np.float32], passages: Sequence[str]
+    ) -> CompressedPassages:
+        if not sentences:
+            return whole(passages)
+        n_tokens = count_tokens([sentence.text for sentence in sentences], self.tokenizer)
+        budget = self.share * int(count_tokens(passages, self.tokenizer).sum())
+        return pieces_of([sentences[place] for place in best_within(n_tokens, scores, budget)], len(passages))
+
+    def _scores(self, queries: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
+        """Return the scores of each query's sentences. Rarity of words is that among the query's own sentences."""
+        words = self.reranker.tokenizer
+        if words is not None:
+            return [self._scores_by_words(*own, words) for own in zip(queries, sentences, strict=True)]
+        texts = list(dict.fromkeys(text for own in sentences for text in own))
+        place = {text: number for number, text in enumerate(texts)}
+        pairs = [(query, place[text]) for query, own in enumerate(sentences) for text in own]
+        scores = self.reranker.score(Passages(queries), Passages(texts), _as_array(pairs))
+        return np.split(scores, np.cumsum([len(own) for own in sentences])[:-1]) if sentences else []
+
+    def _scores_by_words(self, query: str, sentences: Sequence[str], words: WordTokenizer) -> NDArray[np.float32]:
+        table = build_term_table(sentences, words)
+        of_query = Passages([query], query_terms([query], words, table))
+        pairs = _as_array([(0, place) for place in range(len(sentences))])
+        return self.reranker.score(of_query, Passages(sentences, table.of_documents()), pairs)
+
+
+def _as_array(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int32]:
+    return np.array(pairs, dtype=np.int32).reshape(-1, 2)

@@ -1,0 +1,12 @@
+"""No compressor: passages are shown as they are."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class NoCompressor:
+    """Passages stay whole, without a stage of their own."""
+
+    version: ClassVar[int] = 1
+    changes_nothing: ClassVar[bool] = True

@@ -1,0 +1,71 @@
+"""Sentences of passages, and the choice of the best of them within a budget."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Tokenizer
+from components.records import CompressedPassages
+from components.text.sentences import sentence_ends
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The characters [start, end) of the passage at `passage`. White space after a sentence belongs to it."""
+
+    passage: int
+    start: int
+    end: int
+    text: str
+
+
+def sentences_in(passages: Sequence[str]) -> list[Sentence]:
+    """Return the sentences of passages in order, without blank ones."""
+    found = []
+    for number, passage in enumerate(passages):
+        ends = sentence_ends(passage).tolist()
+        for start, end in zip([0, *ends], ends, strict=False):
+            if text := passage[start:end].strip():
+                found.append(Sentence(number, start, end, text))
+    return found
+
+
+def pieces_of(sentences: Iterable[Sentence], n_passages: int) -> CompressedPassages:
+    """Return the pieces that sentences of passages form. Sentences in a row are one piece."""
+    pieces: list[list[Range]] = [[] for _ in range(n_passages)]
+    for sentence in sorted(sentences, key=lambda own: (own.passage, own.start)):
+        own = pieces[sentence.passage]
+        if own and own[-1][1] == sentence.start:
+            own[-1] = own[-1][0], sentence.end
+        else:
+            own.append((sentence.start, sentence.end))
+    return CompressedPassages(tuple(map(tuple, pieces)))
+
+
+def whole(passages: Sequence[str], unread: str = "", failed: str = "") -> CompressedPassages:
+    """Return the passages unchanged."""
+    return CompressedPassages(tuple(((0, len(text)),) if text else () for text in passages), unread, failed)
+
+
+def best_within(n_tokens: NDArray[np.int64], scores: NDArray[np.float32], budget: float) -> list[int]:
+    """Return the positions of the best sentences that fit into `budget` tokens together, and at least the best one.
+
+    A sentence that does not fit is left out; smaller ones after it may still fit. Of equal scores, the earlier sentence
+    counts as better.
+    """
+    chosen: list[int] = []
+    left = budget
+    for place in np.argsort(-scores, kind="stable").tolist():
+        if not chosen or n_tokens[place] <= left:
+            chosen.append(place)
+            left -= int(n_tokens[place])
+    return chosen
+
+
+def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> NDArray[np.int64]:
+    """Return the tokens of each text."""
+    return np.array([len(ends) for ends in tokenizer.token_ends(texts)], dtype=np.int64)

@@ -1,0 +1,73 @@
+"""Files that a component reads in place of the built-in readers."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.datasets.file_content import PAGE_END, FileContent, FileEntry, ReadingOptions
+from components.datasets.parsing_time import limit_parsing_time
+from components.datasets.reading import LARGEST_WHOLE_FILE, require_whole_size
+from components.errors import DataError, MissingExtraError
+from components.protocols.parsing import FileParser
+from components.text.normalize import whole_characters
+
+_PDF = ".pdf"
+_EXPECTED = "a document that the parser reads"
+
+
+def parser_of(suffix: str, options: ReadingOptions) -> FileParser | None:
+    """Return the parser of files with an extension in lower case; None if a built-in reader reads them."""
+    return next((part for part in options.parser.parts if suffix in part.suffixes), None)
+
+
+def read_parsed(file: Path, options: ReadingOptions) -> FileContent:
+    """Return the text of a file by its parser. Pages of PDF without text are counted.
+
+    Raise DataError for a file that the parser cannot read, that takes more than a minute of CPU time for a page, or
+    that is or contains more than 1 GiB. Raise MissingExtraError without the parser's packages.
+    """
+    parser = parser_of(file.suffix.lower(), options)
+    assert parser is not None
+    name = type(parser).__name__
+    require_whole_size(file, _EXPECTED)
+    try:
+        _require_whole_content(file)
+        with limit_parsing_time(str(file)):
+            parsed = parser.parse(file)
+        pages = list(_pages(parsed.pages, file))
+    except (DataError, MemoryError):
+        raise
+    except ImportError as error:
+        raise MissingExtraError(parser.packages, parser.extra, str(file)) from error
+    except Exception as error:  # a parser can raise anything for a damaged file
+        raise DataError(
+            f"{file}: {name} cannot read it ({error or type(error).__name__}). Repair the file, remove its password, "
+            "or remove the file."
+        ) from error
+    text = (PAGE_END if options.keep_structure else "\n").join(pages)
+    n_empty = sum(not page.strip() for page in pages) if file.suffix.lower() == _PDF else 0
+    title = whole_characters(parsed.title).strip() or file.stem
+    return FileContent([FileEntry("", title, text)], {"n_pdf_pages_without_text": n_empty})
+
+
+def _pages(pages: Iterator[str], file: Path) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        with limit_parsing_time(f"{file}, page {number}"):
+            page = next(pages, None)
+        if page is None:
+            return
+        yield whole_characters(page)
+
+
+def _require_whole_content(file: Path) -> None:
+    """Raise DataError for a ZIP archive, such as a file of Office, with more than 1 GiB inside."""
+    if not zipfile.is_zipfile(file):
+        return
+    with zipfile.ZipFile(file) as archive:
+        n_bytes = sum(member.file_size for member in archive.infolist())
+    if n_bytes > LARGEST_WHOLE_FILE:
+        raise DataError(
+            f"{file}: contains {n_bytes:,} bytes; expected at most {LARGEST_WHOLE_FILE:,}. Split or remove it."
+        )

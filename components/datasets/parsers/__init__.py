@@ -1,0 +1,1 @@
+"""Parsers of documents, one file each: see `components.protocols.parsing`."""

@@ -1,0 +1,166 @@
+"""Word, PowerPoint and Excel by python-docx, python-pptx and openpyxl: headings and tables in Markdown."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from components.protocols.parsing import ParsedFile
+from components.text.markdown_tables import markdown_table
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from docx.section import _Footer, _Header
+    from docx.table import Table
+    from docx.text.paragraph import Paragraph
+    from openpyxl import Workbook
+    from pptx.shapes.base import BaseShape
+    from pptx.slide import Slide
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_HEADING = "Heading "
+
+
+@dataclass(frozen=True)
+class Office:
+    """The text of DOCX as one page, of PPTX by slide, and of XLSX by sheet under its name.
+
+    - `margins`: headers and footers of DOCX, each once, before and after the text;
+    - `notes`: footnotes and endnotes of DOCX, after the text, and notes of slides.
+
+    Text in shapes that float above a DOCX is not read. Cells of XLSX have the values that the program last saved.
+    """
+
+    margins: bool = True
+    notes: bool = True
+
+    version: ClassVar[int] = 1
+    suffixes: ClassVar[tuple[str, ...]] = (".docx", ".pptx", ".xlsx")
+    packages: ClassVar[tuple[str, ...]] = ("docx", "openpyxl", "pptx")
+    extra: ClassVar[str] = "office"
+
+    @property
+    def parts(self) -> "tuple[Office]":
+        """The parser itself."""
+        return (self,)
+
+    def parse(self, file: Path) -> ParsedFile:
+        """Return the text of the file."""
+        read: Mapping[str, Callable[[Path], ParsedFile]]
+        read = {".docx": self._read_docx, ".pptx": self._read_pptx, ".xlsx": _read_xlsx}
+        return read[file.suffix.lower()](file)
+
+    def _read_docx(self, file: Path) -> ParsedFile:
+        from docx import Document
+
+        document = Document(str(file))
+        return ParsedFile(document.core_properties.title, iter(["\n".join(self._docx_blocks(document))]))
+
+    def _docx_blocks(self, document: "Document") -> Iterator[str]:
+        if self.margins:
+            yield from _margins(section.header for section in document.sections)
+        for block in document.iter_inner_content():
+            yield from _docx_block(block)
+        if self.notes:
+            yield from _docx_notes(document)
+        if self.margins:
+            yield from _margins(section.footer for section in document.sections)
+
+    def _read_pptx(self, file: Path) -> ParsedFile:
+        from pptx import Presentation
+
+        slides = Presentation(str(file))
+        return ParsedFile(
+            slides.core_properties.title, ("\n".join(self._slide_texts(slide)) for slide in slides.slides)
+        )
+
+    def _slide_texts(self, slide: "Slide") -> Iterator[str]:
+        title = slide.shapes.title
+        if title is not None and title.text_frame.text.strip():
+            yield f"# {' '.join(title.text_frame.text.split())}"
+        yield from _shape_texts(shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id)
+        yield from self._slide_notes(slide)
+
+    def _slide_notes(self, slide: "Slide") -> list[str]:
+        frame = slide.notes_slide.notes_text_frame if self.notes and slide.has_notes_slide else None
+        return [frame.text] if frame is not None and frame.text.strip() else []
+
+
+def _docx_block(block: "Paragraph | Table") -> Iterator[str]:
+    from docx.table import Table
+
+    if isinstance(block, Table):
+        yield f"\n{_docx_table(block)}\n"
+    elif block.text.strip():
+        style = (block.style and block.style.name) or ""
+        level = style.removeprefix(_HEADING) if style.startswith(_HEADING) else ""
+        yield f"{'#' * int(level)} {block.text}" if level.isdecimal() else block.text
+
+
+def _docx_table(table: "Table") -> str:
+    """Return the table with the text of merged cells once."""
+    rows = []
+    for row in table.rows:
+        cells = list(row.cells)
+        rows.append(
+            ["" if cell._tc in [other._tc for other in cells[:i]] else cell.text for i, cell in enumerate(cells)]
+        )
+    return markdown_table(rows)
+
+
+def _margins(margins: "Iterable[_Header | _Footer]") -> Iterator[str]:
+    """Yield the distinct texts of headers or footers."""
+    texts = (block for margin in margins for block in _blocks_of(margin))
+    yield from dict.fromkeys(texts)
+
+
+def _blocks_of(container: "_Header | _Footer") -> Iterator[str]:
+    if not container.is_linked_to_previous:
+        for block in container.iter_inner_content():
+            yield from _docx_block(block)
+
+
+def _docx_notes(document: "Document") -> Iterator[str]:
+    """Yield the text of each footnote and endnote. python-docx has no interface to them."""
+    from lxml import etree
+
+    for relation in document.part.rels.values():
+        if relation.reltype.rpartition("/")[2] not in ("footnotes", "endnotes"):
+            continue
+        root = etree.fromstring(relation.target_part.blob, etree.XMLParser(resolve_entities=False, no_network=True))
+        for note in root:
+            text = "".join(node.text or "" for node in note.iter(f"{_WORD}t"))
+            if text.strip() and note.get(f"{_WORD}type") is None:  # others are lines that separate notes from text
+                yield text.strip()
+
+
+def _shape_texts(shapes: "Iterable[BaseShape]") -> Iterator[str]:
+    """Yield the texts and tables of shapes, in groups too, in the order of the file."""
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            yield from _shape_texts(shape.shapes)
+        elif getattr(shape, "has_table", False):
+            yield f"\n{markdown_table([cell.text for cell in row.cells] for row in shape.table.rows)}\n"
+        elif shape.has_text_frame and shape.text_frame.text.strip():
+            yield shape.text_frame.text.replace("\v", "\n")
+
+
+def _read_xlsx(file: Path) -> ParsedFile:
+    from openpyxl import load_workbook
+
+    book = load_workbook(file, read_only=True, data_only=True)
+    return ParsedFile(book.properties.title or "", _sheets(book))
+
+
+def _sheets(book: "Workbook") -> Iterator[str]:
+    try:
+        for sheet in book.worksheets:
+            rows = ([_as_text(value) for value in row] for row in sheet.iter_rows(values_only=True))
+            table = markdown_table(rows)
+            yield f"# {sheet.title}\n\n{table}" if table else ""
+    finally:
+        book.close()
+
+
+def _as_text(value: object) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,94 @@
+"""PDF by pdfplumber: text by lines, and ruled tables in Markdown at their places."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from components.protocols.parsing import ParsedFile
+from components.text.markdown_tables import markdown_table
+
+if TYPE_CHECKING:
+    from pdfplumber.page import Page
+    from pdfplumber.pdf import PDF
+
+_Box = tuple[float, float, float, float]
+_Item = Mapping[str, Any]
+"""A character, line or rectangle of a page, as pdfplumber describes it."""
+
+
+class _FoundTable(NamedTuple):
+    box: _Box
+    text: str
+
+
+@dataclass(frozen=True)
+class Plumber:
+    """The text of each page of a PDF.
+
+    - `tables`: tables with rules become Markdown. A frame with one row or one column remains text;
+    - `text_flow`: lines in the order of the file, which follows columns in most files; else from the top of the page to
+      its bottom, across columns.
+    """
+
+    tables: bool = True
+    text_flow: bool = True
+
+    version: ClassVar[int] = 1
+    suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
+    packages: ClassVar[tuple[str, ...]] = ("pdfplumber",)
+    extra: ClassVar[str] = "pdf"
+
+    @property
+    def parts(self) -> "tuple[Plumber]":
+        """The parser itself."""
+        return (self,)
+
+    def parse(self, file: Path) -> ParsedFile:
+        """Return the text of the pages."""
+        import pdfplumber
+
+        document = pdfplumber.open(file)
+        return ParsedFile(_as_text((document.metadata or {}).get("Title")), self._pages(document))
+
+    def _pages(self, document: "PDF") -> Iterator[str]:
+        with document:
+            for page in document.pages:
+                yield self._text_of(page)
+                page.close()
+
+    def _text_of(self, page: "Page") -> str:
+        tables = _tables(page) if self.tables else []
+        rest = page.filter(lambda item: not any(_is_inside(item, table.box) for table in tables)) if tables else page
+        lines = rest.extract_text_lines(use_text_flow=self.text_flow)
+        number = {id(character): place for place, character in enumerate(page.chars)}
+
+        def place(characters: Sequence[_Item]) -> float:
+            return float(number[id(characters[0])] if self.text_flow else characters[0]["top"])
+
+        blocks = [(place(line["chars"]), line["text"]) for line in lines]
+        for table in tables:
+            inside = [character for character in page.chars if _is_inside(character, table.box)]
+            blocks.append((place(inside), f"\n{table.text}\n"))
+        return "\n".join(text for _, text in sorted(blocks, key=lambda block: block[0]))
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _tables(page: "Page") -> list[_FoundTable]:
+    """Return the tables of a page with text, two rows and two columns at least."""
+    found = [(table.bbox, table.extract()) for table in page.find_tables()]
+    return [
+        _FoundTable(box, text)
+        for box, rows in found
+        if len(rows) > 1 and max(map(len, rows)) > 1 and (text := markdown_table(rows))
+    ]
+
+
+def _is_inside(item: _Item, box: _Box) -> bool:
+    """Return True for an item whose middle is in the box."""
+    left, top, right, bottom = box
+    middle = (item["x0"] + item["x1"]) / 2, (item["top"] + item["bottom"]) / 2
+    return bool(left <= middle[0] <= right and top <= middle[1] <= bottom)

@@ -1,0 +1,267 @@
+"""Stages that shorten the passages of prompts. Pieces of passages are spans of documents, so their gold is known."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.compressors.sentence_pieces import count_tokens
+from components.fields import runtime_only
+from components.json_value import Json
+from components.protocols import AnyCompressor, AskingCompressor, Compressor, Tokenizer, UnchangedPassages
+from components.records import CompressedPassages, Context, Hits, Queries, Spans, SpanTexts
+from runner.engine.broken_contracts import broken_contract
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, StageGroup, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.answers.prompt_passages import RetrievedPassages
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+
+PURPOSE = "compression"
+
+COMPRESSOR = "compressor"
+"""Name of the counts of a compressor that asks a language model. They are listed with the counts of judges."""
+
+
+@dataclass(frozen=True)
+class PromptPieces(Spans):
+    """Pieces of the passages of all prompts, int32, in the order of samples, passages and pieces.
+
+    `sample` and `passage` are positions, the latter within the prompt. `chunk` and `last_chunk` are the first and the
+    last chunk of the passage. `n_tokens` int64[n_samples] are the tokens of the pieces of a prompt. `replies` and
+    `usage` are {} unless a language model was asked.
+    """
+
+    sample: NDArray[np.int32]
+    passage: NDArray[np.int32]
+    chunk: NDArray[np.int32]
+    last_chunk: NDArray[np.int32]
+    n_tokens: NDArray[np.int64]
+    replies: Mapping[str, Json]
+    usage: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed(Stage[PromptPieces]):
+    """The pieces of each prompt's passages that a compressor retains."""
+
+    kind: ClassVar[str] = "prompt_pieces"
+    in_words: ClassVar[str] = "compressed passages"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[PromptPieces]] = Columns(PromptPieces)
+
+    compressor: Compressor | AskingCompressor
+    tokenizer: Tokenizer
+    queries: Stage[Queries]
+    passages: RetrievedPassages
+    n_samples: int = runtime_only(0, "the samples are part of the queries' key")
+
+    must_read_replies: ClassVar[bool] = True
+
+    @property
+    def n_requests(self) -> int:
+        """Number of requests: at most one per sample, if the compressor asks a model."""
+        return self.n_samples if isinstance(self.compressor, AskingCompressor) else 0
+
+    def make(self, run: Run) -> PromptPieces:
+        """Compress all passages. Raises ComponentError for pieces that are not parts of them."""
+        queries, spans = run.read(self.queries).texts, run.read(self.passages.chunks)
+        documents = run.read(self.passages.corpus).texts
+        own = list(self.passages.chunks_of(run))
+        texts = [[SpanTexts(documents, spans).joined(chunks) for chunks in chosen] for chosen in own]
+        if len(queries) != len(own):
+            raise broken_contract(
+                self.compressor,
+                f"got {len(queries)} queries for {len(own)} samples; the first variant of the expander must write one "
+                "query per sample",
+            )
+        found, replies, usage = self._ask_or_compress(run, queries, texts)
+        if mistake := _mistake(found, texts):
+            raise broken_contract(self.compressor, mistake)
+        rows = [
+            (
+                sample,
+                number,
+                chunks[0],
+                chunks[-1],
+                int(spans.document[chunks[0]]),
+                *_moved(piece, int(spans.start[chunks[0]])),
+            )
+            for sample, (chosen, compressed) in enumerate(zip(own, found, strict=True))
+            for number, (chunks, pieces) in enumerate(zip(chosen, compressed.pieces, strict=True))
+            for piece in pieces
+        ]
+        sample, passage, chunk, last_chunk, document, start, end = np.array(rows, dtype=np.int32).reshape(-1, 7).T
+        shown = [documents[row[4]][row[5] : row[6]] for row in rows]
+        n_tokens = np.bincount(sample, weights=count_tokens(shown, self.tokenizer), minlength=len(own))
+        n_tokens = n_tokens.astype(np.int64)
+        return PromptPieces(document, start, end, sample, passage, chunk, last_chunk, n_tokens, replies, usage)
+
+    def _ask_or_compress(
+        self, run: Run, queries: Sequence[str], texts: Sequence[Sequence[str]]
+    ) -> tuple[Sequence[CompressedPassages], Mapping[str, Json], Mapping[str, int | None]]:
+        if not isinstance(self.compressor, AskingCompressor):
+            return self.compressor.compress(queries, texts), {}, {}
+        ask = run.ask(self.compressor.llm, PURPOSE)
+        found = self.compressor.compress_by_asking(queries, texts, ask)
+        n_asked = sum(any(text.strip() for text in own) for own in texts)
+        return found, reply_counts(found, n_asked), dict(ask.usage)
+
+
+def _moved(piece: tuple[int, int], first: int) -> tuple[int, int]:
+    return piece[0] + first, piece[1] + first
+
+
+def _mistake(found: object, texts: Sequence[Sequence[str]]) -> str:
+    """Describe a contract violation; "" without one."""
+    if not isinstance(found, list) or not all(isinstance(own, CompressedPassages) for own in found):
+        return "returned something else than a list of CompressedPassages"
+    if len(found) != len(texts):
+        return f"returned {len(found)} CompressedPassages for {len(texts)} queries"
+    for row, (own, passages) in enumerate(zip(found, texts, strict=True)):
+        if len(own.pieces) != len(passages):
+            return f"query {row} has pieces of {len(own.pieces)} passages, expected {len(passages)}"
+        for number, (pieces, text) in enumerate(zip(own.pieces, passages, strict=True)):
+            ends = [0, *(place for piece in pieces for place in piece), len(text)]
+            if any(a > b for a, b in pairwise(ends)) or any(start >= end for start, end in pieces):
+                return (
+                    f"query {row} has the pieces {list(pieces)} of passage {number} with {len(text)} characters, "
+                    "expected ranges in order, without overlaps"
+                )
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class PieceSpans(Stage[Spans]):
+    """The pieces of all prompts as spans of the documents."""
+
+    kind: ClassVar[str] = "piece_spans"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    pieces: Compressed
+
+    def make(self, run: Run) -> Spans:
+        pieces = run.read(self.pieces)
+        return Spans(pieces.document, pieces.start, pieces.end)
+
+
+@dataclass(frozen=True, eq=False)
+class PieceContext(Stage[Context]):
+    """The pieces in each prompt, in its order, with their tokens. Dropped tokens are those of the context before."""
+
+    kind: ClassVar[str] = "piece_context"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Context]] = Columns(Context)
+
+    pieces: Compressed
+    context: Stage[Context]
+
+    @property
+    def hits(self) -> Stage[Hits]:
+        """The ranking from which the context was chosen."""
+        hits: Stage[Hits] = self.context.hits  # type: ignore[attr-defined]  # a context is chosen from a ranking
+        return hits
+
+    def make(self, run: Run) -> Context:
+        pieces, context = run.read(self.pieces), run.read(self.context)
+        n_pieces = np.bincount(pieces.sample, minlength=len(context.chunk))
+        chunk = np.full((len(n_pieces), int(n_pieces.max(initial=0))), -1, dtype=np.int32)
+        is_piece = np.arange(chunk.shape[1]) < n_pieces[:, None]
+        chunk[is_piece] = np.arange(len(pieces), dtype=np.int32)
+        return replace(context, chunk=chunk, n_tokens=pieces.n_tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiecePassages(RetrievedPassages):
+    """Passages of each prompt that consist of pieces. `chunks` and `context` are those of the pieces."""
+
+    pieces: Compressed
+
+    def chunks_of(self, run: Run) -> Iterator[list[tuple[int, ...]]]:
+        """Yield the pieces of each passage in each sample's prompt, in order."""
+        passage = run.read(self.pieces).passage.tolist()
+        for row in run.read(self.context).chunk.tolist():
+            of_passage: dict[int, list[int]] = {}
+            for piece in row:
+                if piece >= 0:
+                    of_passage.setdefault(passage[piece], []).append(piece)
+            yield [tuple(own) for own in of_passage.values()]
+
+    def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
+        """Return the chunks of the passage of these pieces."""
+        pieces = run.read(self.pieces)
+        return range(int(pieces.chunk[chunks[0]]), int(pieces.last_chunk[chunks[0]]) + 1)
+
+    def text_of(self, texts: SpanTexts, chunks: Sequence[int]) -> str:
+        """Return the pieces, with a space between two that are apart."""
+        return " ".join(texts[chunk].strip() for chunk in chunks)
+
+
+@dataclass(frozen=True)
+class ReadContext(StageGroup):
+    """The texts in the prompts: chunks, or pieces of them. `compressed` is () for chunks, else the stage of pieces."""
+
+    passages: RetrievedPassages
+    compressed: tuple[Compressed, ...] = ()
+
+    @property
+    def reports(self) -> tuple["CompressionReport", ...]:
+        """Reports of the compressor."""
+        return tuple(CompressionReport(stage, stage.passages.context) for stage in self.compressed)
+
+
+def read_context(
+    compressor: AnyCompressor,
+    tokenizer: Tokenizer,
+    queries: Stage[Queries],
+    passages: RetrievedPassages,
+    n_samples: int,
+) -> ReadContext:
+    """Return the texts in the prompts: the passages if the compressor changes nothing."""
+    if isinstance(compressor, UnchangedPassages):
+        return ReadContext(passages)
+    pieces = Compressed(compressor, tokenizer, queries, passages, n_samples)
+    context = PieceContext(pieces, passages.context)
+    own = PiecePassages(passages.corpus, PieceSpans(pieces), context, False, passages.facts, pieces=pieces)
+    return ReadContext(own, (pieces,))
+
+
+@dataclass(frozen=True)
+class CompressionReport(StepReport):
+    """The tokens of the prompts' passages before and after the compressor."""
+
+    step: ClassVar[str] = COMPRESSOR
+
+    pieces: Compressed
+    context: Stage[Context]
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """Return `n_tokens_before`, `n_tokens` and `n_samples_emptied`, the samples that lost all of their text."""
+        pieces, before = run.read(self.pieces), run.read(self.context).n_tokens
+        n_before, n_after = int(before.sum()), int(pieces.n_tokens.sum())
+        n_emptied = int(((before > 0) & (pieces.n_tokens == 0)).sum())
+        facts = {"n_tokens_before": n_before, "n_tokens": n_after, "n_samples_emptied": n_emptied}
+        if not n_before:
+            return facts
+        emptied = f"; {n_emptied:,} samples have no text left" if n_emptied else ""
+        return facts | {LINE: f"compressor: {n_after:,} of {n_before:,} tokens of the passages remain{emptied}"}
+
+
+def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, AskedCounts]:
+    """Return the counts of a compressor that asked a language model, by COMPRESSOR; {} otherwise."""
+    asked = [run.read(stage) for stage in compressed if isinstance(stage.compressor, AskingCompressor)]
+    return counts_of_step(COMPRESSOR, asked)
+
+
+def compressor_mistakes(compressor: AnyCompressor) -> list[str]:
+    """Return an error for a compressor that would ask something else than a language model."""
+    models = [compressor.llm] if isinstance(compressor, AskingCompressor) else []
+    return model_mistakes(COMPRESSOR, "the numbers of sentences", models)

@@ -1,0 +1,132 @@
+"""Office files by python-docx, python-pptx and openpyxl, against a reading of their XML."""
+
+import re
+import zipfile
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from benchmarks.planted_documents import planted, write_docx, write_pptx, write_xlsx
+from components.datasets.document_files import read_documents
+from components.datasets.file_content import ReadingOptions
+from components.datasets.parsers.office import Office
+from components.errors import DataError
+from tests.contracts.parser_contract import ParserContract
+
+
+def xml_of(file: Path, name: str) -> str:
+    with zipfile.ZipFile(file) as archive:
+        return archive.read(name).decode()
+
+
+def texts_in(xml: str, tag: str) -> list[str]:
+    """The texts of each element with this tag, without elements in it."""
+    parts = re.findall(rf"<{tag}[ >].*?</{tag}>", xml, re.DOTALL)
+    return [re.sub(r"<[^>]*>", "", part) for part in parts]
+
+
+def table_of(rows: list[list[str]]) -> list[str]:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return ["", lines[0], f"|{' --- |' * len(rows[0])}", *lines[1:], ""]
+
+
+def docx_alone(file: Path) -> str:
+    body = xml_of(file, "word/document.xml")
+    before, table, after = re.split(r"(<w:tbl>.*</w:tbl>)", body, flags=re.DOTALL)
+    rows = [texts_in(row, "w:p") for row in re.findall(r"<w:tr>.*?</w:tr>", table, re.DOTALL)]
+    head, *paragraphs = texts_in(before, "w:p")
+    return "\n".join(
+        [
+            *texts_in(xml_of(file, "word/header1.xml"), "w:p"),
+            f"# {head}",
+            *paragraphs,
+            *table_of(rows),
+            *texts_in(after, "w:p"),
+            *texts_in(xml_of(file, "word/footnotes.xml"), "w:t"),
+        ]
+    )
+
+
+def pptx_alone(file: Path) -> list[str]:
+    first, second = (xml_of(file, f"ppt/slides/slide{number}.xml") for number in (1, 2))
+    head, *paragraphs = texts_in(first, "a:p")
+    (notes,) = [text for text in texts_in(xml_of(file, "ppt/notesSlides/notesSlide1.xml"), "a:p") if text]
+    boxes = texts_in(second.partition("<a:tbl>")[0], "a:p")
+    rows = [texts_in(row, "a:p") for row in re.findall(r"<a:tr .*?</a:tr>", second, re.DOTALL)]
+    return ["\n".join([f"# {head}", *paragraphs, notes]), "\n".join([*boxes, *table_of(rows)])]
+
+
+def xlsx_alone(file: Path) -> list[str]:
+    pages = []
+    for number, name in ((1, "Sheet"), (2, "Text")):
+        xml = xml_of(file, f"xl/worksheets/sheet{number}.xml")
+        rows = [[unescape(cell) for cell in texts_in(row, "t")] for row in texts_of_rows(xml)]
+        pages.append("\n".join([f"# {name}", *table_of(rows)[:-1]]))
+    return pages
+
+
+def texts_of_rows(xml: str) -> list[str]:
+    return re.findall(r"<row .*?</row>", xml, re.DOTALL)
+
+
+class TestOffice(ParserContract):
+    component = Office()
+    forms = ("DOCX", "PPTX", "XLSX")
+
+    def alone(self, file: Path) -> list[str]:
+        return {
+            ".docx": lambda: [docx_alone(file)],
+            ".pptx": lambda: pptx_alone(file),
+            ".xlsx": lambda: xlsx_alone(file),
+        }[file.suffix]()
+
+
+def _read(file: Path, parser: Office) -> str:
+    return read_documents(file, ReadingOptions(parser=parser))[0].texts[0]
+
+
+@pytest.mark.parametrize(("margins", "notes"), [(True, False), (False, True), (False, False)])
+def test_margins_and_notes_are_left_out_if_unwanted(margins: bool, notes: bool, tmp_path: Path) -> None:
+    content = planted(1, "en")
+    write_docx(content, tmp_path / "a.docx")
+    write_pptx(content, tmp_path / "a.pptx")
+    parser = Office(margins=margins, notes=notes)
+    assert (content.header in _read(tmp_path / "a.docx", parser)) == margins
+    for name in ("a.docx", "a.pptx"):
+        assert (content.footnote in _read(tmp_path / name, parser)) == notes
+        assert content.paragraphs[0] in _read(tmp_path / name, parser)
+
+
+def test_merged_cells_are_written_once(tmp_path: Path) -> None:
+    from docx import Document
+
+    document = Document()
+    table = document.add_table(rows=2, cols=3)
+    table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
+    table.cell(0, 2).text, table.cell(1, 0).text = "a|b", "c\nd"
+    document.save(str(tmp_path / "a.docx"))
+    assert _read(tmp_path / "a.docx", Office()).strip().splitlines() == [
+        "| wide |  | a\\|b |", "| --- | --- | --- |", "| c d |  |  |",
+    ]  # fmt: skip
+
+
+def test_values_of_sheets_are_those_that_were_saved(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["n", 1.5, None, True])
+    book.active.append([None, None, None, None])
+    book.create_sheet("Empty")
+    book.save(tmp_path / "a.xlsx")
+    documents, _ = read_documents(tmp_path, ReadingOptions(keep_structure=True, parser=Office()))
+    assert documents.texts == ["# Sheet\n\n| n | 1.5 |  | True |\n| --- | --- | --- | --- |\n\f\n"]
+
+
+def test_archives_that_unpack_to_more_than_a_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_xlsx(replace(planted(1, "en"), paragraphs=["x" * 20_000]), tmp_path / "a.xlsx")
+    assert _read(tmp_path / "a.xlsx", Office())
+    monkeypatch.setattr("components.datasets.parsed_file.LARGEST_WHOLE_FILE", 20_000)
+    with pytest.raises(DataError, match=r"a\.xlsx: contains [\d,]+ bytes; expected at most 20,000"):
+        _read(tmp_path / "a.xlsx", Office())
