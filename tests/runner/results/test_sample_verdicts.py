@@ -32,7 +32,8 @@ def test_every_sample_has_the_class_that_it_was_planted_for(planted: LoadedSweep
 
 def test_no_class_is_missing(planted: LoadedSweep) -> None:
     found = {own.failure for place in range(2) for own in verdicts_of(planted, place).values()}
-    assert found == set(Failure) - {Failure.INVENTED}, "which only a judge of claims can find"
+    elsewhere = {Failure.INVENTED, Failure.COMPRESSED}  # found only by a judge of claims, and only with a compressor
+    assert found == set(Failure) - elsewhere
 
 
 def test_the_rank_that_would_be_needed_is_reported(planted: LoadedSweep) -> None:
