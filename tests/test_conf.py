@@ -54,6 +54,7 @@ NEEDED = {
     "retriever/llama_index.yaml": ["run.plugins=[packaging]", "retriever.engine=packaging.tags:sys_tags"],
     "retriever/http.yaml": ["retriever.url=http://localhost:9000/search"],
     "retriever/pgvector.yaml": ['retriever.sql="SELECT id, text FROM t ORDER BY v <=> {vector} LIMIT {top_k}"'],
+    "retriever/milvus.yaml": ["retriever.collection=passages"],
     "retriever/qdrant.yaml": ["retriever.collection=passages"],
     **{f"retriever/{name}.yaml": ["retriever.index=passages"] for name in ("elasticsearch", "opensearch")},
     "examples/held_out.yaml": ["dataset=part"],

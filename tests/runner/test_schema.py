@@ -156,7 +156,7 @@ def test_command_prints_the_schema_of_a_group(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["chunks"], "group: got chunks, expected one of chunk, context"),
+        (["chunks"], "group: got chunks, expected one of chunk, compressor, context"),
         (["--config-dir", "nowhere"], "nowhere is not a folder"),
     ],
 )

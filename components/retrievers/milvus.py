@@ -1,0 +1,154 @@
+"""Search in a collection of Milvus that exists already, by the user's own request."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.loading import loading
+from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_url
+from components.pretrained.model_folder import missing_packages
+from components.records import IndexedText
+from components.retrievers.existing_index import (
+    ExistingIndex,
+    filled,
+    missing_text,
+    request_mistakes,
+    value_at,
+    with_dimensions,
+)
+from components.secrets.mask import HIDDEN, shortened
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+_EXAMPLE = "http://localhost:19530"
+_SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class MilvusCollection(ExistingIndex):
+    """A search by `request`, the arguments of `search` of Milvus' client as JSON, in `collection`.
+
+    The placeholders are whole strings: {"data": ["{vector}"], "limit": "{top_k}"}. `text_field` and `document_field`
+    are fields of the collection, or paths in a field of JSON. The id of a hit is its primary key. `base_url` is an
+    address, or the path of a database of Milvus Lite.
+    """
+
+    collection: str
+    request: str
+    base_url: str = _EXAMPLE
+    api_key_env: str = runtime_only("", "a key gives access, and is secret")
+    timeout_s: float = runtime_only(60.0, "a search that takes too long fails")
+
+    option: ClassVar[str] = "retriever=milvus"
+
+    @property
+    def template(self) -> str:
+        """The request."""
+        return self.request
+
+    @property
+    def _is_file(self) -> bool:
+        return bool(self.base_url) and "://" not in self.base_url
+
+    def check(self) -> list[str]:
+        """Return errors of the fields, of a missing database or key, and of a missing package."""
+        found = self.mistakes("request")
+        found += request_mistakes(self.request) if self.request.strip() else []
+        if not self.collection.strip():
+            found.append("collection: is empty, expected the name of the collection")
+        if not self.timeout_s > 0:
+            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+        if not self.base_url:
+            found.append(f"base_url: is empty, expected the server's address, such as {_EXAMPLE}")
+        elif not self._is_file:
+            found += mistakes_of_url(self.base_url, _EXAMPLE)
+        elif not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
+            found.append(
+                f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a database of Milvus "
+                "Lite, whose name ends in .db"
+            )
+        packages = ["pymilvus", *(["milvus_lite"] if self._is_file else [])]
+        return [
+            *found,
+            *mistakes_of_key(self.api_key_env),
+            *map(str, missing_packages(packages, self.option, "milvus")),
+        ]
+
+    def find(
+        self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
+    ) -> Iterator[list[IndexedText]]:
+        """Yield the hits of each query. Raises ComponentError for a request that the server rejects."""
+        template = json.loads(self.request)
+        fields = [own.partition(".")[0] for own in (self.text_field, self.document_field) if own]
+        with self._connected() as client:
+            if self._is_file:  # a database that has just been opened has no collection in memory
+                with self._refusals(None):
+                    client.load_collection(self.collection)
+            for row, query in enumerate(queries):
+                vector = None if vectors is None else vectors[row].tolist()
+                body = {"output_fields": fields, "timeout": self.timeout_s, **filled(template, query, vector, depth)}
+                with self._refusals(vectors):
+                    reply = client.search(**{**body, "collection_name": self.collection})
+                yield [self._hit(str(hit.id), hit["entity"]) for hit in (reply[0] if reply else [])[:depth]]
+
+    @contextmanager
+    def _connected(self) -> "Iterator[MilvusClient]":
+        with loading():
+            from pymilvus import MilvusClient
+            from pymilvus.exceptions import MilvusException
+
+        for name in ("pymilvus", "milvus_lite"):  # they log each failed call with its traceback
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        login = {"token": key_in(self.api_key_env)} if self.api_key_env else {}
+        try:
+            client = MilvusClient(self.base_url, timeout=self.timeout_s, **login)
+        except MilvusException as error:
+            remedy = (
+                "one process at a time can open a database of Milvus Lite"
+                if self._is_file
+                else "start the server, or set its address, and retriever.api_key_env if it needs a login"
+            )
+            raise ComponentError(
+                f"retriever.base_url: Milvus at {self.base_url} cannot be opened ({self._message(error)}); {remedy}"
+            ) from None
+        try:
+            yield client
+        finally:
+            client.close()
+            if self._is_file:
+                from milvus_lite.server_manager import server_manager_instance
+
+                server_manager_instance.release_server(self.base_url)  # else the database stays open in this process
+
+    @contextmanager
+    def _refusals(self, vectors: NDArray[np.float32] | None) -> Iterator[None]:
+        """Turn an error of the client inside into one ComponentError with advice."""
+        from pymilvus.exceptions import MilvusException
+
+        try:
+            yield
+        except (MilvusException, TypeError) as error:  # TypeError: an argument that `search` does not take
+            message = with_dimensions(self._message(error), vectors)
+            raise ComponentError(f"retriever.request: Milvus refuses it: {message}") from None
+
+    def _message(self, error: Exception) -> str:
+        text = " ".join(str(getattr(error, "message", error)).split())
+        # Milvus Lite gives no reason for vectors of another dimension.
+        text = text or "it gives no reason. Do your vectors (retriever.embedder) have the dimension of the collection?"
+        key = key_in(self.api_key_env) if self.api_key_env else ""
+        return shortened(text.replace(key, HIDDEN) if key else text, _SHOWN_CHARACTERS)
+
+    def _hit(self, an_id: str, entity: Mapping[str, object]) -> IndexedText:
+        if (text := value_at(entity, self.text_field)) is None:
+            raise missing_text(self.text_field, entity)
+        return self.hit(text, an_id, value_at(entity, self.document_field))
