@@ -108,7 +108,7 @@ def test_a_failed_search_is_one_clear_error(
 
 
 def test_another_dimension_names_the_embedder(retriever: MilvusCollection) -> None:
-    with pytest.raises(ComponentError, match="gives no reason. Do your vectors .* have the dimension"):
+    with pytest.raises(ComponentError, match=r"gives no reason\. Do your vectors .* have the dimension"):
         list(retriever.find(["a"], np.zeros((1, 5), dtype=np.float32), 2))
 
 
