@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AnyCompressor, AskingCompressor, Compressor, Tokenizer, UnchangedPassages
 from components.records import CompressedPassages, Context, Hits, Queries, Spans, SpanTexts
+from components.secrets.mask import shortened
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, StageGroup, Work
@@ -22,6 +23,7 @@ from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, mod
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "compression"
+_SHOWN_CHARACTERS = 200
 
 COMPRESSOR = "compressor"
 """Name of the counts of a compressor that asks a language model. They are listed with the counts of judges."""
@@ -124,6 +126,11 @@ def _mistake(found: object, texts: Sequence[Sequence[str]]) -> str:
     if len(found) != len(texts):
         return f"returned {len(found)} CompressedPassages for {len(texts)} queries"
     for row, (own, passages) in enumerate(zip(found, texts, strict=True)):
+        if not _are_ranges(own.pieces):
+            return (
+                f"query {row} has the pieces {shortened(repr(own.pieces), _SHOWN_CHARACTERS)}, expected a tuple per "
+                "passage with pairs of whole numbers"
+            )
         if len(own.pieces) != len(passages):
             return f"query {row} has pieces of {len(own.pieces)} passages, expected {len(passages)}"
         for number, (pieces, text) in enumerate(zip(own.pieces, passages, strict=True)):
@@ -134,6 +141,22 @@ def _mistake(found: object, texts: Sequence[Sequence[str]]) -> str:
                     "expected ranges in order, without overlaps"
                 )
     return ""
+
+
+def _are_ranges(pieces: object) -> bool:
+    """Return True for a sequence per passage of pairs of whole numbers. An iterator could be read only once."""
+    return _is_row(pieces) and all(
+        _is_row(own) and all(_is_row(piece) and len(piece) == 2 and all(map(_is_whole, piece)) for piece in own)
+        for own in pieces
+    )
+
+
+def _is_row(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, tuple | list)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,12 +43,16 @@ class Ends:
 
 @dataclass(frozen=True)
 class Broken(Ends):
-    """Returns `pieces` for the first passage of each query."""
+    """Returns `pieces` for the first passage of each query, as an iterator if `iterated`."""
 
     pieces: tuple[tuple[int, int], ...] = ()
+    iterated: bool = False
 
     def compress(self, queries: list[str], passages: list[list[str]]) -> list[CompressedPassages]:
-        return [CompressedPassages((self.pieces, *(() for _ in own[1:]))) for own in passages]
+        first: Any = [iter(self.pieces) if self.iterated else self.pieces for _ in passages]
+        return [
+            CompressedPassages((pieces, *(() for _ in own[1:]))) for pieces, own in zip(first, passages, strict=True)
+        ]
 
 
 def graph_with(store: Store, compressor: Any, **fields: Any) -> Any:
@@ -141,6 +145,24 @@ def test_pieces_outside_their_passage_end_the_stage(pieces: tuple[tuple[int, int
     store = Store(tmp_path, "a run")
     (stage,) = stages_of(graph_with(store, Broken(1, pieces)), "prompt_pieces")
     with pytest.raises((AssertionError, ComponentError), match=r"Broken.*expected ranges in order, without overlaps"):
+        run_all(store, stage)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "iterated"),
+    [
+        (None, False),
+        (((0.5, 2.5),), False),
+        (((float("nan"), float("nan")),), False),
+        (((0, 1, 2),), False),
+        (("ab",), False),
+        (((0, 2),), True),
+    ],
+)
+def test_pieces_that_are_no_pairs_of_whole_numbers_end_the_stage(pieces: Any, iterated: bool, tmp_path: Path) -> None:
+    store = Store(tmp_path, "a run")
+    (stage,) = stages_of(graph_with(store, Broken(1, pieces, iterated)), "prompt_pieces")
+    with pytest.raises((AssertionError, ComponentError), match=r"Broken.*expected a tuple per passage with pairs"):
         run_all(store, stage)
 
 
