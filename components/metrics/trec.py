@@ -108,17 +108,16 @@ def _evaluate(
     from pytrec_eval import RelevanceEvaluator
 
     queries = [str(row) for row in range(len(rankings))]
-    evaluator = RelevanceEvaluator(dict(zip(queries, relevant, strict=True)), set(trec_names))
-    found = evaluator.evaluate(
-        {query: _run(ranking) for query, ranking in zip(queries, rankings, strict=True) if ranking}
-    )
+    graded: dict[str, dict[str, int]] = {}
+    ranked: dict[str, dict[str, float]] = {}
+    for query, ranking, grades in zip(queries, rankings, relevant, strict=True):
+        # Numbers instead of ids: trec_eval compares C strings, which end at a NUL.
+        number = {document_id: str(n) for n, document_id in enumerate(dict.fromkeys([*ranking, *grades]))}
+        graded[query] = {number[document_id]: grade for document_id, grade in grades.items()}
+        if ranking:
+            # Scores that decrease with rank: trec_eval ignores the order, and sorts by score.
+            ranked[query] = {number[document_id]: float(-rank) for rank, document_id in enumerate(ranking)}
+    found = RelevanceEvaluator(graded, set(trec_names)).evaluate(ranked)
     # pytrec_eval omits queries without a hit, which must count as 0.
     misses = dict.fromkeys(trec_names, 0.0)
     return [found.get(query, misses) if grades else {} for query, grades in zip(queries, relevant, strict=True)]
-
-
-def _run(ranking: Sequence[str]) -> dict[str, float]:
-    """Return scores that decrease with rank. trec_eval ignores the order, sorts by score, and breaks ties by document
-    id.
-    """
-    return {document_id: float(-rank) for rank, document_id in enumerate(ranking)}

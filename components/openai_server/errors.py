@@ -196,12 +196,14 @@ def _story(error: Exception) -> str:
             return f"HTTP {error.status}: {_message_in(error.body)}"
         case BrokenProtocol():
             return f"the server broke the HTTP protocol: {error}"
-        case Unreachable() | Disconnected():
+        case Unreachable():
             return f"no connection: {error}"
+        case Disconnected():
+            return f"the connection broke: {error}"
         case TooLarge():
             return f"a reply that is too large, and was not read: {error}"
         case Malformed():
-            return f"a reply that is not a completion: {error}"
+            return f"a reply that is not what was requested: {error}"
         case TimeoutError():
             return "no reply within timeout_s"
     return f"{type(error).__name__}: {error}"

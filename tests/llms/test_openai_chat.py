@@ -294,7 +294,7 @@ class TestRetries:
     def test_a_body_that_is_not_a_completion_is_tried_again_then_an_error(self, body: bytes) -> None:
         answers, server = ask(lambda *_: Reply(body=body))
         assert len(server.requests) == 3
-        assert "a reply that is not a completion: " in answers["q"].error
+        assert "a reply that is not what was requested: " in answers["q"].error
 
     def test_an_error_with_status_200_quotes_the_server(self) -> None:
         answers, _ = ask(lambda *_: Reply(body=b'{"error": {"message": "overloaded"}}'))

@@ -51,6 +51,11 @@ def test_the_given_order_is_the_ranking_however_long_and_whatever_the_ids() -> N
         assert scores["mrr"].values[0] == pytest.approx(1 / 12_345, abs=1e-12)
 
 
+def test_ids_that_differ_only_after_a_nul_are_different_documents() -> None:
+    scores = TrecMeasures(("mrr", "recall@5")).score_rankings([["\0x", "\0y", "a", "a\0b"]], [{"a": 1, "\0z": 1}])
+    assert (scores["mrr"].values[0], scores["recall@5"].values[0]) == (pytest.approx(1 / 3), 0.5)
+
+
 def test_empty_rankings_count_zero_and_do_not_vanish() -> None:
     scores = TrecMeasures(("mrr",)).score_rankings([["a"], [], []], [{"a": 1}, {"a": 1}, {}])["mrr"]
     assert scores.states == (ScoreState.VALUE, ScoreState.VALUE, ScoreState.NO_GOLD)

@@ -144,9 +144,17 @@ def test_a_reply_that_is_not_http_is_not_a_status_of_the_server() -> None:
     assert "400" not in line
 
 
-@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-len"])
-def test_a_reply_that_breaks_off_in_its_headers_is_reported_in_words(sent: bytes) -> None:
-    assert error_after(sent) == "no connection: the server closed the connection before its reply was whole"
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-len",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}",
+    ],
+)
+def test_a_reply_that_breaks_off_is_not_reported_as_a_missing_connection(sent: bytes) -> None:
+    assert error_after(sent) == "the connection broke: the server closed the connection before its reply was whole"
 
 
 def test_a_reply_that_breaks_off_is_a_lost_connection() -> None:

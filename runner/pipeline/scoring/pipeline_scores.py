@@ -40,7 +40,7 @@ class PipelinePassageScores(Stage[Scoring]):
     """Metrics of rankings and of contexts, from the places of the passages. All passages count as context."""
 
     kind: ClassVar[str] = "pipeline_passage_scores"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 2: several passages outside the corpus hid the gold
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING
 

@@ -81,6 +81,11 @@ class TestNumbers:
         assert row["found_gold"] == [{"rank": 2, "gold": 0, "start": 0, "end": 30}]
         assert row["gold"][0]["n_in_context"] == 30
 
+    def test_any_number_of_passages_outside_the_corpus_leaves_the_gold_at_its_rank(self, tmp_path: Path) -> None:
+        given = passages(BRIDGE, NOWHERE, f"{NOWHERE} Nor was this.", "Nobody wrote that anywhere.")
+        row = rows(result_of(tmp_path, cell_of(bridge=given)))["q1"]
+        assert (row["score/mrr"], row["score/ndcg@10"]) == (1.0, 1.0)
+
     def test_a_citation_counts_by_the_place_of_its_passage(self, tmp_path: Path) -> None:
         (name,) = [name for name in Citations().names if "precision" in name]
         first = rows(result_of(tmp_path / "1", cell_of(bridge=passages(BRIDGE, NOWHERE))))
