@@ -112,7 +112,7 @@ def _cell_text(cell: "_Cell") -> str:
     """Return the paragraphs of a cell, and those of tables in it, one per line."""
     from docx.table import Table
 
-    lines = []
+    lines: list[str] = []
     for block in cell.iter_inner_content():
         if isinstance(block, Table):
             cells = {inner._tc: inner for row in block.rows for inner in row.cells}  # merged ones are listed repeatedly
