@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.datasets.file_content import PAGE_END, FileContent, FileEntry, ReadingOptions
+from components.datasets.parsing_memory import limit_parsing_memory
 from components.datasets.parsing_time import limit_parsing_time
 from components.datasets.reading import LARGEST_WHOLE_FILE, require_whole_size
 from components.errors import DataError, MissingExtraError
@@ -23,8 +24,8 @@ def parser_of(suffix: str, options: ReadingOptions) -> FileParser | None:
 def read_parsed(file: Path, options: ReadingOptions) -> FileContent:
     """Return the text of a file by its parser. Pages of PDF without text are counted.
 
-    Raise DataError for a file that the parser cannot read, that takes more than a minute of CPU time for a page, or
-    that is or contains more than 1 GiB. Raise MissingExtraError without the parser's packages.
+    Raise DataError for a file that the parser cannot read, that takes more than a minute of CPU time or 8 GiB of
+    memory for a page, or that is or contains more than 1 GiB. Raise MissingExtraError without the parser's packages.
     """
     parser = parser_of(file.suffix.lower(), options)
     assert parser is not None
@@ -32,7 +33,7 @@ def read_parsed(file: Path, options: ReadingOptions) -> FileContent:
     require_whole_size(file, _EXPECTED)
     try:
         _require_whole_content(file)
-        with limit_parsing_time(str(file)):
+        with limit_parsing_time(str(file)), limit_parsing_memory(str(file)):
             parsed = parser.parse(file)
         pages = list(_pages(parsed.pages, file))
     except (DataError, MemoryError):
@@ -54,7 +55,8 @@ def _pages(pages: Iterator[str], file: Path) -> Iterator[str]:
     number = 0
     while True:
         number += 1
-        with limit_parsing_time(f"{file}, page {number}"):
+        place = f"{file}, page {number}"
+        with limit_parsing_time(place), limit_parsing_memory(place):
             page = next(pages, None)
         if page is None:
             return

@@ -11,7 +11,7 @@ from components.text.markdown_tables import markdown_table
 if TYPE_CHECKING:
     from docx.document import Document
     from docx.section import _Footer, _Header
-    from docx.table import Table
+    from docx.table import Table, _Cell
     from docx.text.paragraph import Paragraph
     from openpyxl import Workbook
     from pptx.shapes.base import BaseShape
@@ -34,7 +34,7 @@ class Office:
     margins: bool = True
     notes: bool = True
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".pptx", ".xlsx")
     packages: ClassVar[tuple[str, ...]] = ("docx", "openpyxl", "pptx")
     extra: ClassVar[str] = "office"
@@ -103,9 +103,23 @@ def _docx_table(table: "Table") -> str:
     for row in table.rows:
         cells = list(row.cells)
         rows.append(
-            ["" if cell._tc in [other._tc for other in cells[:i]] else cell.text for i, cell in enumerate(cells)]
+            ["" if cell._tc in [other._tc for other in cells[:i]] else _cell_text(cell) for i, cell in enumerate(cells)]
         )
     return markdown_table(rows)
+
+
+def _cell_text(cell: "_Cell") -> str:
+    """Return the paragraphs of a cell, and those of tables in it, one per line."""
+    from docx.table import Table
+
+    lines: list[str] = []
+    for block in cell.iter_inner_content():
+        if isinstance(block, Table):
+            cells = {inner._tc: inner for row in block.rows for inner in row.cells}  # merged ones are listed repeatedly
+            lines += map(_cell_text, cells.values())
+        else:
+            lines.append(block.text)
+    return "\n".join(lines)
 
 
 def _margins(margins: "Iterable[_Header | _Footer]") -> Iterator[str]:

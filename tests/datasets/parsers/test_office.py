@@ -112,6 +112,20 @@ def test_merged_cells_are_written_once(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_tables_within_cells_are_read(tmp_path: Path) -> None:
+    from docx import Document
+
+    document = Document()
+    outer = document.add_table(1, 2)
+    outer.cell(0, 0).text = "outer"
+    inner = outer.cell(0, 1).add_table(2, 2)
+    inner.cell(0, 0).merge(inner.cell(0, 1)).text = "merged"
+    inner.cell(1, 0).text, inner.cell(1, 1).text = "left", "right"
+    document.save(str(tmp_path / "a.docx"))
+    documents, _ = read_documents(tmp_path, ReadingOptions(parser=Office()))
+    assert "| outer | merged left right |" in documents.texts[0]
+
+
 def test_values_of_sheets_are_those_that_were_saved(tmp_path: Path) -> None:
     from openpyxl import Workbook
 
