@@ -270,7 +270,7 @@ class TestForecast:
         shown = joined(capsys)
         found = re.search(r"race: about (\d+)% of the answers would be saved, as in races over \S+ (.*?\))", shown)
         assert found
-        assert found[2] == "(4 cells, 0 of them planned here)"
+        assert found[2] == "(4 cells, 0 of them planned here; your cells may save more or less)"
         saved = 1 - len(server.requests) / (N * len(MODELS))
         assert int(found[1]) / 100 == pytest.approx(saved, abs=0.1)
 
@@ -297,7 +297,7 @@ class TestForecast:
         assert run_small(tmp_path, *cells_of(tmp_path, server, models=models), sweep_id="earlier") == 0
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true", models=models)) == 0
         assert re.search(
-            r"about \d% of the answers would be saved, .* \(4 cells\): race=none, or a larger race.margin",
+            r"about \d% of the answers would be saved, .* \(4 cells\): use race=none, or a larger race.margin",
             joined(capsys),
         )
 
