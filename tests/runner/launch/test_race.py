@@ -307,7 +307,7 @@ class TestForecast:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
         shown = joined(capsys)
         assert "a cell answers about 96% if it ends 0.02 behind, 81% if it ends 0.05 behind, 51% if it ends" in shown
-        assert "about 4% of the answers would be saved among cells that differ by 0.02: race=none" in shown
+        assert "about 4% of the answers would be saved among cells that differ by 0.02: use race=none" in shown
 
     def test_a_raced_sweep_is_no_forecast(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
