@@ -12,6 +12,7 @@ from analysis.decision import Candidates, candidates
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
 from analysis.report.naming import CellNames
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
+from components.subsets import UNNAMED
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
 from runner.results import COMPARE_ALIKE, CellResult, LoadedSweep, groups_note
@@ -111,7 +112,9 @@ def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
         )
     lines += filter(None, [groups_note(sweep.cells)])
     if same := [
-        f"{each.scenario.label}: {', '.join(each.scenario.same_as)}" for each in found if each.scenario.same_as
+        f"{each.scenario.label}: {', '.join(others)}"
+        for each in found
+        if (others := [name for name in each.scenario.same_as if name != UNNAMED])
     ]:
         lines.append(f"the same samples, shown once: {'; '.join(same)}")
     return lines

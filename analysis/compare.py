@@ -193,12 +193,9 @@ def _interval(row: ComparisonRow, digits: int) -> str:
 
 
 def _same_lines(family: Family) -> list[str]:
-    """Name the cells that share a row, such as several top_k under a ranking metric."""
-    return [
-        f"the same for every sample: {', '.join(cell.cell_id[:8] for cell in standing.cells)}"
-        for standing in family.standings
-        if standing.same
-    ]
+    """Name the cells that share a row, such as several top_k under a ranking metric, in one line."""
+    rows = [", ".join(cell.cell_id[:8] for cell in standing.cells) for standing in family.standings if standing.same]
+    return [f"+n: n more cells with the same value for every sample: {'; '.join(rows)}"] if rows else []
 
 
 def _sample_lines(family: Family) -> list[str]:
@@ -278,7 +275,7 @@ def _may_be_best(family: Family, is_for_print: bool) -> str:
         return COMPARE_ALIKE
     n_cells, rows, how = len(family.standings), _unit(family), _corrected(family)
     confidence = f"With {100 * (1 - family.alpha):.4g}% confidence"
-    name, others = _name(family, family.baseline.cell), [row.standing for row in family.not_distinguishable]
+    name, others = _row_name(family, family.baseline), [row.standing for row in family.not_distinguishable]
     if is_for_print:
         which = f"one of the {len(others) + 1} rows without *" if others else "in the first row"
         return f"{confidence} the best cell is {which} ({how})."
@@ -293,7 +290,7 @@ def _against_baseline(family: Family) -> str:
     found = Counter(row.verdict for row in family.rows)
     verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
     comparisons = f"{n_tested:,} comparison{'s' if n_tested != 1 else ''}"
-    name = _name(family, family.baseline.cell)
+    name = _row_name(family, family.baseline)
     return f"Against {name}: {verdicts} (alpha {family.alpha:g}, Holm over {comparisons})."
 
 
@@ -304,7 +301,9 @@ def _detectable(family: Family) -> str:
     ends = detectable_ends(family)
     if not ends:
         few = too_few_groups(family.n_clusters, family.n_effective)
-        return f"{few.capitalize()}." if family.has_too_few_groups else ""
+        fewer = ", or compare fewer cells" if family.n_corrected > 1 else ""
+        remedy = f"Add questions about documents that have none yet{fewer} (docs/decisions.md)."
+        return f"{few.capitalize()}. {remedy}" if family.has_too_few_groups else ""
     span = ends[0] if len(ends) == 1 else f"{listed(ends, 'to')}, depending on the cell"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
     return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power, measured spread)."
@@ -318,6 +317,15 @@ def _needed(family: Family) -> str:
     against = "the best cell" if family.is_picked else "the baseline"
     undecided = "them" if len(family.not_distinguishable) > 1 else "it"
     return f"At the observed differences, to tell {undecided} from {against} would need {span} questions."
+
+
+def _row_name(family: Family, standing: Standing) -> str:
+    """Return the name of a row: that of its cell, with all values of its axes ("parser=office or combined")."""
+    if not standing.same:
+        return _name(family, standing.cell)
+    used = [axis for axis in family.axes() if any(cell.axes.get(axis) is not None for cell in standing.cells)]
+    levels = ", ".join(f"{axis}={standing.level(axis).replace(', ', ' or ')}" for axis in used)
+    return f"{_short(standing)} ({levels})"
 
 
 def _name(family: Family, cell: CellResult) -> str:

@@ -14,7 +14,7 @@ from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
-from runner.results import OK, CellResult, CommonSamples, SubsetMetric, common_samples, groups_note
+from runner.results import DATA_KEY, OK, CellResult, CommonSamples, SubsetMetric, common_samples, groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
 _ORDER = {True: "best", False: "best", None: "largest"}
@@ -142,7 +142,9 @@ def _matched(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
 def _notes(shares: VarianceShares) -> list[str]:
     """Name the axes and contrasts that cannot be separated."""
     notes = [
-        f"{axis} varies only along with {other}, which stands for both" for axis, other in shares.determined_by.items()
+        f"{axis} varies only along with {other}, which stands for both"
+        for axis, other in shares.determined_by.items()
+        if axis != DATA_KEY
     ]
     if shares.aliased:
         names = ", ".join(map(_name, shares.aliased))

@@ -58,6 +58,7 @@ def _say(cell: "ExportedCell", out: Path, n_bytes: int) -> None:
     lines = [
         f"exported {cell.result.cell_id} to {out} ({n_bytes / 1e6:,.1f} MB)",
         f'next: python {script} --check{option}     or: python {script}{option} "a question"',
+        *(["it has no language model (llm=none), so it shows passages and no answer"] if cell.is_search_only else []),
         *(f"answering runs {each}" for each in cell.code),
         *(
             f"it asks a server with the key in the environment variable {variable}, which is not exported"

@@ -367,9 +367,16 @@ def _draws(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 def _code(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     commits = {cell.git_commit for cell in cells if cell.git_commit}
     data = {str(cell.dataset.get("key")) for cell in cells}
+    parsers = {(str(cell.dataset.get("name")), str(cell.axes.get("parser"))) for cell in cells}
     if len(commits) > 1:
         yield TrustCheck(NOTE, "Several versions of the code", f"The cells were computed at {len(commits)} commits.")
-    if len(data) > 1:
+    if len(data) > 1 and len(data) == len(parsers) and len({name for name, _ in parsers}) == 1:
+        text = (
+            f"{len(data)} of them read the same files. Chunks and passages are of their texts, so `passage_coverage` "
+            "has a different whole in each. The questions are the same."
+        )
+        yield TrustCheck(NOTE, "Several parsers", text)
+    elif len(data) > 1:
         yield TrustCheck(
             WARNING, "Several data sets", f"The cells are over {len(data)} of them, compared where they share samples."
         )

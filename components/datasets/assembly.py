@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from unicodedata import normalize
 
+from components.datasets.file_content import OFFICE_SUFFIXES
 from components.datasets.sampling import limit_documents, limit_samples
 from components.errors import DataError
 from components.records import LARGEST_GRADE, Benchmark, Documents, Evidence, Sample
@@ -103,9 +104,13 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
                 f"{source}: the gold of sample '{sample.id}' names an empty document (an empty field of a table?). "
                 'Omit gold that you do not know, and write "answerable": false if no document has the answer.'
             )
+        suffix = PurePosixPath(unit.document_id.lower()).suffix
+        remedy = "Correct the id, or add the document."
+        if suffix in OFFICE_SUFFIXES and suffix in not_read:
+            hint, remedy = f"the chosen parser does not read {suffix}.", "Add parser=office, which reads them."
         return (
             f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
-            f"'{unit.document_id}' with text; {hint}{left_out} Correct the id, or add the document."
+            f"'{unit.document_id}' with text; {hint}{left_out} {remedy}"
         )
 
     if lost := [mistake(*each) for each in _units(benchmark.samples) if each[1].document_id not in known]:

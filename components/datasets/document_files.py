@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from components.datasets.csv_file import read_csv
-from components.datasets.file_content import EntryColumns, FileContent, FileEntry, ReadingOptions
+from components.datasets.file_content import OFFICE_SUFFIXES, EntryColumns, FileContent, FileEntry, ReadingOptions
 from components.datasets.html_text import read_html
 from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
@@ -47,7 +47,8 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
     found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not found:
         content = kinds_in_words(other_files(path, options)) or "none"
-        raise DataError(f"{path}: no file in it can be read; its files: {content}. Expected: {EXPECTED_FOLDER}.")
+        hint = " parser=office reads Office files." if any(suffix in content for suffix in OFFICE_SUFFIXES) else ""
+        raise DataError(f"{path}: no file in it can be read; its files: {content}.{hint} Expected: {EXPECTED_FOLDER}.")
     return found
 
 

@@ -11,6 +11,9 @@ from components.records import LazySequence
 PAGE_END = "\n\f\n"
 """Ends each page but the last, with `keep_structure`."""
 
+OFFICE_SUFFIXES = (".docx", ".pptx", ".xlsx")
+"""Extensions that `parser=office` reads and the default parser does not."""
+
 
 @dataclass(frozen=True)
 class ReadingOptions:

@@ -17,7 +17,7 @@ difference.
 
 _GAPS = (0.02, 0.05, 0.1)
 _FEW_SAVED = 0.1
-_ADVICE = "race=none, or a larger race.margin"
+_ADVICE = "use race=none, or a larger race.margin"
 
 
 def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None, results_dir: Path) -> Iterator[str]:
@@ -46,9 +46,10 @@ def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None, results_d
         return
     saved, n_cells = 1 - share, earlier.scores.shape[1]
     shared = f", {earlier.n_planned:,} of them planned here" if earlier.n_planned < n_cells else ""
+    other = "" if earlier.n_planned else "; your cells may save more or less"
     yield (
         f"race: about {saved:.0%} of the answers would be saved, as in races over {earlier.folder} "
-        f"({n_cells:,} cells{shared}){f': {_ADVICE}' if saved < _FEW_SAVED else ''}"
+        f"({n_cells:,} cells{shared}{other}){f': {_ADVICE}' if saved < _FEW_SAVED else ''}"
     )
 
 

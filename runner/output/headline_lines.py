@@ -4,6 +4,7 @@ They say which axes of the sweep it does not see, and the smallest difference th
 how many samples a small difference needs, and whether most samples form one group.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
@@ -46,9 +47,11 @@ def headline_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Pat
     by_data: dict[tuple[str, Groups], list[PlannedCell]] = {}
     for cell in cells:
         by_data.setdefault((cell.graph.data.key, cell.graph.result.groups), []).append(cell)
-    for compared in by_data.values():
-        if len(compared) > 1:
-            yield from _lines(compared, headline, results_dir, store)
+    compared = [each for each in by_data.values() if len(each) > 1]
+    counts = Counter(line for each in compared for line in _lines(each, headline, results_dir, store))
+    for line, n in counts.items():
+        # Each parser makes a data set of its own, and the cells of all have one line.
+        yield line if n == 1 else f"{line} (the same within each of {n:,} data sets, such as those of several parsers)"
 
 
 def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:

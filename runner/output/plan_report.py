@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from components.datasets.file_content import OFFICE_SUFFIXES
 from components.json_value import Json
 from components.text.languages import NAMES, UNKNOWN
 from runner.console.prose import count, listed
@@ -180,7 +181,10 @@ def _data_line(planned: PlannedCell) -> str:
     passages = f" ({n_passages:,} of them passages of questions)" if 0 < n_passages < data.n_documents else ""
     documents = f"{count(data.n_documents, 'document')}{passages}"
     sizes = f"{cell.dataset.name}: {documents}, {count(data.n_samples, 'sample')}{language}"
-    return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
+    unread = str(data.notes.get("files_of_other_kinds") or "")
+    readable = [suffix for suffix in OFFICE_SUFFIXES if suffix in unread]
+    hint = f" (parser=office reads {', '.join(readable)})" if readable else ""
+    return sizes + (f"; left out: {', '.join(left_out)}{hint}" if left_out else "")
 
 
 def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.console.prose import digits_of
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, STOPPED, CellResult, larger_is_better
-from runner.results.cell_axes import change_name, common_base, varying_axes_of
+from runner.results.cell_axes import DATA_KEY, change_name, common_base, varying_axes_of
 from runner.results.cell_result import BUILT_IN
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from runner.results.leaderboard_order import best_value, direction_sign
@@ -101,6 +101,9 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
         f"[italic]Stopped by the race: {len(stopped):,} of {len(cells):,} cells, which have no rank. With confidence "
         f"{rules['confidence']:g}, each would end behind the winner of the full run by at least:[/]"
     )
+    if margin := rules.get("margin"):
+        why = "a cell may stop although it is within this distance of the winner, so its bound may be 0"
+        console.print(f"[dim]race.margin={margin:g}: {why}[/]")
     console.print(table)
 
 
@@ -140,14 +143,17 @@ def unfolded(ordered: Sequence[CellResult], equal: Mapping[str, Sequence[CellRes
 
 
 def _axes_without_column(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[str, Json], list[str]]:
-    """Return the axes without a column: the ones with a single value as a mapping, then the names of the others."""
+    """Return the axes without a column: the ones with a single value as a mapping, then the names of the others.
+
+    The key of the data is not among the others, because the column along with which it varies explains it.
+    """
     used: dict[str, list[Json]] = {}
     for cell in cells:
         for name, value in cell.axes.items():
             if name not in shown and value is not None and value not in used.setdefault(name, []):
                 used[name].append(value)
     same = {name: values[0] for name, values in used.items() if len(values) == 1}
-    return same, [name for name in used if name not in same]
+    return same, [name for name in used if name not in same and name != DATA_KEY]
 
 
 def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[CellResult]) -> None:

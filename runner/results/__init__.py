@@ -14,6 +14,7 @@ identical, byte for byte, whenever the same experiment runs on the same data, in
 
 from runner.engine.plugins.trusted import add_option, trust
 from runner.results.cell_axes import (
+    DATA_KEY,
     DRAWS,
     WHOLE_GOLD_ADVICE,
     change_name,
@@ -91,6 +92,7 @@ __all__ = [
     "CONTEXT_TOKENS",
     "COSTS",
     "COVERAGE",
+    "DATA_KEY",
     "DRAWS",
     "FAILED",
     "INTERRUPTED",

@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from components.json_value import Json
 from runner.results.cell_result import CellResult
 
+DATA_KEY = "dataset.key"
+"""The axis that distinguishes data sets of the same name, such as the texts of several parsers."""
+
 DRAWS = ("repeat", "judge_repeat")
 """Axes that number draws. Cells that differ only in these are one configuration."""
 

@@ -93,7 +93,7 @@ def _recommend_best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
         return prose("Take ", name(choice.cell), f"{first}, and ", _worse_cells(choice, name), ".")
     head = prose("Take ", name(choice.cell), f"{first}.")
     return head + prose(
-        "It does not differ significantly from ", _tied_cells(choice, name), f"{_why_none_of_them(choice)}."
+        "It does not differ significantly from ", _tied_cells(choice, metric, name), f"{_why_none_of_them(choice)}."
     )
 
 
@@ -117,11 +117,14 @@ def _worse_cells(choice: Choice, name: Name) -> str:
     return f"{_single_other(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
 
 
-def _tied_cells(choice: Choice, name: Name) -> str:
+def _tied_cells(choice: Choice, metric: str, name: Name) -> str:
     n_tied, n_others = choice.n_tied - len(choice.tied[0]), len(_others(choice))
     if n_others == 1:
         return _single_other(choice, name)
-    return f"any of the {n_others} other cells" if n_tied == n_others else f"{n_tied} of the {n_others} other cells"
+    n_equal = len(choice.tied[0]) - 1
+    equal = f" ({n_equal} more {'has' if n_equal == 1 else 'have'} the same {metric})" if n_equal else ""
+    share = f"any of the {n_others}" if n_tied == n_others else f"{n_tied} of the {n_others}"
+    return f"{share} other cells{equal}"
 
 
 def _others(choice: Choice) -> list[CellResult]:

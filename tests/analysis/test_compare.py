@@ -144,7 +144,9 @@ class TestFamily:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
         assert {row.verdict for row in found.rows} == {MAY_BE_BEST}
         assert {row.detectable for row in found.rows} == {None}
-        assert "Too few groups of samples (2) to tell." in text_of(found)
+        assert "Too few groups of samples (2) to tell. Add questions about documents that have none yet" in text_of(
+            found
+        )
 
     def test_a_difference_of_right_and_wrong_answers_brings_its_own_variance(self, tmp_path: Path) -> None:
         """Scores of 0.0001 in place of 0 are not right-or-wrong answers, so this variance does not apply."""
@@ -231,7 +233,8 @@ class TestFamily:
         ]
         text = text_of(found)
         assert text.splitlines()[2].split()[:6] == ["b3b3b3b3", "+1", "dense", "2,", "8", "0.7250"]
-        assert "the same for every sample: a1a1a1a1, a2a2a2a2" in text
+        assert "more cells with the same value for every sample: b3b3b3b3, b4b4b4b4; a1a1a1a1, a2a2a2a2" in text
+        assert "b3b3b3b3 +1 (retriever=dense, top_k=2 or 8)" in text
         assert "2 of 2 rows; corrected for any two of 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 

@@ -50,11 +50,16 @@ def test_left_out_cells_and_axes_that_vary_together_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *cells, last = [
-        replace(cell, axes={**cell.axes, "index": f"for {cell.axes['retriever']}"}) for cell in tiny_sweep.CELLS
+        replace(
+            cell,
+            axes={**cell.axes, **dict.fromkeys(("index", "dataset.key"), f"for {cell.axes['retriever']}")},
+        )
+        for cell in tiny_sweep.CELLS
     ]
     failed = replace(last, facts={"status": "FAILED", "reason": "no"})
     lines = lines_of(tiny_sweep.write(tmp_path, [*cells, failed]), capsys)
     assert "index varies only along with retriever, which stands for both" in lines
+    assert not any("dataset.key" in line for line in lines), "the data of a parser is no setting"
     assert "cannot be separated from the other terms, so without a share: retriever x top_k" in lines
     assert "left out: 1 cell(s) that failed, or have no value or no result yet" in lines
 

@@ -127,7 +127,10 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path) -> None:
 
 def test_gold_in_a_file_that_is_not_read(folder: Path) -> None:
     write_lines(folder / ".samples", [{"id": "1", "question": "?", "gold": ["e.docx"]}])
-    with pytest.raises(DataError, match=r"no document 'e\.docx' with text.* Files that were not read: 1 \.docx\."):
+    expected = (
+        r"no document 'e\.docx' with text.* Files that were not read: 1 \.docx\. Add parser=office, which reads them\."
+    )
+    with pytest.raises(DataError, match=expected):
         Jsonl(str(folder), str(folder / ".samples")).load()
 
 

@@ -25,7 +25,9 @@ def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np
     )
 
 
-def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[np.float32]:
+def checked_vectors(
+    vectors: object, n_texts: int, embedder: object, *, are_queries: bool = False
+) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers.
 
     Logs the number of zero vectors, because a dense search finds nothing by them. A single text logs nothing: it is a
@@ -39,10 +41,12 @@ def checked_vectors(vectors: object, n_texts: int, embedder: object) -> NDArray[
     n_zero = int((~numbers.any(axis=1)).sum())
     if n_zero and n_texts > 1:
         log.warning(
-            "%s: %d of %d vectors are zero; a dense search never finds such a chunk, and nothing for such a query",
+            "%s: %d of %d %s have a zero vector, such as texts without a known word: a dense search %s",
             type(embedder).__name__,
             n_zero,
             n_texts,
+            "queries" if are_queries else "chunks",
+            "finds nothing for them" if are_queries else "never finds them",
         )
     return numbers
 

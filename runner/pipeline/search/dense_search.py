@@ -79,7 +79,7 @@ class QueryVectors(Stage[Vectors]):
     def make(self, run: Run) -> Vectors:
         queries = self.queries.read(run)
         vectors = self.embedder.embed_queries(queries, run.read(self.state))
-        return checked_vectors(vectors, len(queries), self.embedder)
+        return checked_vectors(vectors, len(queries), self.embedder, are_queries=True)
 
 
 @dataclass(frozen=True, eq=False)

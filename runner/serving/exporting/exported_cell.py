@@ -51,6 +51,11 @@ class ExportedCell:
     store: Store
 
     @property
+    def is_search_only(self) -> bool:
+        """True if the cell answers no question, but only finds passages."""
+        return self.result.axes.get("llm") == "none"
+
+    @property
     def parts(self) -> list[object]:
         """All components that answering uses."""
         return [part for name in self.description.components for part in parts_of(getattr(self.cell, name))]

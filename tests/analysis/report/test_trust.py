@@ -19,6 +19,28 @@ def checks_of(tmp_path: Path, notes: dict[str, Any]) -> dict[str, tuple[str, str
     return {check.head: (check.kind, check.text) for check in report.checks}
 
 
+@pytest.mark.parametrize(
+    ("parsers", "heads"),
+    [
+        (("office", "combined"), {"Several parsers"}),
+        (("office", "office"), {"Several data sets"}),
+    ],
+)
+def test_texts_of_several_parsers_are_not_several_data_sets(
+    tmp_path: Path, parsers: tuple[str, str], heads: set[str]
+) -> None:
+    cells = [
+        replace(
+            cell,
+            axes={**cell.axes, "parser": parsers[n % 2]},
+            facts={"dataset": {"name": "tiny", "key": f"{n % 2}" * 64}},
+        )
+        for n, cell in enumerate(CELLS)
+    ]
+    checks = report_on(tiny_sweep.write(tmp_path, cells)).checks
+    assert {check.head for check in checks} & {"Several parsers", "Several data sets"} == heads
+
+
 @pytest.mark.parametrize("without", [0, 3])
 def test_gold_that_no_search_can_find_is_a_warning(tmp_path: Path, without: int) -> None:
     notes = {"n_gold_units_not_in_corpus": 4, "n_samples_without_gold_in_corpus": without}

@@ -270,7 +270,7 @@ class TestForecast:
         shown = joined(capsys)
         found = re.search(r"race: about (\d+)% of the answers would be saved, as in races over \S+ (.*?\))", shown)
         assert found
-        assert found[2] == "(4 cells, 0 of them planned here)"
+        assert found[2] == "(4 cells, 0 of them planned here; your cells may save more or less)"
         saved = 1 - len(server.requests) / (N * len(MODELS))
         assert int(found[1]) / 100 == pytest.approx(saved, abs=0.1)
 
@@ -297,7 +297,7 @@ class TestForecast:
         assert run_small(tmp_path, *cells_of(tmp_path, server, models=models), sweep_id="earlier") == 0
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true", models=models)) == 0
         assert re.search(
-            r"about \d% of the answers would be saved, .* \(4 cells\): race=none, or a larger race.margin",
+            r"about \d% of the answers would be saved, .* \(4 cells\): use race=none, or a larger race.margin",
             joined(capsys),
         )
 
@@ -307,7 +307,7 @@ class TestForecast:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
         shown = joined(capsys)
         assert "a cell answers about 96% if it ends 0.02 behind, 81% if it ends 0.05 behind, 51% if it ends" in shown
-        assert "about 4% of the answers would be saved among cells that differ by 0.02: race=none" in shown
+        assert "about 4% of the answers would be saved among cells that differ by 0.02: use race=none" in shown
 
     def test_a_raced_sweep_is_no_forecast(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]

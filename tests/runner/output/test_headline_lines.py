@@ -173,6 +173,20 @@ def test_samples_that_the_metric_leaves_out_are_counted_apart(tmp_path: Path) ->
     assert detectable_in(line)[0] == pytest.approx(2.8 * 0.25 / 12**0.5, rel=0.15)
 
 
+def test_equal_lines_of_several_data_sets_are_one_line(tmp_path: Path) -> None:
+    texts = {str(number): f"Bridge {number} was opened in {1900 + number}." for number in range(12)}
+    questions = [{"id": name, "question": f"When was bridge {name} opened?", "gold": [name]} for name in texts]
+    places = []
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        documents = {name: f"{place}: {text}" for name, text in texts.items()}
+        places.append((*own_data(tmp_path / place, documents, questions), "metrics=retrieval", "llm=none"))
+    cells = plan_small(tmp_path, *((*own, f"retriever={name}") for own in places for name in ("bm25", "dense"))).cells
+    (line,) = headline_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
+    assert line.startswith("ndcg@10: with 12 samples in 12 groups, the smallest ")
+    assert line.endswith("(the same within each of 2 data sets, such as those of several parsers)")
+
+
 def test_a_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path) -> None:
     questions = [{"id": str(number), "question": f"{number}?", "references": ["yes"]} for number in range(12)]
     own = (*own_data(tmp_path, {"a": "yes"}, questions), "llm=scripted")

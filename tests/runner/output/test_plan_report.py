@@ -98,7 +98,8 @@ def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None
     places = (f"dataset.documents={documents}", f"dataset.samples={tmp_path / 'samples.jsonl'}")
     output = io.StringIO()
     show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
-    assert "left out: 3 unsupported files (2 .docx, 1 .xlsx), 1 empty table" in output.getvalue()
+    left_out = "left out: 3 unsupported files (2 .docx, 1 .xlsx), 1 empty table (parser=office reads .docx, .xlsx)"
+    assert left_out in output.getvalue()
 
 
 def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:

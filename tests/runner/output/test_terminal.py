@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.console.display import SafeConsole
-from runner.output.terminal import show_leaderboard, show_subsets, unfolded
+from runner.output.terminal import show_leaderboard, show_stopped, show_subsets, unfolded
 from runner.results import CellResult
 from runner.results.joined_samples import CommonMeans
 from runner.results.leaderboard_order import HEADLINES, ranked
@@ -49,6 +49,14 @@ def test_axes_of_stopped_cells_have_columns() -> None:
     show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS[:1]), stopped=[stopped, other])
     assert output.getvalue().splitlines()[1].split()[:3] == ["cell", "retriever", "top_k"]
     assert "top_k=" not in output.getvalue()
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.03])
+def test_a_bound_of_0_is_explained_if_the_race_has_a_margin(margin: float) -> None:
+    output = io.StringIO()
+    stopped = replace(CELLS[1], status="STOPPED", metrics={}, race={**RACE, "margin": margin, "behind": 0.0})
+    show_stopped(SafeConsole(file=output, width=400), [stopped])
+    assert ("race.margin=0.03: a cell may stop although" in output.getvalue()) == bool(margin)
 
 
 def test_the_best_is_first() -> None:
@@ -221,6 +229,11 @@ def test_the_line_of_shared_settings_names_models() -> None:
         "the same in every cell that uses it: top_k=5, embedder=sentence_transformers (owner/name), llm=transformers"
         in lines
     )
+
+
+def test_the_key_of_the_data_is_not_named_beside_the_axis_that_determines_it() -> None:
+    cells = [replace(each, axes={**each.axes, "dataset.key": f"of {each.cell_id}", **SAME}) for each in CELLS]
+    assert "dataset.key" not in shown(cells)
 
 
 def test_an_axis_that_varies_along_with_another_is_not_a_column_and_is_named() -> None:

@@ -145,7 +145,12 @@ def test_numbers_become_float32() -> None:
 
 def test_zero_vectors_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     checked_vectors([[0.0, 1.0], [0.0, -0.0], [0.0, 0.0]], 3, Mine())
-    assert "Mine: 2 of 3 vectors are zero" in caplog.text
+    assert "Mine: 2 of 3 chunks have a zero vector" in caplog.text
+    assert "a dense search never finds them" in caplog.text
+    caplog.clear()
+    checked_vectors([[0.0, 1.0], [0.0, 0.0]], 2, Mine(), are_queries=True)
+    assert "Mine: 1 of 2 queries have a zero vector" in caplog.text
+    assert "a dense search finds nothing for them" in caplog.text
     caplog.clear()
     checked_vectors(np.ones((2, 3)), 2, Mine())
     assert not caplog.text

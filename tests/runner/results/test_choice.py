@@ -43,6 +43,12 @@ BM25, DENSE = cell("bm25", 0.3125), cell("dense", 0.175, latency_s={"p50": 0.97,
 FEW = cell("few", 0.3, tokens=100)
 
 
+def test_cells_that_equal_the_best_one_are_counted_apart_from_the_others() -> None:
+    equal = cell("bm25", 0.3125, top_k=8, tokens=900)
+    text = said(chosen([[BM25, equal], [DENSE]], cell("none", 0.1)))
+    assert "It does not differ significantly from 1 of the 2 other cells (1 more has the same f1)" in text
+
+
 def test_a_saving_that_nobody_notices_does_not_buy_a_lower_mean() -> None:
     assert chosen([[BM25], [DENSE]]).cell is BM25
     assert chosen([[BM25], [cell("dense", 0.175, tokens=170)]]).cell is BM25, "a seventh fewer tokens"

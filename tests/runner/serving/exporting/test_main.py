@@ -92,6 +92,15 @@ def test_another_store_where_it_is_called_is_not_the_sweeps(
     assert samples
 
 
+@pytest.mark.parametrize(("cell", "says"), [(SEARCH, True), (BM25, False)])
+def test_an_export_without_a_model_is_said_to_show_passages_only(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], cell: str, says: bool
+) -> None:
+    capsys.readouterr()
+    assert export(sweep, cell, tmp_path / "out") == 0
+    assert ("shows passages and no answer" in capsys.readouterr().out) == says
+
+
 def test_the_questions_of_the_sweep_are_answered_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(folder, ["--check"]) == 0
     assert capsys.readouterr().out.startswith("12 of 12 answers equal, 12 of 12 rankings equal (")
