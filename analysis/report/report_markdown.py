@@ -162,8 +162,8 @@ def _axes(report: Report) -> Iterator[str]:
     )
     if report.scenarios is not None:
         yield (
-            "The table of scenarios tests in another way and corrects for the number of its choices, so near the "
-            "border only one of the two may name a difference."
+            f"The table of scenarios corrects for all of its {report.scenarios.n_tested} choices together, so it may "
+            "call a difference not significant that is significant here, where one axis is tested alone."
         )
     yield from table(
         ["axis", "value", "mean", "difference", "95% interval"],
