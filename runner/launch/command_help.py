@@ -53,12 +53,10 @@ values separated by commas (a sweep). The same command resumes after a kill.
 groups (the default first; docs/axes.md has all):
 {groups}
 
-settings:
+settings and more help:
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        most to spend on models; then the sweep stops
-
-more help:
   --cfg job             every field of the configuration, with its value
   --hydra-help          options of Hydra, such as --config-dir
 

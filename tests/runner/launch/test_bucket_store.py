@@ -42,7 +42,8 @@ def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     assert metrics(tmp_path / "first") == metrics(tmp_path / "folder")
     written = [path for method, path in bucket.requests if method == "PUT"]
     assert {path.split("/")[1] for path in written} == {"writers", "runs", "store.json"}
-    assert len(bucket.requests) <= 9
+    # A slow machine sends more heartbeats.
+    assert len([path for _, path in bucket.requests if not path.startswith("sweep/writers/")]) <= 8
 
     # Another host makes nothing, and asks for each result that it needs once.
     bucket.forget_requests()
