@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.fields import runtime_only
 from components.json_value import Json
+from components.openai_server.access import mistakes_of_key, mistakes_of_url
 from components.protocols import Embedder, Fusion
 from components.records import IndexedText
 from components.retrievers.arms import depth_mistakes
@@ -92,6 +94,47 @@ class ExistingIndex:
                 f"retriever.text_field: {self.text_field!r} is {type(text).__name__}, expected a field of texts"
             )
         return IndexedText(text or "", *("" if own is None else str(own) for own in (an_id, document)))
+
+    def hit_of(self, record: object, an_id: object) -> IndexedText:
+        """Return the hit of a record with the fields of text and document. Raises ComponentError without a text."""
+        if (text := value_at(record, self.text_field)) is None:
+            raise missing_text(self.text_field, record)
+        return self.hit(text, an_id, value_at(record, self.document_field))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingCollection(ExistingIndex):
+    """A search by `request`, JSON with placeholders, in `collection` of a server at `base_url`, or of a local path."""
+
+    collection: str
+    request: str
+    base_url: str
+    api_key_env: str = runtime_only("", "a key gives access, and is secret")
+    timeout_s: float = runtime_only(60.0, "a search that takes too long fails")
+
+    @property
+    def template(self) -> str:
+        """The request."""
+        return self.request
+
+    @property
+    def is_local(self) -> bool:
+        """True if `base_url` is a path."""
+        return bool(self.base_url) and "://" not in self.base_url
+
+    def collection_mistakes(self, example: str) -> list[str]:
+        """Return errors of the fields of this class. `example` is an address. What is at `base_url` is not checked."""
+        found = self.mistakes("request")
+        found += request_mistakes(self.request) if self.request.strip() else []
+        if not self.collection.strip():
+            found.append("collection: is empty, expected the name of the collection")
+        if not self.timeout_s > 0:
+            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+        if not self.base_url:
+            found.append(f"base_url: is empty, expected the server's address, such as {example}")
+        elif not self.is_local:
+            found += mistakes_of_url(self.base_url, example)
+        return [*found, *mistakes_of_key(self.api_key_env)]
 
 
 def request_mistakes(request: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.fields import runtime_only
 from components.loading import loading
-from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_url
+from components.openai_server.access import key_in
 from components.pretrained.model_folder import missing_packages
 from components.records import IndexedText
 from components.retrievers.existing_index import (
-    ExistingIndex,
+    ExistingCollection,
     filled,
-    missing_text,
-    request_mistakes,
-    value_at,
     with_dimensions,
 )
 from components.secrets.mask import HIDDEN, shortened
@@ -35,7 +31,7 @@ _SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class MilvusCollection(ExistingIndex):
+class MilvusCollection(ExistingCollection):
     """A search by `request`, the arguments of `search` of Milvus' client as JSON, in `collection`.
 
     The placeholders are whole strings: {"data": ["{vector}"], "limit": "{top_k}"}. `text_field` and `document_field`
@@ -43,46 +39,20 @@ class MilvusCollection(ExistingIndex):
     address, or the path of a database of Milvus Lite.
     """
 
-    collection: str
-    request: str
     base_url: str = _EXAMPLE
-    api_key_env: str = runtime_only("", "a key gives access, and is secret")
-    timeout_s: float = runtime_only(60.0, "a search that takes too long fails")
 
     option: ClassVar[str] = "retriever=milvus"
 
-    @property
-    def template(self) -> str:
-        """The request."""
-        return self.request
-
-    @property
-    def _is_file(self) -> bool:
-        return bool(self.base_url) and "://" not in self.base_url
-
     def check(self) -> list[str]:
         """Return errors of the fields, of a missing database or key, and of a missing package."""
-        found = self.mistakes("request")
-        found += request_mistakes(self.request) if self.request.strip() else []
-        if not self.collection.strip():
-            found.append("collection: is empty, expected the name of the collection")
-        if not self.timeout_s > 0:
-            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
-        if not self.base_url:
-            found.append(f"base_url: is empty, expected the server's address, such as {_EXAMPLE}")
-        elif not self._is_file:
-            found += mistakes_of_url(self.base_url, _EXAMPLE)
-        elif not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
+        found = self.collection_mistakes(_EXAMPLE)
+        if self.is_local and not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
             found.append(
                 f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a database of Milvus "
                 "Lite, whose name ends in .db"
             )
-        packages = ["pymilvus", *(["milvus_lite"] if self._is_file else [])]
-        return [
-            *found,
-            *mistakes_of_key(self.api_key_env),
-            *map(str, missing_packages(packages, self.option, "milvus")),
-        ]
+        packages = ["pymilvus", *(["milvus_lite"] if self.is_local else [])]
+        return [*found, *map(str, missing_packages(packages, self.option, "milvus"))]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
@@ -91,7 +61,7 @@ class MilvusCollection(ExistingIndex):
         template = json.loads(self.request)
         fields = [own.partition(".")[0] for own in (self.text_field, self.document_field) if own]
         with self._connected() as client:
-            if self._is_file:  # a database that has just been opened has no collection in memory
+            if self.is_local:  # a database that has just been opened has no collection in memory
                 with self._refusals(None):
                     client.load_collection(self.collection)
             for row, query in enumerate(queries):
@@ -99,7 +69,7 @@ class MilvusCollection(ExistingIndex):
                 body = {"output_fields": fields, "timeout": self.timeout_s, **filled(template, query, vector, depth)}
                 with self._refusals(vectors):
                     reply = client.search(**{**body, "collection_name": self.collection})
-                yield [self._hit(str(hit.id), hit["entity"]) for hit in (reply[0] if reply else [])[:depth]]
+                yield [self.hit_of(hit["entity"], str(hit.id)) for hit in (reply[0] if reply else [])[:depth]]
 
     @contextmanager
     def _connected(self) -> "Iterator[MilvusClient]":
@@ -115,7 +85,7 @@ class MilvusCollection(ExistingIndex):
         except MilvusException as error:
             remedy = (
                 "one process at a time can open a database of Milvus Lite"
-                if self._is_file
+                if self.is_local
                 else "start the server, or set its address, and retriever.api_key_env if it needs a login"
             )
             raise ComponentError(
@@ -125,7 +95,7 @@ class MilvusCollection(ExistingIndex):
             yield client
         finally:
             client.close()
-            if self._is_file:
+            if self.is_local:
                 from milvus_lite.server_manager import server_manager_instance
 
                 server_manager_instance.release_server(self.base_url)  # else the database stays open in this process
@@ -147,8 +117,3 @@ class MilvusCollection(ExistingIndex):
         text = text or "it gives no reason. Do your vectors (retriever.embedder) have the dimension of the collection?"
         key = key_in(self.api_key_env) if self.api_key_env else ""
         return shortened(text.replace(key, HIDDEN) if key else text, _SHOWN_CHARACTERS)
-
-    def _hit(self, an_id: str, entity: Mapping[str, object]) -> IndexedText:
-        if (text := value_at(entity, self.text_field)) is None:
-            raise missing_text(self.text_field, entity)
-        return self.hit(text, an_id, value_at(entity, self.document_field))

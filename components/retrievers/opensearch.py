@@ -21,9 +21,7 @@ from components.records import IndexedText
 from components.retrievers.existing_index import (
     ExistingIndex,
     filled,
-    missing_text,
     request_mistakes,
-    value_at,
     with_dimensions,
 )
 from components.retrievers.found import in_order
@@ -95,9 +93,7 @@ class SearchServer(ExistingIndex):
 
     def _hit(self, hit: Json) -> IndexedText:
         source = hit.get("_source") if isinstance(hit, Mapping) else None
-        if (text := value_at(source, self.text_field)) is None:
-            raise missing_text(self.text_field, source)
-        return self.hit(text, hit.get("_id"), value_at(source, self.document_field))
+        return self.hit_of(source, hit.get("_id"))
 
     @property
     def _server(self) -> Server:
