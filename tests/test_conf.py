@@ -59,6 +59,10 @@ NEEDED = {
     **{f"retriever/{name}.yaml": ["retriever.index=passages"] for name in ("elasticsearch", "opensearch")},
     "examples/held_out.yaml": ["dataset=part"],
     "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
+    **{
+        f"iterative/{name}.yaml": ["llm=openai", "llm.model=a-model"]
+        for name in ("ircot", "self_ask", "react", "adaptive")
+    },
     "compressor/extractive_vectors.yaml": ["embedder=hashing"],
     "retriever/splade.yaml": ["retriever.encoder.model=owner/name", f"retriever.encoder.revision={'0' * 40}"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],

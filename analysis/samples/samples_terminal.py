@@ -53,6 +53,8 @@ def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
         if len(names) > 1:
             yield "", Text(printable(name), style="bold")
         yield from _side_lines(side, metric)
+        for number, search in enumerate(side.searches, start=1):
+            yield "" if number > 1 else "searches", _text(words.search_text(number, search))
         yield from _gold_lines(story, side)
         yield from _prompt_lines(side)
     if story.difference is not None:

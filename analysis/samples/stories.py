@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide, excerpt
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, ShownSearch, Story, StorySide, excerpt
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
 from components.json_value import Json
@@ -14,7 +14,7 @@ from runner.results import CellResult, CorpusTexts, LoadedSweep, corpus_texts, d
 
 _COLUMNS = (
     "id", "subset", "topic", "task", "question", "history", "references", "answerable", "gold", "found_gold",
-    "retrieved", "answer", "state", "error",
+    "retrieved", "searches", "answer", "state", "error",
 )  # fmt: skip
 
 
@@ -118,6 +118,7 @@ def _side(
         verdict,
         [_found(unit, [own for own in pieces if own["gold"] == place]) for place, unit in enumerate(row["gold"])],
         _prompt(row, {own["rank"] for own in pieces}, corpus, titles),
+        [ShownSearch(**search) for search in row.get("searches") or ()],
     )
 
 

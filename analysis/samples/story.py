@@ -59,8 +59,20 @@ class ShownHit:
 
 
 @dataclass(frozen=True)
+class ShownSearch:
+    """A search of an iterative search. `gold` are the places of the units that were complete with its passages."""
+
+    query: str
+    thought: str
+    gold: Sequence[int]
+
+
+@dataclass(frozen=True)
 class StorySide:
-    """A cell's result for a sample. `score` is None if the metric has no value, for the reason `score_state`."""
+    """A cell's result for a sample. `score` is None if the metric has no value, for the reason `score_state`.
+
+    `searches` is () for a cell that searches once.
+    """
 
     cell: str
     score: float | None
@@ -71,6 +83,7 @@ class StorySide:
     verdict: Verdict
     found: Sequence[FoundUnit]
     prompt: Sequence[ShownHit]
+    searches: Sequence[ShownSearch] = ()
 
 
 @dataclass(frozen=True)

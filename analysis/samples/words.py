@@ -1,6 +1,6 @@
 """Wording of facts about a sample, for the terminal and for pages."""
 
-from analysis.samples.story import FoundUnit, GoldText, ShownHit, StorySide
+from analysis.samples.story import FoundUnit, GoldText, ShownHit, ShownSearch, StorySide
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
 from components.forensics.sources import Rule
@@ -96,8 +96,20 @@ def found_text(unit: GoldText, found: FoundUnit) -> str:
     return f"{shares}{more}; {found.share_in_prompt:.0%} of it in the prompt"
 
 
+def search_text(number: int, search: ShownSearch) -> str:
+    """Describe a search of an iterative search, with the gold that it found. `number` counts from 1."""
+    thought = f"{shortened(search.thought, 200)} → " if search.thought else ""
+    gold = ", ".join(str(place + 1) for place in search.gold)
+    return f"{number}. {thought}{shortened(search.query, 200)}: {f'found gold {gold}' if gold else 'no further gold'}"
+
+
 def hit_head(hit: ShownHit) -> str:
     """Describe a passage of the prompt."""
-    ranks = "".join(f", {name.replace('_', ' ')} {rank}" for name, rank in hit.ranks)
+    ranks = "".join(f", {_ranking(name)} {rank}" for name, rank in hit.ranks)
     gold = ", holds gold" if hit.holds_gold else ""
     return f"rank {hit.rank}{ranks}{gold}: {shortened(hit.document_id, 60)}"
+
+
+def _ranking(name: str) -> str:
+    shown = name.replace("_", " ")
+    return f"{shown} rank" if shown[-1].isdigit() else shown

@@ -21,6 +21,7 @@ embedding       vectors
 searching       indexes, the arms of a retriever, and the processing of hits before reranking
 reranking       rerankers
 queries         query variants
+iterating       further searches that a language model asks for
 compressing     the parts of passages that a prompt shows
 answering       the steps from hits to an answer: context, prompt and requests
 metrics         metrics of rankings, contexts and answers
@@ -60,6 +61,7 @@ from components.protocols.embedding import (
     ThreeWayEncoder,
     TokenWeigher,
 )
+from components.protocols.iterating import AnyIteration, IterativeSearch, SingleSearch
 from components.protocols.language_models import LLM, AnswersFrom, Ask, Pipeline
 from components.protocols.metrics import (
     AnswerMetric,
@@ -114,6 +116,7 @@ __all__ = [
     "AnswersFrom",
     "AnyChunker",
     "AnyCompressor",
+    "AnyIteration",
     "AnyRefinement",
     "AnyReranker",
     "AnyVariant",
@@ -156,6 +159,7 @@ __all__ = [
     "Header",
     "HeaderWriter",
     "History",
+    "IterativeSearch",
     "JudgePreparation",
     "JudgedMetric",
     "JudgesByGold",
@@ -184,6 +188,7 @@ __all__ = [
     "RerankerSelection",
     "Retriever",
     "ShortensVectors",
+    "SingleSearch",
     "SlowEmbedder",
     "SlowReranker",
     "Source",

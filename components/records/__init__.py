@@ -34,7 +34,9 @@ from components.records.hits import (
     Hits,
     IndexBlock,
     IndexedText,
+    NextSearch,
     Queries,
+    SearchTrail,
 )
 from components.records.lazy_sequence import LazySequence
 from components.records.passages import CompressedPassages, Passage, PassagePlaces, Passages
@@ -69,6 +71,7 @@ __all__ = [
     "Kind",
     "LazySequence",
     "Message",
+    "NextSearch",
     "Origins",
     "Passage",
     "PassagePlaces",
@@ -79,6 +82,7 @@ __all__ = [
     "Sample",
     "ScoreState",
     "Scores",
+    "SearchTrail",
     "Segments",
     "SpanTexts",
     "Spans",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from components.records.passages import Passage
+
 
 @dataclass(frozen=True)
 class Queries:
@@ -81,6 +83,35 @@ class Expansion:
     is_asked: bool = True
     unread: str = ""
     failed: str = ""
+
+
+@dataclass(frozen=True)
+class NextSearch:
+    """A language model's decision after a search: the text to search for next, "" if the search ends.
+
+    `thought` is what it wrote besides, "" without any. The search also ends if the model was not asked (`is_asked`
+    False), or gave no usable reply. `unread` then says why its reply could not be parsed, or `failed` why the request
+    failed; "" if neither happened.
+    """
+
+    query: str
+    thought: str = ""
+    is_asked: bool = True
+    unread: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class SearchTrail:
+    """The searches for one question so far.
+
+    `passages` are the new passages of each search, best first, and `steps` the decisions after them. A decision before
+    the first search is the first of `steps`.
+    """
+
+    question: str
+    passages: tuple[tuple[Passage, ...], ...]
+    steps: tuple[NextSearch, ...]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ GROUPS = {
     "vector_index": "searches vectors",
     "expander": "rewrites the question",
     "retriever": "finds chunks",
+    "iterative": "searches again",
     "filter": "restricts the documents",
     "diversity": "drops hits that repeat others",
     "reranker": "sorts the hits again",
@@ -57,8 +58,7 @@ settings and more help:
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        most to spend on models; then the sweep stops
-  --cfg job             every field of the configuration, with its value
-  --hydra-help          options of Hydra, such as --config-dir
+  --cfg job             every field of the configuration; --hydra-help: Hydra's
 
 example (latest is the last sweep, best the cell to take):
   python -m runner -m retriever=bm25,hybrid top_k=2,8

@@ -20,12 +20,14 @@ from runner.engine.worker import read_kept
 from runner.output.matrices import matrix_files
 from runner.output.money import priced
 from runner.output.sweep_warnings import error_counts
+from runner.pipeline.answers.compressing import COMPRESSOR
 from runner.pipeline.corpus.chunk_headers import HEADER
 from runner.pipeline.corpus.refined_corpora import REFINER
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.ranking.list_reranking import RERANKER
 from runner.pipeline.retrieved import Retrieved
 from runner.pipeline.search.expanding import EXPANDER
+from runner.pipeline.search.iterating import ITERATIVE
 from runner.pipeline.settings import Pictures, RunSettings
 from runner.results import FAILED, OK, STOPPED, CellResult, documents_file
 from runner.results.leaderboard_order import N_FIRST, headlines
@@ -161,7 +163,7 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
 def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> list[str]:
     """Return a reason for each kind of work that failed too often: answers, requests of retrieval steps, judgements."""
     n_samples: int = summary["n_samples"]
-    asked = {name: counts for name, counts in summary["judges"].items() if _role_of(name) in _ASKED_FOR}
+    asked = {name: counts for name, counts in summary["judges"].items() if "n_failed" in counts}
     # A reranker is asked about samples; the others about documents, chunks, and variants of queries.
     n_of = {name: counts["n_judged"] for name, counts in asked.items() if _role_of(name) != RERANKER}
     failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
@@ -199,7 +201,14 @@ _UNREAD_ADVICE = (
 _LONGEST_CAUSE = 500
 """Characters of an error message. It is long, because advice is at the end of a message."""
 
-_ASKED_FOR = {REFINER: "documents", HEADER: "texts", EXPANDER: "queries", RERANKER: "orders"}
+_ASKED_FOR = {
+    REFINER: "documents of the {}",
+    HEADER: "texts of the {}",
+    EXPANDER: "queries of the {}",
+    ITERATIVE: "decisions about a next search",
+    RERANKER: "orders of the {}",
+    COMPRESSOR: "selections of the {}",
+}
 """Results that the steps of retrieval ask a language model for, by role."""
 
 
@@ -210,7 +219,7 @@ def _role_of(name: str) -> str:
 
 def _work(name: str) -> str:
     if asked_for := _ASKED_FOR.get(_role_of(name)):
-        return f"{asked_for} of the {name}"
+        return asked_for.format(name)
     return "answers" if name == "answers" else f"judgements of {name}"
 
 

@@ -71,6 +71,7 @@ _COMBINED_FIELDS = (
     "top_k",
     "retriever",
     "expander",
+    "iterative",
     "generator",
     "llm",
     "history",

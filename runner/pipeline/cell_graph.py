@@ -142,7 +142,7 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     texts = texts_of(cell, data, picking)
     gold = gold_in(texts.refined, data.samples)
     copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
-    found = found_hits(cell, texts, gold)
+    found = found_hits(cell, texts, gold, copies)
     ranked = ranked_hits(cell, texts, found, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
     read = passages_of(cell, texts, context, found.judged_by)
@@ -170,7 +170,7 @@ def _shown_retrieval(
     read: ReadContext,
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
-    cut = () if picking_arm(cell) else cut_texts(cell.retriever, *texts.searched, found.queries)
+    cut = () if picking_arm(cell) else cut_texts(cell.retriever, *texts.searched, (*found.queries, *found.further))
     return Retrieved(
         found.queries,
         texts.original,

@@ -70,6 +70,7 @@ class Retrieved(StageGroup):
             **refiner_counts(run, self.corpora),
             **header_counts(run, self.headers),
             **asked_counts(run, self.queries),
+            **{name: counts for report in self.reports for name, counts in report.asked(run).items()},
             **{name: AskedCounts(own.replies, own.usage) for name, own in orders.items()},
             **compressor_counts(run, self.compressed),
         }

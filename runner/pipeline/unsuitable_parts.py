@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from components.protocols import (
     LLM,
     AnyCompressor,
+    AnyIteration,
     AnyReranker,
     ChecksMetadata,
     ChecksSamples,
@@ -35,6 +36,7 @@ from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.ranking.selecting import selection_mistakes
 from runner.pipeline.search.dense_search import dimension_mistakes
 from runner.pipeline.search.expanding import expander_mistakes, gold_answer_mistakes
+from runner.pipeline.search.iterating import iteration_mistakes
 from runner.pipeline.settings import MetricSettings
 
 
@@ -42,6 +44,7 @@ def combination_mistakes(
     top_k: int | None,
     retriever: Retriever | None,
     expander: Expander | None = None,
+    iterative: AnyIteration | None = None,
     generator: Generator | None = None,
     llm: LLM | None = None,
     history: History | None = None,
@@ -73,19 +76,35 @@ def combination_mistakes(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
                 f"{len(expander.variants)} variants of the query), expected a fusion; see retriever=hybrid"
             )
-    if expander is not None and retriever is not None and searches(retriever):
-        mistakes += expander_mistakes(expander)
-        if history is not None and history.has_rounds:
-            mistakes += gold_answer_mistakes(expander)
+    if retriever is not None and searches(retriever):
+        mistakes += _search_mistakes(retriever, expander, iterative, history, header)
     if refiner is not None and retriever is not None and retriever.arms:
         mistakes += refiner_mistakes(refiner)
     if compressor is not None and retriever is not None and retriever.arms:
         mistakes += compressor_mistakes(compressor)
-    if header is not None and retriever is not None and searches(retriever):
-        mistakes += header_mistakes(header)
-        mistakes += _headers_in_documents(header, retriever)
     if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
         mistakes += selection_mistakes(reranker, metrics.of_rankings)
+    return mistakes
+
+
+def _search_mistakes(
+    retriever: Retriever,
+    expander: Expander | None,
+    iterative: AnyIteration | None,
+    history: History | None,
+    header: Header | None,
+) -> list[str]:
+    """Return errors of the steps that only a cell has that searches."""
+    mistakes = []
+    if expander is not None:
+        mistakes += expander_mistakes(expander)
+        if history is not None and history.has_rounds:
+            mistakes += gold_answer_mistakes(expander)
+    if iterative is not None:
+        mistakes += iteration_mistakes(iterative, retriever)
+    if header is not None:
+        mistakes += header_mistakes(header)
+        mistakes += _headers_in_documents(header, retriever)
     return mistakes
 
 

@@ -81,7 +81,7 @@ def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
     """
     return [
         f"{step}: got {type(llm).__name__} to write {writes}, expected a language model: for the cell (llm=openai "
-        f"llm.model=...), or only for the {step} (+llm@{step}.llm=openai {step}.llm.model=...)"
+        f"llm.model=...), or only for {step} (+llm@{step}.llm=openai {step}.llm.model=...)"
         for llm in models
         if not is_language_model(llm)
     ]

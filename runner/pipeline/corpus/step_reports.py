@@ -9,6 +9,7 @@ import pyarrow as pa
 from components.json_value import Json
 from runner.engine.stage import StageGroup
 from runner.engine.stage_run import Run
+from runner.pipeline.corpus.asked_counts import AskedCounts
 
 LINE = "line"
 """Name of a fact that is a sentence, which is shown at the end of the sweep."""
@@ -22,6 +23,10 @@ class StepReport(StageGroup):
     @abstractmethod
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return facts for `cell.json`, with a `line` if there is something to report."""
+
+    def asked(self, run: Run) -> Mapping[str, AskedCounts]:
+        """Return counts of replies by the name of the step, if it asks a language model."""
+        return {}
 
     def columns(self, run: Run) -> Mapping[str, pa.Array]:
         """Return columns for the table of samples, one row per sample."""

@@ -1,16 +1,20 @@
 """Connects the stages of a cell's search: all arms in one ranking, an existing index, or an arm that picks its hits."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from components.gold_copies import GoldCopies
+from components.iterations.none import OneSearch
 from components.protocols import (
+    AnyIteration,
     DenseArm,
     Diversity,
     EncodedArm,
     ExistingIndexArm,
     Expander,
     Filter,
+    IterativeSearch,
     PickingArm,
     Retriever,
     SparseArm,
@@ -30,6 +34,7 @@ from runner.pipeline.search.expanding import gives_one_query, reranking_queries,
 from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.search.fusing import Ranking, joined_hits
 from runner.pipeline.search.hit_ranks import RankingOfArm, names_of_arms
+from runner.pipeline.search.iterating import iterated_search
 from runner.pipeline.search.picked_hits import PickedHits
 from runner.pipeline.search.searching import Search
 from runner.pipeline.search.sparse_search import sparse_hits
@@ -45,18 +50,23 @@ class SearchParts:
     expander: Expander
     filter: Filter
     retriever: Retriever
+    iterative: AnyIteration = OneSearch()
     diversity: Diversity
 
 
 @dataclass(frozen=True)
 class FoundHits:
-    """The `hits` of `queries`, as chunks that are read, after the diversity step. A reranker reads `judged_by`."""
+    """The `hits` of `queries`, as chunks that are read, after the diversity step. A reranker reads `judged_by`.
+
+    `further` are the queries of further searches.
+    """
 
     hits: Stage[Hits]
     queries: tuple[Stage[Queries], ...]
     judged_by: Stage[Queries]
     rankings: tuple[RankingOfArm, ...]
     reports: tuple[StepReport, ...]
+    further: tuple[Stage[Queries], ...] = ()
 
 
 def picking_arm(cell: "Cell") -> PickingArm | None:
@@ -64,15 +74,15 @@ def picking_arm(cell: "Cell") -> PickingArm | None:
     return next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
 
 
-def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet]) -> FoundHits:
-    """Return the hits of a cell. `gold` are the samples with their gold in the refined texts."""
+def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet], copies: Stage[GoldCopies]) -> FoundHits:
+    """Return the hits of a cell. `gold` are the samples with their gold in the refined texts, `copies` its copies."""
     picking = picking_arm(cell)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
         query = unasked_queries(cell.expander, texts.data)
         picked = PickedHits(picking, n, gold, texts.corpus, texts.chunks)
         return _diversify(cell, texts, FoundHits(picked, (query,), query, (), ()))
-    return _diversify(cell, texts, _search(cell, texts))
+    return _diversify(cell, texts, _search(cell, texts, copies))
 
 
 def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts, FoundHits]:
@@ -91,12 +101,11 @@ def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts
 
 def _diversify(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
     hits = diverse_hits(cell.diversity, *texts.ranked, found.hits)
-    reports = (*found.reports, *diversity_reports(hits))
-    return FoundHits(hits, found.queries, found.judged_by, found.rankings, reports)
+    return replace(found, hits=hits, reports=(*found.reports, *diversity_reports(hits)))
 
 
-def _search(cell: "Cell", texts: Texts) -> FoundHits:
-    """Search with all arms for all variants of the query, and join the rankings."""
+def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
+    """Search with all arms for all variants of the query, and join the rankings. An iteration then searches again."""
     retriever, data = cell.retriever, texts.data
     queries = searched_queries(cell.expander, data)
     allowed = filtered_documents(cell.filter, data, texts.cut_up.searched)
@@ -104,18 +113,28 @@ def _search(cell: "Cell", texts: Texts) -> FoundHits:
     joined = joined_hits(
         retriever.fusion,
         retriever.depth,
-        [arm.ranking for arm in rankings],
+        [ranking for _, ranking in rankings],
         is_one_query_each=gives_one_query(cell.expander),
     )
     judged_by = reranking_queries(cell.expander, data)
     reports = filter_reports(data, allowed, joined)
-    return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, rankings, reports)
+    named = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
+    if not isinstance(cell.iterative, IterativeSearch):
+        return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, named, reports)
+
+    def search(query: Stage[Queries]) -> Stage[Hits]:
+        found = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed)]
+        return joined_hits(retriever.fusion, retriever.depth, found, is_one_query_each=True)
+
+    again = iterated_search(cell.iterative, texts, retriever.depth, joined, search, copies)
+    named += tuple(RankingOfArm((f"search_{n}",), own) for n, own in enumerate(again.searches, start=1))
+    return FoundHits(again.hits, queries, judged_by, named, (*reports, again.report), again.decided)
 
 
 def _rankings(
     cell: "Cell", texts: Texts, queries: Iterable[Stage[Queries]], allowed: FilteredDocuments | None
-) -> tuple[RankingOfArm, ...]:
-    """Search with every arm for every variant of the query among the allowed documents."""
+) -> list[tuple[tuple[str, ...], Ranking]]:
+    """Return the names and the ranking of every arm for every variant of the query, among the allowed documents."""
     retriever, (data, chunks), rankings = cell.retriever, texts.searched, []
     for arm, names in zip(retriever.arms, names_of_arms(retriever), strict=True):
         for variant in queries:
@@ -126,5 +145,5 @@ def _rankings(
             else:
                 assert isinstance(arm, EncodedArm), "a picking arm is the only arm of a retriever"
                 search = encoded_hits(arm, data, chunks, variant, retriever.depth)
-            rankings.append(RankingOfArm(names, Ranking(filtered_hits(search, variant, allowed, chunks), variant)))
-    return tuple(rankings)
+            rankings.append((names, Ranking(filtered_hits(search, variant, allowed, chunks), variant)))
+    return rankings

@@ -14,6 +14,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus.parent_chunks import parents_of
 from runner.pipeline.search.fusing import Ranking
 from runner.pipeline.search.hit_columns import HitTable
+from runner.pipeline.search.iterating import HitsOfSearch
 
 DENSE, SPARSE = "dense", "sparse"
 BEFORE_RERANK = "before_rerank"
@@ -26,7 +27,7 @@ class RankingOfArm(StageGroup):
     """One ranking of a search, for one variant of the query, and the names of its columns of ranks."""
 
     names: tuple[str, ...]
-    ranking: Ranking
+    ranking: Ranking | HitsOfSearch
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from analysis.samples.samples_page import render
 from analysis.samples.samples_terminal import show
-from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Story, StorySide
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, ShownSearch, Story, StorySide
 from components.forensics.failures import Failure
 from components.forensics.outcomes import Outcome
 from components.forensics.stages import EvidenceStage
@@ -27,6 +27,7 @@ SIDE = StorySide(
     VERDICT,
     [FoundUnit([(12, 1.0)], 0.0)],
     [ShownHit(1, HOSTILE, HOSTILE, False, [("dense", 3)], HOSTILE)],
+    [ShownSearch(HOSTILE, HOSTILE, [0])],
 )
 STORY = Story(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], True, [UNIT], [SIDE])
 

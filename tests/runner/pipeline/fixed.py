@@ -39,6 +39,7 @@ from components.headers.none import NoHeader
 from components.headers.place import Place
 from components.histories.gold import GoldHistory
 from components.histories.own import OwnHistory
+from components.iterations.asked import AskedSearches
 from components.judges.graded import Graded
 from components.llms.extractive import Extractive
 from components.llms.none import NoGenerator
@@ -552,6 +553,20 @@ CELLS = {
     "a model writes queries": {
         "retriever": bm25(),
         "expander": WrittenQueries(Scripted(reply='{"texts": ["The {question}"]}'), "", "{question}", "Again."),
+        "llm": NoGenerator(),
+    },
+    "a model searches again": {
+        "retriever": Hybrid(LetterCounts(), Flat(), Bm25(tokenizer=CharacterBigrams()), ReciprocalRank(), depth=6),
+        "chunk": ParentChunks(SentencePacking(size=30, unit=Unit.CHAR), SentencePacking(size=60, unit=Unit.CHAR)),
+        "refiner": LastFirst(),
+        "filter": ByMetadata({"place": Condition(equals=("west",))}),
+        "iterative": AskedSearches(
+            Scripted(reply='{"next": "The {question}", "done": false}'),
+            "",
+            "{question}\n{passages}\n{steps}",
+            "Again.",
+            n_passages=1,
+        ),
         "llm": NoGenerator(),
     },
     "an answer per passage, then fused": {

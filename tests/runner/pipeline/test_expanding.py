@@ -137,7 +137,7 @@ def cell_graph(tmp_path: Path, **fields: Any) -> Graph:
 
 
 def test_without_a_language_model_what_to_do_is_reported_before_work() -> None:
-    with pytest.raises(ConfigError, match=r"expected a language model: for the cell .* or only for the expander"):
+    with pytest.raises(ConfigError, match=r"expected a language model: for the cell .* or only for expander"):
         small_request("expander=keywords", "llm=extractive")
     small_request("expander=combined", "expander.use=[original,history]", "llm=extractive")
 

@@ -1,0 +1,1 @@
+"""Iterative searches, which alternate with requests to a language model."""

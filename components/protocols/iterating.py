@@ -1,0 +1,49 @@
+"""Iterative searches: a language model reads what was found, and says what to search for next."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from components.protocols.component import Component
+from components.protocols.language_models import LLM, Ask
+from components.records import NextSearch, SearchTrail
+
+
+@runtime_checkable
+class IterativeSearch(Component, Protocol):
+    """A component that decides, after each search for a question, whether and what to search for next."""
+
+    @property
+    def llm(self) -> LLM:
+        """The language model, asked at most once per question and search, not counting retries."""
+
+    @property
+    def max_searches(self) -> int:
+        """Most searches for a question, with the first one, which searches for the question itself."""
+
+    @property
+    def n_passages(self) -> int:
+        """Number of new passages that the model reads after each search, at least 1."""
+
+    @property
+    def decides_first(self) -> bool:
+        """True if the model is also asked before the first search. Without a query, it then finds nothing."""
+
+    def decide(self, trails: Sequence[SearchTrail], ask: Ask) -> list[NextSearch]:
+        """Return the next search per trail, from one call of `ask` per attempt.
+
+        A trail without passages, of a component that `decides_first`, is about the first search: any query then stands
+        for the question. A reply that cannot be parsed after a retry, and a request that failed for good, are reported.
+        """
+
+
+@runtime_checkable
+class SingleSearch(Component, Protocol):
+    """The absence of further searches: it adds no stage to a cell."""
+
+    @property
+    def searches_once(self) -> bool:
+        """Always True."""
+
+
+AnyIteration = IterativeSearch | SingleSearch
+"""Every kind of iteration that a cell can have."""

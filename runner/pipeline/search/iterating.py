@@ -1,0 +1,361 @@
+"""Stages of iterative searches: a language model reads what was found, and writes what to search for next.
+
+    hits ── new_hits ── next_searches ── (search) ── search_hits ── new_hits ── next_searches ── ... ── merged_hits
+
+Each search is made of the same stages as the first one, and each decision is a stage of its own, so that a kill between
+two searches loses no reply. Cells that differ only in the number of searches share all earlier ones.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from components.fields import runtime_only
+from components.forensics.stages import THETA
+from components.found_gold import GoldPlaces, SpansOfSamples
+from components.gold_copies import GoldCopies
+from components.json_value import Json
+from components.protocols import AnyIteration, IterativeSearch, Retriever
+from components.records import Documents, Hits, NextSearch, Passage, Queries, Sample, SearchTrail, Spans, SpanTexts
+from components.text.ranking import empty_hits, hits_in_order, without
+from runner.engine.broken_contracts import broken_contract
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage, StageGroup, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.cell_texts import Texts
+from runner.pipeline.corpus.listed_documents import ListedDocuments
+from runner.pipeline.corpus.loaded_data import Samples
+from runner.pipeline.corpus.original_places import ranking_in_original
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.search.existing_index import index_arm
+from runner.pipeline.search.hit_columns import hit_table, spans_of
+
+PURPOSE = "next search"
+
+ITERATIVE = "iterative"
+"""Name of the counts of an iterative search. They are listed with the counts of judges."""
+
+_SEARCHES_TYPE = pa.list_(pa.struct([("query", pa.string()), ("thought", pa.string()), ("gold", pa.list_(pa.int32()))]))
+
+
+@dataclass(frozen=True)
+class DecidedSearches(Queries):
+    """The queries of the samples that are searched for next, at most one each.
+
+    If no sample is, the only query is the first question, because a search needs one. `next` has the query of every
+    sample, "" for one that is not searched for, and `thoughts` what the model wrote besides. `replies` and `usage`
+    count the requests (see `reply_counts`).
+    """
+
+    next: Sequence[str]
+    thoughts: Sequence[str]
+    replies: Mapping[str, Json]
+    usage: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class NextSearches(Stage[DecidedSearches]):
+    """The texts that a language model wants to search for next, after the searches so far."""
+
+    kind: ClassVar[str] = "next_searches"
+    in_words: ClassVar[str] = "next searches"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[DecidedSearches]] = Columns(DecidedSearches)
+
+    iteration: IterativeSearch
+    samples: Samples
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    found: tuple["NewHits", ...]
+    earlier: tuple["NextSearches", ...]
+    n_samples: int = runtime_only(0, "the samples are part of the key")
+
+    must_read_replies: ClassVar[bool] = True
+
+    @property
+    def n_requests(self) -> int:
+        """Number of requests: at most one per sample."""
+        return self.n_samples
+
+    def make(self, run: Run) -> DecidedSearches:
+        """Ask about the samples that were searched for last. Raises ComponentError for something else than searches."""
+        samples = run.read(self.samples).samples
+        before = [run.read(stage) for stage in self.earlier]
+        rows = [
+            row
+            for row, sample in enumerate(samples)
+            if sample.question.strip() and (not before or before[-1].next[row])
+        ]
+        found, passages = [run.read(stage).chunk for stage in self.found], self._passages(run)
+        trails = [
+            SearchTrail(
+                _question(samples[row]),
+                tuple(tuple(passages(chunk) for chunk in chunks[row].tolist() if chunk >= 0) for chunks in found),
+                tuple(NextSearch(own.next[row], own.thoughts[row]) for own in before),
+            )
+            for row in rows
+        ]
+        ask = run.ask(self.iteration.llm, PURPOSE)
+        decided = self.iteration.decide(trails, ask) if trails else []
+        if not isinstance(decided, list) or not all(isinstance(own, NextSearch) for own in decided):
+            raise broken_contract(self.iteration, "returned something else than a list of NextSearch, one per trail")
+        if len(decided) != len(trails):
+            raise broken_contract(self.iteration, f"returned {len(decided)} searches for {len(trails)} trails")
+        of_row = dict(zip(rows, decided, strict=True))
+        none = NextSearch("", is_asked=False)
+        every = [of_row.get(row, none) for row in range(len(samples))]
+        searched = [row for row, own in enumerate(every) if own.query.strip()]
+        texts = [every[row].query for row in searched] or [samples[0].question]
+        replies = reply_counts(decided, sum(own.is_asked for own in decided))
+        queries = texts, np.array(searched or [0], dtype=np.int32)
+        return DecidedSearches(
+            *queries, [own.query for own in every], [own.thought for own in every], replies, dict(ask.usage)
+        )
+
+    def _passages(self, run: Run) -> Callable[[int], Passage]:
+        """Return a function from a chunk to its text and the title of its document."""
+        if not self.found:
+            return lambda chunk: Passage("")
+        documents, spans = run.read(self.corpus), run.read(self.chunks)
+        texts = SpanTexts(documents.texts, spans)
+        return lambda chunk: Passage(texts[chunk], documents.titles[spans.document[chunk]])
+
+
+def _question(sample: Sample) -> str:
+    """Return the question after the earlier questions of its conversation, one per line."""
+    return "\n".join([*(turn.question for turn in sample.history), sample.question])
+
+
+@dataclass(frozen=True, eq=False)
+class SearchHits(Stage[Hits]):
+    """The hits of one search by sample. A sample that was not searched for has none."""
+
+    kind: ClassVar[str] = "search_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    hits: Stage[Hits]
+    decided: NextSearches
+
+    def make(self, run: Run) -> Hits:
+        """Take the hits of the samples that were searched for."""
+        found, is_searched = run.read(self.hits), np.array([bool(own) for own in run.read(self.decided).next])
+        hits = empty_hits(len(is_searched), found.chunk.shape[1])
+        rows = np.flatnonzero(is_searched[: len(found)])
+        hits.chunk[rows], hits.score[rows] = found.chunk[rows], found.score[rows]
+        return hits
+
+
+@dataclass(frozen=True, eq=False)
+class NewHits(Stage[Hits]):
+    """The first `n` hits of a search that the model has not read yet."""
+
+    kind: ClassVar[str] = "new_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    hits: Stage[Hits]
+    before: tuple["NewHits", ...]
+    n: int
+
+    def make(self, run: Run) -> Hits:
+        """Leave out hits that were read."""
+        hits = run.read(self.hits)
+        is_read = np.zeros(hits.chunk.shape, dtype=bool)
+        for stage in self.before:
+            for column in run.read(stage).chunk.T:
+                is_read |= (hits.chunk == column[:, None]) & (hits.chunk >= 0)
+        new = without(hits, is_read)
+        return Hits(new.chunk[:, : self.n], new.score[:, : self.n])
+
+
+@dataclass(frozen=True, eq=False)
+class MergedHits(Stage[Hits]):
+    """One ranking of all searches: the best hit of each, in the order of the searches, then the second of each, and so
+    on. Each chunk occurs once. Scores are reciprocal ranks.
+    """
+
+    kind: ClassVar[str] = "merged_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    searches: tuple[Stage[Hits], ...]
+    depth: int
+
+    def make(self, run: Run) -> Hits:
+        """Take turns."""
+        rankings = [run.read(stage).chunk.tolist() for stage in self.searches]
+        merged = []
+        for own in zip(*rankings, strict=True):
+            in_turn = chain.from_iterable(zip_longest(*own, fillvalue=-1))
+            merged.append(list(dict.fromkeys(chunk for chunk in in_turn if chunk >= 0))[: self.depth])
+        return hits_in_order(merged)
+
+
+@dataclass(frozen=True)
+class HitsOfSearch(StageGroup):
+    """The hits of one search as a ranking by sample: see `Ranking`."""
+
+    hits: Stage[Hits]
+
+    def by_sample(self, run: Run) -> list[Hits]:
+        """Return the hits, with a row per sample."""
+        return [run.read(self.hits)]
+
+
+@dataclass(frozen=True)
+class IteratedSearch:
+    """All searches of a cell: their merged `hits`, the decisions between them, and the hits of each, as chunks that are
+    searched.
+    """
+
+    hits: Stage[Hits]
+    decided: tuple[NextSearches, ...]
+    searches: tuple[HitsOfSearch, ...]
+    report: "IterationReport"
+
+
+def iterated_search(
+    iteration: IterativeSearch,
+    texts: Texts,
+    depth: int,
+    first: Stage[Hits],
+    search: Callable[[Stage[Queries]], Stage[Hits]],
+    copies: Stage[GoldCopies],
+) -> IteratedSearch:
+    """Search again and again, as the iteration decides. `first` are the hits of the first search, and `search` searches
+    for other queries; both are chunks that are searched, by sample.
+    """
+    data = texts.data
+
+    def decide(found: Sequence[NewHits], earlier: Sequence[NextSearches]) -> NextSearches:
+        read = texts.corpus, texts.chunks, tuple(found), tuple(earlier)
+        return NextSearches(iteration, data.samples, *read, data.n_samples)
+
+    decided = [decide((), ())] if iteration.decides_first else []
+    searches: list[Stage[Hits]] = [SearchHits(first, decided[0]) if decided else first]
+    read = [texts.cut_up.hits_to_read(searches[0])]
+    new = [NewHits(read[0], (), iteration.n_passages)]
+    while len(searches) < iteration.max_searches:
+        decided.append(decide(new, decided))
+        searches.append(SearchHits(search(decided[-1]), decided[-1]))
+        read.append(texts.cut_up.hits_to_read(searches[-1]))
+        new.append(NewHits(read[-1], tuple(new), iteration.n_passages))
+    places = tuple(PlacesOfSearch(*ranking_in_original(texts.refined, texts.chunks, own)) for own in new)
+    report = IterationReport(data.samples, ListedDocuments(texts.original), copies, places, tuple(decided))
+    return IteratedSearch(MergedHits(tuple(read), depth), tuple(decided), tuple(map(HitsOfSearch, searches)), report)
+
+
+@dataclass(frozen=True)
+class PlacesOfSearch(StageGroup):
+    """The new hits of a search as places of the original texts."""
+
+    chunks: Stage[Spans]
+    hits: Stage[Hits]
+
+    def spans(self, run: Run) -> SpansOfSamples:
+        """Return the places as spans of the samples."""
+        chunks = run.read(self.chunks)
+        table = hit_table(run.read(self.hits), chunks)
+        return spans_of(table.row, table.place, chunks)
+
+
+@dataclass(frozen=True)
+class IterationReport(StepReport):
+    """The searches for each sample, and the gold that each of them found."""
+
+    step: ClassVar[str] = ITERATIVE
+
+    samples: Samples
+    listing: ListedDocuments
+    copies: Stage[GoldCopies]
+    searches: tuple[PlacesOfSearch, ...]
+    decided: tuple[NextSearches, ...]
+
+    def asked(self, run: Run) -> dict[str, AskedCounts]:
+        """Return the counts of all decisions."""
+        return counts_of_step(ITERATIVE, (run.read(stage) for stage in self.decided))
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """Return the number of searches over all samples, and of gold units, with one entry per search.
+
+        `n_samples_by_search` are the samples that were searched for, `n_gold_by_search` the units of gold in the
+        passages read up to that search.
+        """
+        samples, searched = run.read(self.samples).samples, self._searched(run)
+        n_gold = sum(len(sample.gold) for sample in samples)
+        n_found = np.cumsum([own.sum() for own in self._newly_found(run, samples)]).tolist()
+        n_searched = [sum(map(bool, own)) for own in searched]
+        facts = {
+            "n_searches": sum(n_searched),
+            "n_samples_by_search": n_searched,
+            "n_gold": n_gold,
+            "n_gold_by_search": n_found,
+        }
+        mean = sum(n_searched) / max(len(samples), 1)
+        found = ", ".join(f"{n:,} after search {number}" for number, n in enumerate(n_found, start=1))
+        return facts | {LINE: f"iterative: {mean:.1f} searches per question; of {n_gold:,} units of gold, {found}"}
+
+    def columns(self, run: Run) -> Mapping[str, pa.Array]:
+        """Return `searches`: one entry per search for a sample, with its query, the thought before it, and the units of
+        gold that were complete with its passages, as positions in `gold`.
+        """
+        samples = run.read(self.samples).samples
+        first_unit = np.cumsum([0, *(len(sample.gold) for sample in samples)])
+        thoughts = [run.read(stage).thoughts for stage in self.decided]
+        thoughts = [[""] * len(samples)] * (len(self.searches) - len(thoughts)) + thoughts
+        rows: list[list[dict[str, Json]]] = [[] for _ in samples]
+        for queries, own, found in zip(self._searched(run), thoughts, self._newly_found(run, samples), strict=True):
+            for row, query in enumerate(queries):
+                if query:
+                    gold = np.flatnonzero(found[first_unit[row] : first_unit[row + 1]]).tolist()
+                    rows[row].append({"query": query, "thought": own[row], "gold": gold})
+        return {"searches": pa.array(rows, _SEARCHES_TYPE)}
+
+    def _searched(self, run: Run) -> list[Sequence[str]]:
+        """Return the queries of all samples per search, "" for a sample that was not searched for."""
+        decided = [run.read(stage).next for stage in self.decided]
+        if len(decided) == len(self.searches):
+            return decided
+        return [[sample.question for sample in run.read(self.samples).samples], *decided]
+
+    def _newly_found(self, run: Run, samples: Sequence[Sample]) -> list[NDArray[np.bool_]]:
+        """Return per search which units of gold the passages up to that search contain, and those before do not."""
+        listed = run.read(self.listing)
+        lengths = listed.documents["n_characters"].to_numpy()
+        places = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
+        needed = np.array([np.inf if n is None else THETA * n for n in places.lengths])
+        spans, before, new = list[SpansOfSamples](), np.zeros(len(needed), dtype=bool), []
+        for search in self.searches:
+            spans.append(search.spans(run))
+            joined = SpansOfSamples(*(np.concatenate([getattr(own, name) for own in spans]) for name in _COLUMNS))
+            found = places.held_by(joined).n_characters(len(needed)) >= needed
+            new.append(found & ~before)
+            before = found
+        return new
+
+
+_COLUMNS = ("sample", "document", "start", "end")
+
+
+def iteration_mistakes(iteration: AnyIteration, retriever: Retriever) -> list[str]:
+    """Return errors for an iteration that would ask no language model, or search an index that gives its own texts."""
+    if not isinstance(iteration, IterativeSearch):
+        return []
+    mistakes = model_mistakes(ITERATIVE, "the next search", [iteration.llm])
+    if index_arm(retriever):
+        mistakes.append(
+            f"iterative: got {type(iteration).__name__} with a retriever whose index exists already, which is searched "
+            "once; expected iterative=none, or a retriever that searches the corpus, such as retriever=hybrid"
+        )
+    return mistakes
