@@ -24,6 +24,7 @@ queries         query variants
 iterating       further searches that a language model asks for
 compressing     the parts of passages that a prompt shows
 answering       the steps from hits to an answer: context, prompt and requests
+revising        checks of answers, and what follows from them
 metrics         metrics of rankings, contexts and answers
 """
 
@@ -86,6 +87,7 @@ from components.protocols.reranking import (
     RerankerSelection,
     SlowReranker,
 )
+from components.protocols.revising import AnyReviser, Reviser, UnrevisedAnswers
 from components.protocols.searching import (
     Arm,
     DenseArm,
@@ -119,6 +121,7 @@ __all__ = [
     "AnyIteration",
     "AnyRefinement",
     "AnyReranker",
+    "AnyReviser",
     "AnyVariant",
     "Arm",
     "Arrays",
@@ -187,6 +190,7 @@ __all__ = [
     "RerankerCascade",
     "RerankerSelection",
     "Retriever",
+    "Reviser",
     "ShortensVectors",
     "SingleSearch",
     "SlowEmbedder",
@@ -201,6 +205,7 @@ __all__ = [
     "TokenWeigher",
     "Tokenizer",
     "UnchangedPassages",
+    "UnrevisedAnswers",
     "VectorDiversity",
     "VectorIndex",
     "WordTokenizer",

@@ -76,6 +76,7 @@ _COMBINED_FIELDS = (
     "llm",
     "history",
     "compressor",
+    "reviser",
     "refiner",
     "header",
     "reranker",

@@ -8,6 +8,7 @@ from components.protocols import (
     AnyCompressor,
     AnyIteration,
     AnyReranker,
+    AnyReviser,
     ChecksMetadata,
     ChecksSamples,
     DenseArm,
@@ -27,6 +28,7 @@ from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.pipeline.answers.compressing import compressor_mistakes
 from runner.pipeline.answers.generating import draw_mistakes
+from runner.pipeline.answers.revising import reviser_mistakes
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_headers import header_mistakes
 from runner.pipeline.corpus.chunk_vectors import reads_documents
@@ -51,6 +53,7 @@ def combination_mistakes(
     refiner: Refiner | None = None,
     header: Header | None = None,
     compressor: AnyCompressor | None = None,
+    reviser: AnyReviser | None = None,
     reranker: AnyReranker | None = None,
     metrics: MetricSettings | None = None,
     repeat: int | None = None,
@@ -78,10 +81,10 @@ def combination_mistakes(
             )
     if retriever is not None and searches(retriever):
         mistakes += _search_mistakes(retriever, expander, iterative, history, header)
-    if refiner is not None and retriever is not None and retriever.arms:
-        mistakes += refiner_mistakes(refiner)
-    if compressor is not None and retriever is not None and retriever.arms:
-        mistakes += compressor_mistakes(compressor)
+    if retriever is not None and retriever.arms:
+        mistakes += refiner_mistakes(refiner) if refiner is not None else []
+        mistakes += compressor_mistakes(compressor) if compressor is not None else []
+        mistakes += reviser_mistakes(reviser, llm) if reviser is not None and llm is not None else []
     if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
         mistakes += selection_mistakes(reranker, metrics.of_rankings)
     return mistakes
