@@ -209,7 +209,7 @@ _ASKED_FOR = {
     ITERATIVE: "decisions about a next search",
     RERANKER: "orders of the {}",
     COMPRESSOR: "selections of the {}",
-    REVISER: "revisions",
+    REVISER: "revisions of the {}",
 }
 """Results that the steps ask a language model for, by role."""
 
