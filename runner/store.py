@@ -125,7 +125,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
 
 
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
-    temporary = [*_files(store, "tmp"), *store.left_locks()]
+    temporary = [*_files(store, "tmp"), *store.half_written(), *store.left_locks()]
     leftovers = [path for path in temporary if _last_changed(path) < time.time() - _DAY_S]
     # Probes of processes that have ended are deleted at any age.
     leftovers += [probe for probe in left_probes(store) if probe not in leftovers]

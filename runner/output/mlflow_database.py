@@ -48,8 +48,11 @@ def open_client(uri: str) -> Client:
     if not file.exists() or not file.stat().st_size:
         with _created_atomically(file) as unfinished:
             _close(MlflowClient(f"{_SQLITE}{unfinished}"))
-    if not os.access(file, os.W_OK):
-        raise DataError(f"{file}: this user may not write into it; make it writable (chmod g+w), or name another one")
+    for path in (file, file.parent):  # SQLite creates a journal beside the database
+        if not os.access(path, os.W_OK):
+            raise DataError(
+                f"{path}: this user may not write into it; make it writable (chmod g+w), or name another database"
+            )
     try:
         return MlflowClient(uri)
     except Exception as error:

@@ -170,8 +170,8 @@ class Tracker:
         standings = find_standings(self._cells_of(sweep), self._sweep_dir, sweep.headline)
         axes = varying_axes_of(standings.ordered) or ["retriever"]
         with tracking_lock(self._uri, self._sweep_dir.parent):
-            chosen = traced_cells(standings, sweep.cells[0]["cell_id"]) if n_traces != 0 else []
-            run_ids = self._run_ids(chosen)
+            chosen = self._with_runs(traced_cells(standings, sweep.cells[0]["cell_id"])) if n_traces != 0 else []
+            run_ids = [self._logged[cell.cell_id].run_id for cell in chosen]
             samples = samples_link(self._uri, self._experiment_id, run_ids) if run_ids else self._samples_page
             pages = Pages(self._save_view(sweep, axes, standings), samples, self._report_page())
             self._log_parent(sweep, standings, axes, pages)
@@ -184,10 +184,11 @@ class Tracker:
             return ""
         return file_link(self._uri, self._experiment_id, self._parent.info.run_id, PAGE)
 
-    def _run_ids(self, cells: Sequence[CellResult]) -> list[str]:
+    def _with_runs(self, cells: Sequence[CellResult]) -> list[CellResult]:
+        """Return the cells that are logged. A running sweep may have finished others since then."""
         if not all(cell.cell_id in self._logged for cell in cells):  # other processes logged some
             self._logged = dict(self._whole_children(self._parent.info.run_id))
-        return [self._logged[cell.cell_id].run_id for cell in cells]
+        return [cell for cell in cells if cell.cell_id in self._logged]
 
     def _log_parent(self, sweep: SweepResult, standings: Standings, axes: list[str], pages: Pages) -> None:
         from mlflow.entities import Metric, RunTag

@@ -65,7 +65,7 @@ class Leases:
         self._remote.lease(run_id, needed)
         with self.pruning(), keeping("the lease of this run", self._folder):
             self._folder.mkdir(exist_ok=True)
-            unfinished = path.with_suffix(".unfinished")
+            unfinished = self._folder.parent / "tmp" / f"{run_id}.unfinished"  # which prune clears
             unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
             unfinished.chmod(shared_mode(self._folder))
             unfinished.replace(path)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import shutil
 import time
 import uuid
@@ -30,6 +31,7 @@ from runner.engine.store.writers import Writers
 FORMAT = 3
 _OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 """Errors of a rename to the path of an existing folder."""
+_HALF_WRITTEN = re.compile(r"\.[0-9a-f]{32}(\.|$)")
 
 
 def check_format(found: int, place: object) -> None:
@@ -355,6 +357,14 @@ class Store:
     def left_locks(self) -> list[Path]:
         """Return the locks of processes that have ended. They block no process and can be removed."""
         return left_locks(self.root / "locks", self.writers)
+
+    def half_written(self) -> list[Path]:
+        """Return the files beside replies and scores that a process is writing, or that a killed one left.
+
+        They have hidden names until they are complete.
+        """
+        paths = [path for name in ("replies", "pair_scores") for path in (self.root / name).glob("*/.*")]
+        return sorted(path for path in paths if _HALF_WRITTEN.match(path.name) and path.is_file())
 
     @property
     def leases(self) -> Leases:

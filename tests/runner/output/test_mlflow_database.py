@@ -67,11 +67,16 @@ def test_a_new_database_has_the_permissions_of_the_umask(tmp_path: Path) -> None
     assert stat.S_IMODE(file.stat().st_mode) == 0o664
 
 
-def test_a_database_of_another_user_is_refused_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "mlflow.db"
+@pytest.mark.parametrize("closed", ["folder/mlflow.db", "folder"])
+def test_a_database_of_another_user_is_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    """SQLite writes into the folder too."""
+    file = tmp_path / "folder" / "mlflow.db"
+    file.parent.mkdir()
     open_client(f"sqlite:///{file}")
-    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK))
-    with pytest.raises(DataError, match=r"mlflow\.db: this user may not write into it; make it writable"):
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path / closed, os.W_OK))
+    with pytest.raises(DataError, match=rf"{closed}: this user may not write into it; make it writable"):
         open_client(f"sqlite:///{file}")
 
 

@@ -228,3 +228,18 @@ def test_a_sweep_without_a_ranked_cell_has_no_traces_and_says_so(
     assert track.main([str(sweep), "--uri", traced.uri, "--traces", "all"]) == 0
     assert "samples:  none, as no cell has a result that ranks it" in capsys.readouterr().out
     assert set(traced.by_run()) == set(before)
+
+
+def test_a_cell_that_ends_after_the_cells_were_listed_has_no_traces_yet(traced: Traced, tmp_path: Path) -> None:
+    """The sweep is running while it is logged."""
+    folder = tmp_path / "run"
+    shutil.copytree(traced.sweep.parent.parent, folder)
+    own = Traced(folder)
+    best = own.parent().data.tags["best_cell"]
+    path = own.sweep / "sweep.json"
+    path.write_text(json.dumps(json.loads(read_unsealed(path)) | {"sweep_id": "running"}), encoding="utf-8")
+    tracker = Tracker(own.uri, EXPERIMENT, own.sweep)
+    tracker.log_cells([cell.parent for cell in own.sweep.glob("*/cell.json") if cell.parent.name != best])
+    assert tracker.finish(N).traced.n_cells == len(traced.by_run()) - 1
+    tracker.log_cells([own.sweep / best])
+    assert tracker.finish(N).traced.n_cells == len(traced.by_run())

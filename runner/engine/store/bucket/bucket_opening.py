@@ -44,11 +44,6 @@ def _store_name(objects: Objects, *, will_write: bool) -> str:
         description = json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode()
         objects.create(_DESCRIPTION, description)
         found, will_write = objects.get(_DESCRIPTION), True
-    if will_write and found and objects.create(_DESCRIPTION, found.contents) is not None:
-        raise StoreError(
-            f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers would "
-            "overwrite each other's results; choose another service, or a newer version of it"
-        )
     try:
         described = json.loads(found.contents) if found else {}
         found_format, name = int(described["format"]), str(described["name"])
@@ -57,4 +52,9 @@ def _store_name(objects: Objects, *, will_write: bool) -> str:
             f"{objects.address}/{_DESCRIPTION}: not a store's description; choose another run.store_dir"
         ) from error
     check_format(found_format, objects.address)
+    if will_write and found and objects.create(_DESCRIPTION, found.contents) is not None:
+        raise StoreError(
+            f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers would "
+            "overwrite each other's results; choose another service, or a newer version of it"
+        )
     return name

@@ -176,6 +176,23 @@ class TestPrune:
         assert run(store, "prune") == 0
         assert [old.exists(), young.exists()] == [False, True]
 
+    @pytest.mark.parametrize("name", [f".{'0f' * 16}", f".{'0f' * 16}.parquet"])
+    @pytest.mark.parametrize("folder", ["replies", "pair_scores"])
+    def test_files_beside_replies_and_scores_that_a_kill_left_are_removed_after_a_day(
+        self, store: Store, folder: str, name: str
+    ) -> None:
+        store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+        write_block(store.root / "pair_scores" / ("cc" * 32), "scores", np.zeros(1))
+        before = set((store.root / folder).rglob("*"))
+        left = store.root / folder / ("cc" * 32) / name
+        left.write_text("half")
+        assert run(store, "prune") == 0
+        assert left.exists()
+        two_days_ago = time.time() - 2 * 86400
+        os.utime(left, (two_days_ago, two_days_ago))
+        assert run(store, "prune") == 0
+        assert set((store.root / folder).rglob("*")) == before
+
     def test_locks_go_with_those_who_held_them(self, store: Store) -> None:
         with store.lock("chunks", "cc" * 32):
             (held,) = (store.root / "locks").iterdir()

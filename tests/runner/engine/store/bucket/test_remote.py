@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -364,6 +364,23 @@ def test_an_address_with_credentials_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name") as raised:
         open_store("s3://key:secret@bucket/prefix", str(tmp_path))
     assert "secret" not in str(raised.value)
+
+
+def test_a_description_that_arrives_damaged_is_not_written_back(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service ignores conditions, too, so the test for these replaces the description."""
+    open_store(address, str(tmp_path), "a run")
+    whole = Objects(address).get("store.json")
+    assert whole
+    monkeypatch.setattr(Objects, "create", Objects.put)
+    with monkeypatch.context() as damaged:
+        damaged.setattr(Objects, "get", lambda objects, path: replace(whole, contents=whole.contents[:9]))
+        with pytest.raises(StoreError, match="not a store's description"):
+            open_store(address, str(tmp_path), "a run")
+    found = Objects(address).get("store.json")
+    assert found
+    assert found.contents == whole.contents
 
 
 def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
