@@ -121,6 +121,17 @@ def repeats_form(text: str, instruction: str) -> bool:
     return f'"{text}"' in instruction or not text.strip(" .…\n\t")
 
 
+def without_form(text: str, prompt: str, *, is_alone: bool = True) -> str:
+    """Return a reply without the form on the last line of its prompt, which some models copy before they answer, or
+    instead of it.
+
+    `is_alone` also removes the form without the words before it: only if no answer can be equal to the form.
+    """
+    line = prompt.rstrip().rpartition("\n")[2]
+    _, brace, rest = line.partition('{"')
+    return text.replace(brace + rest if is_alone else line, "") if brace else text
+
+
 def without_thoughts(text: str) -> str:
     """Return a reply without the text between <think> and </think>; either tag may be missing."""
     return split_thoughts(text)[1]

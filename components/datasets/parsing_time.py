@@ -25,7 +25,7 @@ def limit_parsing_time(place: str) -> Iterator[None]:
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise DataError(
-            f"{place}: takes more than {LONGEST_PAGE_S:g} s to parse; expected ordinary markup, or a sound PDF. "
+            f"{place}: takes more than {LONGEST_PAGE_S:g} s to parse; expected ordinary markup, or an undamaged file. "
             "Repair the file, convert it to text, or remove it."
         )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import ClassVar, Protocol
 
+from components.asking.reply import without_form
 from components.asking.templates import asked_question, chat, numbered
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Support, Verdict, read_claims, read_verdicts
@@ -184,7 +185,11 @@ class ClaimChecker:
         values = {"{claims}": numbered(check.claims), "{passages}": numbered(check.texts)}
         messages = chat(self.system, fill(self.verdict_prompt, values))
         request = Request(f"{check.sample.id}#{check.name}", messages, check.sample, (), VERDICTS_SCHEMA)
-        return Inquiry(request, lambda reply: read_verdicts(reply, len(check.claims)))
+
+        def read(reply: str) -> Verdicts | None:
+            return read_verdicts(without_form(reply, self.verdict_prompt), len(check.claims))
+
+        return Inquiry(request, read)
 
 
 def worst_of(unread: Sequence[Unread]) -> Unread:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.reply import read_object, whole_number
+from components.asking.reply import read_object, whole_number, without_form
 from components.asking.templates import asked_question, chat, numbered
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.json_value import Json
@@ -43,7 +43,7 @@ class ContextRelevance:
     reminder: str
     max_attempts: int
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("context_relevance",)
     reads_answers: ClassVar[bool] = False
@@ -89,7 +89,11 @@ class ContextRelevance:
         values = {"{question}": asked_question(item.sample), "{sentences}": numbered(sentences)}
         messages = chat(self.system, fill(self.prompt, values))
         request = Request(item.sample.id, messages, item.sample, (), _SCHEMA)
-        return Inquiry(request, lambda reply: read_sentence_numbers(reply, len(sentences)))
+
+        def read(reply: str) -> frozenset[int] | None:
+            return read_sentence_numbers(without_form(reply, self.prompt, is_alone=False), len(sentences))
+
+        return Inquiry(request, read)
 
 
 def read_sentence_numbers(text: str, n_sentences: int) -> frozenset[int] | None:

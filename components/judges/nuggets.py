@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.reply import repeats_form
+from components.asking.reply import repeats_form, without_form
 from components.asking.templates import asked_question, chat, numbered, reference_text
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.fields import added_later
@@ -120,7 +120,7 @@ class Nuggets:
     source: NuggetSource = added_later(NuggetSource.REFERENCES)
     document_prompt: str = added_later("")
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = _NAMES
     reads_answers: ClassVar[bool] = True
@@ -222,7 +222,11 @@ class Nuggets:
         }
         messages = chat(self.system, fill(self.assignment_prompt, values))
         request = Request(item.sample.id, messages, item.sample, (), _ASSIGNMENTS_SCHEMA)
-        return Inquiry(request, lambda reply: read_assignments(reply, len(nuggets)))
+
+        def read(reply: str) -> tuple[Assignment, ...] | None:
+            return read_assignments(without_form(reply, self.assignment_prompt, is_alone=False), len(nuggets))
+
+        return Inquiry(request, read)
 
 
 def read_nuggets(text: str, prompt: str) -> tuple[Nugget, ...] | None:

@@ -16,7 +16,7 @@ _ADVICE = {
     ErrorClass.TIMEOUT: "If the server is slow, raise {0}.timeout_s or lower {0}.concurrency",
     ErrorClass.RATE_LIMIT: "Set {0}.max_requests_per_minute or {0}.max_tokens_per_minute to the account's limits, or "
     "lower {0}.concurrency",
-    ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency; if it is elsewhere, set {0}.base_url",
+    ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency; if it moved, correct its address",
 }
 _OF_BATCHES = frozenset({"embedder", "reranker"})
 """Groups whose requests hold `batch_size` texts."""
@@ -54,6 +54,8 @@ class RetryReport:
             line = [f"{endpoint}: {reason}" if is_first else f"{endpoint}: {self._counts(seconds)}"]
             commonest = self._again.most_common(1)[0][0]
             advice = _ADVICE.get(commonest, _OTHERWISE).format(settings)
+            if commonest is ErrorClass.RATE_LIMIT and settings == "retriever":
+                advice = "Lower retriever.concurrency"  # it has no limits per minute
             if commonest is ErrorClass.TIMEOUT and settings in _OF_BATCHES:
                 advice += f" or {settings}.batch_size"
             log.warning("%s", ". ".join([*line, *([n_at_once] if n_at_once else []), advice]))

@@ -106,7 +106,8 @@ class Generator(Component, Protocol):
         """Return the maximum number of requests for a sample with `n_passages` passages.
 
         `n_passage_tokens` is the maximum number of tokens of all passages together, None if unknown. If the result is
-        1, that request must contain all passages and have draw 0. The cell then equals one with the generator `Single`.
+        1, that request must contain all passages and have draw 0. With one of our generators, the cell then equals one
+        with the generator `Single`.
         """
 
     def n_rounds(self, n_passages: int) -> int:

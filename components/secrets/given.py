@@ -17,6 +17,7 @@ from components.secrets.names import (
     PLAIN,
     USERINFO,
     field_names_secret,
+    gives_access,
     is_variable_name,
     may_be_secret,
     names_secret,
@@ -77,15 +78,18 @@ def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") ->
             else:
                 yield from _misplaced_in_field(str(name), value, mask, f"{path}.{name}" if path else str(name))
     elif isinstance(config, list | tuple):
+        of_list = path.rpartition(".")[2]
         for number, value in enumerate(config):
-            yield from _misplaced_in_field("", value, mask, f"{path}.{number}")
+            name = of_list if may_be_secret(str(value)) else ""  # `metadata_keys: [title]` is no secret
+            yield from _misplaced_in_field(name, value, mask, f"{path}.{number}")
 
 
 def _misplaced_in_field(name: str, value: Json, mask: Mask, path: str) -> Iterator[str]:
     """Yield the errors within a string of JSON, whose paths are more precise, or else the error of the value."""
     within = list(misplaced_secrets(_opened(value), mask, path))
     yield from within
-    if not within and isinstance(value, str) and (mistake := _mistake(name, value, mask)):
+    is_text = isinstance(value, str | int | float) and not isinstance(value, bool)  # YAML reads digits as a number
+    if not within and is_text and (mistake := _mistake(name, str(value), mask)):
         yield f"{path}: {mistake}"
 
 
@@ -123,7 +127,7 @@ def _mistake(name: str, value: str, mask: Mask) -> str:
         return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
         return "holds text that looks like a key, expected the name of the environment variable that holds the key"
-    if field_names_secret(name, value) and _is_written_out(value):
+    if (field_names_secret(name, value) or gives_access(name, value)) and _is_written_out(value):
         return f"a secret cannot be in a configuration, which is stored with the results; {_INSTEAD}"
     is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
     if is_shaped or _names_option(value):

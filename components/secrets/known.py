@@ -61,6 +61,8 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
     is_named = name in _marked or names_secret(name)
     if is_named and "://" not in value and may_be_secret(value) and not _is_file(value):
         yield value
+        if may_be_secret(password := value.partition(":")[2]):  # USER:PASSWORD
+            yield password
     if is_named:
         yield from _lines_of_key(value)
     if "://" in value:

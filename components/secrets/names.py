@@ -5,7 +5,7 @@ from functools import lru_cache
 
 _INDICATES_SECRET = re.compile(
     r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
-      | (^|_)(PASS|PW|PAT)$ | _PWD$ | (^|_)(AUTH|AUTHORIZATION|COOKIE|SAS|SIG|SIGNATURE)$""",
+      | (^|_)(PASS|PW|PAT)$ | _PWD$ | (^|_)(AUTH|AUTHORIZATION|BEARER|JWT|COOKIE|SAS|SIG|SIGNATURE)(_HEADER)?$""",
     re.VERBOSE,
 )
 """Matched against names in capitals with underscores."""
@@ -25,8 +25,11 @@ _ORDINARY = re.compile(
 _RESULT_NAMES = frozenset({"DATASET_KEY"})
 """Names in our results: the key of a data set is a hash of its content."""
 
-_VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "SIG", "SAS", "COOKIE"})
+_VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "BEARER", "JWT", "SIG", "SAS", "COOKIE"})
 """Names that may belong to any field of user data, so the value decides."""
+
+_OF_ACCESS = frozenset({"TOKEN", "PASS", "PW", "PWD"})
+"""Names of parameters that give access, whatever their value. Texts and the environment use them otherwise."""
 
 PLAIN = re.compile(r"\d{1,6}|true|false|yes|no|on|off|none|null|", re.IGNORECASE)
 """Values that are not secrets, as in `MAX_TOKENS=512`."""
@@ -77,6 +80,11 @@ def field_names_secret(name: str, value: str) -> bool:
     if not names_secret(name) or _COUNTS.search(plain) or _ORDINARY.search(plain) or PLAIN.fullmatch(value):
         return False
     return plain not in _VAGUE or may_be_secret(value)
+
+
+def gives_access(name: str, value: str) -> bool:
+    """Return True for a parameter in a configuration, such as `token`, that contains a secret of any form."""
+    return _in_capitals(name) in _OF_ACCESS and not PLAIN.fullmatch(value)
 
 
 def may_be_secret(value: str) -> bool:

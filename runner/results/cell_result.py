@@ -20,6 +20,8 @@ _OF_METRIC = ("n", "n_clusters")
 _OF_METRIC_OR_NULL = ("value", "ci_low", "ci_high")
 _OF_JUDGE = ("n_judged", "n_unparsable", "n_failed")
 _OF_TEXTS = ("n", "n_cut")
+_OF_SPENT = ("n_requests", "n_prompt_tokens", "n_completion_tokens", "cost", "n_unpriced")
+_OF_SEARCH = ("seed", "n_cells", "n_space", "n_tried")
 
 
 BUILT_IN = "built_in"
@@ -154,6 +156,17 @@ def require_numbers(cell: CellResult) -> None:
             value = holder.get(name, 0)
             if type(value) not in (int, float) and not (value is None and name in _OF_METRIC_OR_NULL):
                 raise TypeError(f"{where}.{name}: got {value!r}, expected a number")
+
+
+def require_numbers_of_sweep(sweep: SweepResult) -> None:
+    """Raise TypeError for an amount that was spent, or a count of a search, that is not a number, with its path."""
+    found = [("spent", name, sweep.spent.get(name) or 0) for name in _OF_SPENT]
+    found += [("search", name, sweep.search.get(name)) for name in _OF_SEARCH if sweep.search]
+    for field_name, name, value in found:
+        if type(value) not in (int, float):
+            raise TypeError(f"{field_name}.{name}: got {value!r}, expected a number")
+    if sweep.search and not {"strategy", "is_whole"} <= sweep.search.keys():
+        raise TypeError("search: has no strategy, or does not say whether it is_whole")
 
 
 def _holders(cell: CellResult) -> Iterator[tuple[str, Mapping[str, Json], Iterable[str]]]:

@@ -22,6 +22,7 @@ from runner.results.cell_result import (
     CellResult,
     SweepResult,
     require_numbers,
+    require_numbers_of_sweep,
 )
 from runner.results.json_types import require_types
 from runner.results.sealed_json import sealed, take_checksum
@@ -159,6 +160,10 @@ def read_cell(folder: Path) -> CellResult:
 def read_sweep(sweep_dir: Path) -> SweepResult:
     """Read a sweep's description. Raises DataError."""
     sweep = _read(sweep_dir / "sweep.json", SweepResult)
+    try:
+        require_numbers_of_sweep(sweep)
+    except TypeError as error:
+        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file ({error})") from error
     if any(not isinstance(cell.get("cell_id"), str) for cell in sweep.cells):
         raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: one has no cell_id)")
     if repeated := [name for name, n in Counter(cell["cell_id"] for cell in sweep.cells).items() if n > 1]:

@@ -1,6 +1,14 @@
 import pytest
 
-from components.asking.reply import flag, json_values, read_object, repeats_form, whole_number, without_thoughts
+from components.asking.reply import (
+    flag,
+    json_values,
+    read_object,
+    repeats_form,
+    whole_number,
+    without_form,
+    without_thoughts,
+)
 
 
 @pytest.mark.parametrize(
@@ -191,3 +199,13 @@ def test_a_character_of_two_escapes_stays() -> None:
 def test_brackets_of_a_model_that_repeats_itself_hold_nothing(text: str) -> None:
     assert json_values(text) == []
     assert read_object(text, "grade") is None
+
+
+def test_the_form_of_a_prompt_is_removed_from_a_reply() -> None:
+    prompt = 'Judge.\n\nPrint JSON: {"grades": [1, 4]}'
+    assert (
+        without_form('Print JSON: {"grades": [1, 4]}\n{"grades": [2]}', prompt, is_alone=False) == '\n{"grades": [2]}'
+    )
+    assert without_form('{"grades": [1, 4]}', prompt, is_alone=False) == '{"grades": [1, 4]}'
+    assert without_form('{"grades": [1, 4]}', prompt) == ""
+    assert without_form("Judge.", "Judge.") == "Judge."

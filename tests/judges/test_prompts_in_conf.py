@@ -1,7 +1,7 @@
 """The prompts in conf/judge: every place is filled, and the two languages ask for the same."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,12 @@ import pytest
 from omegaconf import OmegaConf
 
 import conf
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.judges.claim_checks import Check, ClaimChecker
+from components.judges.nuggets import Nugget
+from components.judges.quest_eval_inquiries import SourceText, answers_from
 from components.judges.relevance_grades import GRADES
+from components.records import Answer, AnswerState, JudgeInput, Kind, Passage, Request, Sample
 from components.text.templates import fill
 from runner.launch.compose import compose_config
 from runner.pipeline.building import build_component
@@ -163,3 +168,34 @@ def test_judges_of_claims_share_their_wording_and_thus_their_replies(language: s
     faithfulness, claims = scores(f"faithfulness/{language}")["faithfulness"], scores(f"claims/{language}")["claims"]
     shared = ("system", "claim_prompt", "verdict_prompt", "reminder", "max_claims", "one_by_one", "max_attempts")
     assert {field: faithfulness[field] for field in shared} == {field: claims[field] for field in shared}
+
+
+def copying(requests: Sequence[Request]) -> list[Answer]:
+    """Answer as a small model that copies the last line of its prompt, with the requested form."""
+    lines = [request.messages[-1].content.splitlines()[-1] for request in requests]
+    assert all('{"' in line for line in lines)
+    return [Answer(each.id, AnswerState.OK, line) for each, line in zip(requests, lines, strict=True)]
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_copied_form_is_no_verdict(language: str) -> None:
+    sample = Sample("s", "", Kind.QA, "Which?", ())
+    item = JudgeInput(sample, "An answer.", (Passage("One. Two. Three. Four. Five."),))
+    faithfulness, claims, nuggets = (built(name, language) for name in ("faithfulness", "claims", "nuggets"))
+    (quest,) = scores(f"quest_eval/{language}").values()
+    inquiries: list[Inquiry[Any]] = [
+        nuggets["nuggets"]._assignments_of(item, [Nugget("a", True), Nugget("b", False)]),
+        faithfulness["context_relevance"]._inquiry(item, ["One.", "Two.", "Three.", "Four.", "Five."]),
+        answers_from(SourceText(sample, "A text.", ("a?", "b?")), "", quest["answer_prompt"], "no"),
+    ]
+    check = Check("check", sample, ("a", "b"), ("A text.",))
+    judges = claims["claims"], faithfulness["faithfulness"], faithfulness["context_recall"]
+    inquiries += [ClaimChecker.of(judge)._verdicts_on(check) for judge in judges]
+    for read in ask_until_readable(inquiries, copying, "Again.", 1):
+        assert isinstance(read, Unread)
+
+
+def built(name: str, language: str) -> Mapping[str, Any]:
+    config = compose_config([f"judge={name}", f"language={language}", "judge.llm.model=m", KEYLESS])
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge")
+    return settings.scores

@@ -31,12 +31,29 @@ REPOSITORY = Path(__file__).resolve().parents[2]
         ({"llm": {"runtime_arguments": f"--tp 2 --api-key {NEVER}"}}, "llm.runtime_arguments"),
         ({"a": {"b": f"hf_{NEVER}"}}, "a.b"),
         ({"a": {f"hf_{NEVER}": 1}}, "a"),
+        ({"retriever": {"parameters": {"token": "abc"}}}, "retriever.parameters.token"),
+        ({"retriever": {"parameters": {"pwd": NEVER}}}, "retriever.parameters.pwd"),
+        ({"pipeline": {"parameters": {"jwt": NEVER}}}, "pipeline.parameters.jwt"),
+        ({"pipeline": {"parameters": {"auth_header": f"Token {NEVER}"}}}, "pipeline.parameters.auth_header"),
+        ({"pipeline": {"parameters": {"password": 12345678}}}, "pipeline.parameters.password"),
+        ({"llm": {"extra_body": f'{{"api_keys": ["{NEVER}"]}}'}}, "llm.extra_body.api_keys.0"),
     ],
 )
 def test_secrets_are_named_by_their_place(config: Any, place: str) -> None:
     (mistake,) = misplaced_secrets(config)
     assert mistake.startswith(f"{place}: ")
     assert NEVER not in mistake
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"parameters": {"token": None, "pass": True, "auth": "basic", "n_tokens": 12345678, "key": "title"}},
+        {"parameters": {"metadata_keys": ["title", "date"], "stop_tokens": ["</s>"], "pad_token_id": 151643}},
+    ],
+)
+def test_parameters_that_are_no_secrets_are_accepted(config: Any) -> None:
+    assert list(misplaced_secrets(config)) == []
 
 
 def test_the_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from components.protocols import (
 from components.records import Answer, Context, Queries
 from components.revisers.none import NoReviser
 from components.tokenizers.cl100k import Cl100k
+from runner.engine.source_code import is_ours
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
 from runner.pipeline.answers.compressing import ReadContext, read_context
@@ -151,7 +152,7 @@ def _first_answers(
     most_tokens = _most_passage_tokens(cell, passages)
     about_tokens = _n_context_tokens(cell, passages) + cell.examples.n * cell.examples.max_tokens
     n = n_passages(cell, passages)
-    if cell.generator.n_requests(n, most_tokens) == 1:  # a single prompt, for any generator
+    if is_ours(type(cell.generator)) and cell.generator.n_requests(n, most_tokens) == 1:  # equal to Single
         prompts = Prompts(cell.prompt, samples, passages, examples)
         return CellAnswers((prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, about_tokens))
     parts = cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, examples

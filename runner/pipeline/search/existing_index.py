@@ -17,6 +17,7 @@ from components.errors import ComponentError
 from components.json_value import Json
 from components.protocols import ExistingIndexArm, Retriever
 from components.records import Documents, Hits, IndexedText, Queries, Spans
+from components.secrets.mask import current_mask
 from components.text.passage_search import Sought, locate_passages
 from components.text.ranking import hits_in_order
 from runner.engine.broken_contracts import broken_contract
@@ -82,7 +83,11 @@ class AskedIndex(Stage[IndexReplies]):
                 f"retriever: {type(self.arm).__name__} found nothing for any of {len(queries):,} queries; check that "
                 "the index is filled, and what your query selects"
             )
-        columns = {name: [getattr(hit, name) for hits in found for hit in hits] for name in ("text", "id", "document")}
+        mask = current_mask()  # a server may repeat the key that it got
+        columns = {
+            name: [mask.known(getattr(hit, name)) for hits in found for hit in hits]
+            for name in ("text", "id", "document")
+        }
         return IndexReplies(
             np.cumsum([0, *map(len, found)], dtype=np.int64),
             pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}),

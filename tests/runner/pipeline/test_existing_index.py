@@ -119,3 +119,13 @@ def test_another_depth_or_index_asks_again(tmp_path: Path) -> None:
         )
     }
     assert len(keys) == 4
+
+
+def test_a_key_that_a_server_repeats_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SEARCH_KEY", "svc:x7Qm2f9LkT4vWz8RbN3c")
+    texts = ("sent with svc:x7Qm2f9LkT4vWz8RbN3c", "the password is x7Qm2f9LkT4vWz8RbN3c")
+    result = of_index(tmp_path, retriever=Finds(texts=texts))
+    assert "the password is ***" in rows(result)["q1"]["prompt"]
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if b"x7Qm2f9LkT4vWz8RbN3c" in file.read_bytes()]

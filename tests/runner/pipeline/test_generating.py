@@ -1,16 +1,23 @@
 """Answers that take several requests: as many as planned, each kept, and how each answer came about in the results."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from components.errors import ConfigError
+from components.generators.single import Single
+from components.llms.scripted import Scripted
+from components.protocols import Ask, Render
+from components.records import AnswerTask, GeneratedAnswer
+from runner.engine.store import Store
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
-from tests.runner.sweeping import cells_in, compose_job, own_data, run_small, samples_in, sweep_in
+from tests.runner.pipeline.fixed import fixed_cell, graph_in, run_all
+from tests.runner.sweeping import cells_in, compose_job, own_data, read_or_make, run_small, samples_in, sweep_in
 
 DOCUMENTS = {f"d{n}": f"The bridge number {n} was built of bricks." for n in range(4)}
 N_SAMPLES, TOP_K = 3, 3
@@ -122,3 +129,25 @@ def test_equal_draws_are_an_error_before_any_work(options: list[str]) -> None:
         ConfigError, match="temperature: got 0, so that all 5 draws of SelfConsistency are the same answer"
     ):
         check_jobs([job])
+
+
+@dataclass(frozen=True)
+class Capitals(Single):
+    """A user's generator with one request, which changes the reply."""
+
+    version: ClassVar[int] = 1
+
+    def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
+        answered = super().generate(tasks, render, ask)
+        return [replace(own, answer=replace(own.answer, text=own.answer.text.upper())) for own in answered]
+
+
+def test_a_users_generator_with_one_request_makes_the_answers(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    plain, own = (
+        graph_in(store, fixed_cell(llm=Scripted(reply="yes"), generator=generator)).result
+        for generator in (Single(), Capitals())
+    )
+    assert plain.key != own.key
+    run_all(store, own)
+    assert set(read_or_make(own, store).samples["answer"].to_pylist()) == {"YES"}

@@ -315,6 +315,23 @@ def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
         read_cell(folder)
 
 
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"spent": {"n_requests": {"a": 1}}}, "spent.n_requests: got"),
+        ({"spent": {"cost": "x"}}, "spent.cost: got 'x', expected a number"),
+        ({"search": {"n_cells": 2}}, "search.seed: got None, expected a number"),
+        ({"search": {"seed": 0, "n_cells": 2, "n_space": 4, "n_tried": 2}}, "search: has no strategy"),
+    ],
+)
+def test_amounts_and_searches_of_another_form_are_refused(
+    changed: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    write_sweep(tmp_path, replace(SWEEP, **changed))
+    with pytest.raises(DataError, match=re.escape(problem)):
+        read_sweep(tmp_path)
+
+
 def test_a_cell_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
     write_sweep(tmp_path, replace(SWEEP, cells=(*SWEEP.cells, SWEEP.cells[0])))
     with pytest.raises(DataError, match=r"sweep\.json: .*'0123456789ab' is listed twice"):
