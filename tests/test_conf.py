@@ -42,7 +42,14 @@ NEEDED = {
     },
     **{
         option: ["llm=scripted"]
-        for option in ("refiner/summary.yaml", "refiner/combined.yaml", "header/contextual.yaml", "compressor/llm.yaml")
+        for option in (
+            "refiner/summary.yaml",
+            "refiner/combined.yaml",
+            "header/contextual.yaml",
+            "compressor/llm.yaml",
+            "reviser/reflect.yaml",
+            "reviser/abstain_if_unsupported.yaml",
+        )
     },
     "executor/slurm.yaml": ["executor.cluster=local"],  # there need be no sbatch
     "pipeline/python.yaml": ["run.plugins=[packaging]", "pipeline.call=packaging.version.parse"],

@@ -23,6 +23,7 @@ reranking       rerankers
 queries         query variants
 compressing     the parts of passages that a prompt shows
 answering       the steps from hits to an answer: context, prompt and requests
+revising        checks of answers, and what follows from them
 metrics         metrics of rankings, contexts and answers
 """
 
@@ -84,6 +85,7 @@ from components.protocols.reranking import (
     RerankerSelection,
     SlowReranker,
 )
+from components.protocols.revising import AnyReviser, Reviser, UnrevisedAnswers
 from components.protocols.searching import (
     Arm,
     DenseArm,
@@ -116,6 +118,7 @@ __all__ = [
     "AnyCompressor",
     "AnyRefinement",
     "AnyReranker",
+    "AnyReviser",
     "AnyVariant",
     "Arm",
     "Arrays",
@@ -183,6 +186,7 @@ __all__ = [
     "RerankerCascade",
     "RerankerSelection",
     "Retriever",
+    "Reviser",
     "ShortensVectors",
     "SlowEmbedder",
     "SlowReranker",
@@ -196,6 +200,7 @@ __all__ = [
     "TokenWeigher",
     "Tokenizer",
     "UnchangedPassages",
+    "UnrevisedAnswers",
     "VectorDiversity",
     "VectorIndex",
     "WordTokenizer",

@@ -39,12 +39,21 @@ from components.records.hits import (
 from components.records.lazy_sequence import LazySequence
 from components.records.passages import CompressedPassages, Passage, PassagePlaces, Passages
 from components.records.samples import LARGEST_GRADE, Benchmark, Condition, Evidence, Kind, Sample, Turn
-from components.records.scores import Interval, IntervalMethod, JudgeInput, Judgements, Scores, ScoreState
+from components.records.scores import (
+    AnswerCheck,
+    Interval,
+    IntervalMethod,
+    JudgeInput,
+    Judgements,
+    Scores,
+    ScoreState,
+)
 
 __all__ = [
     "LARGEST_GRADE",
     "AllowedDocuments",
     "Answer",
+    "AnswerCheck",
     "AnswerState",
     "AnswerTask",
     "AskedText",

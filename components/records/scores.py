@@ -51,6 +51,22 @@ class JudgeInput:
 
 
 @dataclass(frozen=True)
+class AnswerCheck:
+    """The verdict of a check on an answer: whether the passages support it, None without a verdict.
+
+    The findings are statements that the passages do not support, and statements of the passages that the answer lacks.
+    An answer with a finding is revised. `unread` is the reason why a model's reply could not be read, `failed` the
+    reason why a request failed; both are "" otherwise.
+    """
+
+    supported: bool | None
+    unsupported: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unread: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True)
 class Judgements:
     """Results of a judge for many samples: one Scores per metric name, and one remark per sample for people to read."""
 

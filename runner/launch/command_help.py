@@ -32,6 +32,7 @@ GROUPS = {
     "llm": "language model that answers",
     "generator": "requests for each answer",
     "history": "earlier turns in the prompt",
+    "reviser": "checks the answers",
     "pipeline": "built-in or your own",
     "metrics": "scores of rankings and answers",
     "judge": "model that grades answers",
@@ -57,8 +58,7 @@ settings and more help:
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        most to spend on models; then the sweep stops
-  --cfg job             every field of the configuration, with its value
-  --hydra-help          options of Hydra, such as --config-dir
+  --cfg job             all fields with values; --hydra-help: options of Hydra
 
 example (latest is the last sweep, best the cell to take):
   python -m runner -m retriever=bm25,hybrid top_k=2,8

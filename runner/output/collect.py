@@ -20,6 +20,8 @@ from runner.engine.worker import read_kept
 from runner.output.matrices import matrix_files
 from runner.output.money import priced
 from runner.output.sweep_warnings import error_counts
+from runner.pipeline.answers.compressing import COMPRESSOR
+from runner.pipeline.answers.revising import REVISER
 from runner.pipeline.corpus.chunk_headers import HEADER
 from runner.pipeline.corpus.refined_corpora import REFINER
 from runner.pipeline.planned import PlannedCell
@@ -159,10 +161,10 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
 
 
 def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> list[str]:
-    """Return a reason for each kind of work that failed too often: answers, requests of retrieval steps, judgements."""
+    """Return a reason for each kind of work that failed too often: answers, requests of other steps, judgements."""
     n_samples: int = summary["n_samples"]
     asked = {name: counts for name, counts in summary["judges"].items() if _role_of(name) in _ASKED_FOR}
-    # A reranker is asked about samples; the others about documents, chunks, and variants of queries.
+    # A reranker is asked about samples; the others about documents, chunks, variants of queries, and answers.
     n_of = {name: counts["n_judged"] for name, counts in asked.items() if _role_of(name) != RERANKER}
     failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
     failed |= {name: counts["n_failed"] for name, counts in asked.items()}
@@ -199,8 +201,15 @@ _UNREAD_ADVICE = (
 _LONGEST_CAUSE = 500
 """Characters of an error message. It is long, because advice is at the end of a message."""
 
-_ASKED_FOR = {REFINER: "documents", HEADER: "texts", EXPANDER: "queries", RERANKER: "orders"}
-"""Results that the steps of retrieval ask a language model for, by role."""
+_ASKED_FOR = {
+    REFINER: "documents",
+    HEADER: "texts",
+    EXPANDER: "queries",
+    RERANKER: "orders",
+    COMPRESSOR: "selections",
+    REVISER: "revisions",
+}
+"""Results that steps ask a language model for, by role."""
 
 
 def _role_of(name: str) -> str:

@@ -43,7 +43,8 @@ def _asked_for(part: str, cell: Cell) -> object:
         return cell.answerer
     role, _, name = part.partition("/")
     if role == "judge":
-        return cell.judge.scores[name].llm
+        judge = cell.judge.scores.get(name)
+        return judge.llm if judge else getattr(cell.reviser, "llm", None)  # whose check is a metric, too
     if role in (EXPANDER, REFINER):
         steps = cell.expander.variants if role == EXPANDER else cell.refiner.steps
         first, *others = [step.llm for step in steps if isinstance(step, AskedVariant | AskingRefinement)]

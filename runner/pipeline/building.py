@@ -75,6 +75,7 @@ _COMBINED_FIELDS = (
     "llm",
     "history",
     "compressor",
+    "reviser",
     "refiner",
     "header",
     "reranker",

@@ -12,6 +12,7 @@ from runner.pipeline.corpus.cell_texts import CorpusParts
 from runner.pipeline.race_settings import NO_RACE, RaceSettings
 from runner.pipeline.ranking.cell_ranking import RankingParts
 from runner.pipeline.scoring.cell_scores import ScoringParts
+from runner.pipeline.scoring.revision_scores import revision_metrics
 from runner.pipeline.search.cell_search import SearchParts
 from runner.pipeline.search_settings import NO_SEARCH, SearchSettings
 from runner.pipeline.settings import ExperimentSettings, LanguageSettings, RunSettings, TrackingSettings
@@ -47,5 +48,7 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     @property
     def computed_metrics(self) -> dict[str, Metric]:
         """Every metric of the cell, including judged ones, under each name that it computes."""
-        components = (*self.metrics.scores.values(), *self.judge.scores.values())
+        is_revised = self.pipeline.is_built_in and self.retriever.arms
+        of_reviser = revision_metrics(self.reviser) if is_revised else ()
+        components = (*self.metrics.scores.values(), *self.judge.scores.values(), *of_reviser)
         return {name: metric for metric in components for name in metric.names}

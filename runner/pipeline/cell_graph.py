@@ -202,7 +202,8 @@ def _result(cell: Cell, data: Data, retrieved: _Retrieval, answered: CellAnswers
     samples = answerable if isinstance(answerable, GivenAnswerable) else data.samples
     answers = answered.answers
     groups = cell.metrics.interval.groups
-    return Result(samples, retrieved.shown, answered.prompts, answers, scorings, generations(answers), groups)
+    shown = retrieved.shown, answered.prompts, answers, scorings, generations(answers), groups, answered.revised
+    return Result(samples, *shown)
 
 
 class _Recorder:

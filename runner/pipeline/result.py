@@ -22,6 +22,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Answers, Prompts, usage_of
 from runner.pipeline.answers.generating import Generation
 from runner.pipeline.answers.pipeline_replies import PipelineAnswers
+from runner.pipeline.answers.revising import RevisedPart, before_revision, reviser_counts, revision_columns
 from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.retrieved import NothingRetrieved, PipelineRetrieved, Retrieved
@@ -58,6 +59,8 @@ class Result(Stage[CellSummary]):
     generation: tuple[Stage[Generation], ...] = added_later(())
     """Answers that took several requests each, if any. `prompts` is then empty."""
     groups: Groups = added_later(Groups.DOCUMENT)
+    revised: tuple[RevisedPart, ...] = added_later(())
+    """Revisions that the answers come from, if any."""
 
     def make(self, run: Run) -> CellSummary:
         """Join the metrics of all scoring stages, and build one table of all samples."""
@@ -65,7 +68,7 @@ class Result(Stage[CellSummary]):
         samples, labels = sample_set.samples, sample_set.labels
         answers = run.read(self.answers)
         scorings = [run.read(stage) for stage in self.scorings]
-        asked = self.retrieved.asked(run)
+        asked = {**self.retrieved.asked(run), **reviser_counts(run, self.revised)}
         columns = {
             **_sample_columns(samples),
             "cluster": pa.array(clusters_of(samples, self.groups), pa.int64()),
@@ -73,6 +76,7 @@ class Result(Stage[CellSummary]):
             "prompt": self._prompts(run, len(samples)),
             **_answer_columns(answers),
             **self._paths(run),
+            **revision_columns(run, self.revised, samples),
         }
         metrics: dict[str, dict[str, Json]] = {}
         for scoring in scorings:
@@ -105,10 +109,10 @@ class Result(Stage[CellSummary]):
     ) -> dict[str, Mapping[str, int | None]]:
         """Return the requests and tokens that the cell takes when nothing is cached.
 
-        Counts the answers, every judge ("judge/<name>"), and all steps of retrieval that ask a language model.
+        Counts the answers, every judge ("judge/<name>"), and all other steps that ask a language model.
         """
         usage = {name: counts.usage for name, counts in asked.items()}
-        if isinstance(self.answers, Answers | PipelineAnswers):
+        if isinstance(before_revision(self.answers), Answers | PipelineAnswers):
             usage["answers"] = usage_of(answers)
         for generation in self.generation:
             usage["answers"] = run.read(generation).usage

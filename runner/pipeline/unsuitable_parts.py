@@ -7,6 +7,7 @@ from components.protocols import (
     LLM,
     AnyCompressor,
     AnyReranker,
+    AnyReviser,
     ChecksMetadata,
     ChecksSamples,
     DenseArm,
@@ -26,6 +27,7 @@ from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.pipeline.answers.compressing import compressor_mistakes
 from runner.pipeline.answers.generating import draw_mistakes
+from runner.pipeline.answers.revising import reviser_mistakes
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_headers import header_mistakes
 from runner.pipeline.corpus.chunk_vectors import reads_documents
@@ -48,6 +50,7 @@ def combination_mistakes(
     refiner: Refiner | None = None,
     header: Header | None = None,
     compressor: AnyCompressor | None = None,
+    reviser: AnyReviser | None = None,
     reranker: AnyReranker | None = None,
     metrics: MetricSettings | None = None,
     repeat: int | None = None,
@@ -77,10 +80,10 @@ def combination_mistakes(
         mistakes += expander_mistakes(expander)
         if history is not None and history.has_rounds:
             mistakes += gold_answer_mistakes(expander)
-    if refiner is not None and retriever is not None and retriever.arms:
-        mistakes += refiner_mistakes(refiner)
-    if compressor is not None and retriever is not None and retriever.arms:
-        mistakes += compressor_mistakes(compressor)
+    if retriever is not None and retriever.arms:
+        mistakes += refiner_mistakes(refiner) if refiner is not None else []
+        mistakes += compressor_mistakes(compressor) if compressor is not None else []
+        mistakes += reviser_mistakes(reviser, llm) if reviser is not None and llm is not None else []
     if header is not None and retriever is not None and searches(retriever):
         mistakes += header_mistakes(header)
         mistakes += _headers_in_documents(header, retriever)

@@ -46,13 +46,14 @@ def tokens_per_sample(cell: CellResult) -> float | None:
 def tokens_of(cell: CellResult, kind: str) -> float | None:
     """Return the tokens of a kind ("prompt" or "completion") per sample. None if they are unknown.
 
-    Counts successful answers, because tokens of failed ones are not counted, and a reranker that asks a language model.
-    A judge is not part of the cost of a pipeline.
+    Counts successful answers, because tokens of failed ones are not counted, and a reranker and a reviser that ask a
+    language model. A judge is not part of the cost of a pipeline.
     """
-    of_answers, of_reranker = cell.tokens.get(kind), cell.tokens.get(f"reranker_{kind}", 0)
-    if of_answers is None or of_reranker is None:
+    of_answers = cell.tokens.get(kind)
+    of_steps = [cell.tokens.get(f"{step}_{kind}", 0) for step in ("reranker", "reviser")]
+    if of_answers is None or None in of_steps:
         return None
-    return of_answers / n_answered(cell) + of_reranker / n_samples(cell)
+    return of_answers / n_answered(cell) + sum(filter(None, of_steps)) / n_samples(cell)
 
 
 def money_per_1000(cell: CellResult) -> float | None:

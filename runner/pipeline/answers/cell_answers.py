@@ -5,8 +5,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from components.compressors.none import NoCompressor
-from components.protocols import LLM, AnswersFrom, AnyCompressor, ContextBuilder, Examples, Generator, History, Prompt
+from components.protocols import (
+    LLM,
+    AnswersFrom,
+    AnyCompressor,
+    AnyReviser,
+    ContextBuilder,
+    Examples,
+    Generator,
+    History,
+    Prompt,
+)
 from components.records import Answer, Context, Queries
+from components.revisers.none import NoReviser
 from components.tokenizers.cl100k import Cl100k
 from runner.engine.stage import Stage
 from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAnswers, Prompts
@@ -22,6 +33,7 @@ from runner.pipeline.answers.prompt_passages import (
     PromptPassages,
     RetrievedPassages,
 )
+from runner.pipeline.answers.revising import RevisedAnswers, RevisedPart, revised_part
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.chunk_stages import chunk_facts
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
@@ -45,17 +57,20 @@ class AnswerParts:
     llm: LLM
     generator: Generator
     history: History
+    reviser: AnyReviser = NoReviser()
 
 
 @dataclass(frozen=True)
 class CellAnswers:
     """The answers of a cell and its prompts.
 
-    `prompts` is () if no language model reads prompts, or if it takes several per answer.
+    `prompts` is () if no language model reads prompts, or if it takes several per answer. `revised` are the revisions
+    that the answers come from, () without a reviser.
     """
 
     prompts: tuple[Prompts, ...]
     answers: Stage[Sequence[Answer]]
+    revised: tuple[RevisedPart, ...] = ()
 
 
 def passages_of(cell: "Cell", texts: Texts, context: Stage[Context], queries: Stage[Queries]) -> ReadContext:
@@ -79,17 +94,21 @@ def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | 
     if cell.llm.answers_from is AnswersFrom.NOTHING:
         return CellAnswers((), NoAnswers(data.samples))
     if cell.llm.answers_from is AnswersFrom.SAMPLE:
-        return CellAnswers((), BaselineAnswers(cell.llm, data.samples, passages))
+        baseline = CellAnswers((), BaselineAnswers(cell.llm, data.samples, passages))
+        return _revised(cell, data.samples, data.n_samples, passages, baseline)
     examples = chosen_examples(cell.examples, data, pool)
     if len(data.n_by_turn) == 1 or not cell.history.has_rounds:
         return _answer_stages(cell, data.samples, data.n_samples, passages, examples)
     turns: list[AnsweredTurn] = []
+    revised: list[RevisedPart] = []
     for n_earlier, n_samples in enumerate(data.n_by_turn):  # each turn is answered after the earlier turns
         own = OwnTurns(cell.history, n_earlier, data.samples, tuple(turns))
         of_turn = replace(passages, context=TurnContext(passages.context, own))
         asked = _answer_stages(cell, own, n_samples, of_turn, examples)
         turns.append(AnsweredTurn(own, asked.prompts, asked.answers))
-    return CellAnswers((), GeneratedAnswers(Conversations(cell.history, data.samples, tuple(turns))))
+        revised += asked.revised
+    conversations = Conversations(cell.history, data.samples, tuple(turns))
+    return CellAnswers((), GeneratedAnswers(conversations), tuple(revised))
 
 
 def n_passages(cell: "Cell", passages: AnyPassages) -> int:
@@ -100,6 +119,28 @@ def n_passages(cell: "Cell", passages: AnyPassages) -> int:
 
 
 def _answer_stages(
+    cell: "Cell",
+    samples: Stage[SampleSet],
+    n_samples: int,
+    passages: PromptPassages,
+    examples: tuple[ChosenExamples, ...],
+) -> CellAnswers:
+    """Return prompts for the samples, and the answers of the language model after the reviser."""
+    first = _first_answers(cell, samples, n_samples, passages, examples)
+    return _revised(cell, samples, n_samples, passages, first)
+
+
+def _revised(
+    cell: "Cell", samples: Stage[SampleSet], n_samples: int, passages: PromptPassages, first: CellAnswers
+) -> CellAnswers:
+    """Return the answers after the reviser. A closed book has no passages to check them against."""
+    if isinstance(passages, NoPassages):
+        return first
+    parts = revised_part(cell.reviser, samples, passages, first.answers, n_samples)
+    return replace(first, answers=RevisedAnswers(parts[0].revised), revised=parts) if parts else first
+
+
+def _first_answers(
     cell: "Cell",
     samples: Stage[SampleSet],
     n_samples: int,

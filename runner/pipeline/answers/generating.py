@@ -15,6 +15,7 @@ from runner.pipeline.answers.answer_stages import AnswersCodec, Messages, Prompt
 from runner.pipeline.answers.checked_prompts import checked_generation
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer
 from runner.pipeline.answers.prompt_passages import PromptPassages
+from runner.pipeline.answers.revising import before_revision
 from runner.pipeline.corpus.loaded_data import SampleSet
 
 
@@ -130,6 +131,7 @@ class GeneratedAnswers(Stage[Sequence[Answer]]):
 
 def generations(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ...]:
     """Return the stage that generated these answers in steps, if any."""
+    answers = before_revision(answers)
     return (answers.generation,) if isinstance(answers, GeneratedAnswers) else ()
 
 

@@ -16,7 +16,7 @@ from components.protocols import History
 from components.records import Answer, AnswerState, Context, Sample, Turn
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns, Parts
-from runner.engine.stage import Stage, StageGroup, Work
+from runner.engine.stage import AnyStage, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Messages, Prompts, usage_of
 from runner.pipeline.answers.checked_prompts import checked_turns
@@ -52,6 +52,10 @@ class AnsweredTurn(StageGroup):
     turns: Stage[TurnSet]
     prompts: tuple[Prompts, ...]
     answers: Stage[Sequence[Answer]]
+
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        return generations(self.answers)
 
     def answer_of_row(self, run: Run) -> dict[int, Answer]:
         """Return the answers by position among all samples."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from components.gold_copies import GoldCopies
 from components.records import Answer, Documents
+from components.revisers.scores import SupportedAfter
 from runner.engine.stage import Stage
 from runner.pipeline.answers.cell_answers import CellAnswers, n_passages
 from runner.pipeline.answers.located_passages import PassagePositions
@@ -17,6 +18,7 @@ from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswe
 from runner.pipeline.scoring.judging import Judging, judged_part, judged_scores
 from runner.pipeline.scoring.pipeline_scores import PipelineCitationScores, PipelinePassageScores
 from runner.pipeline.scoring.retrieval_scores import ContextScores, RankingScores
+from runner.pipeline.scoring.revision_scores import RevisionScores, revision_metrics
 from runner.pipeline.scoring.score_stages import NotApplicableScores, Scoring
 from runner.pipeline.settings import JudgeSettings, MetricSettings
 
@@ -56,6 +58,7 @@ def scores_of(
         *_answer_scores(cell, data, scored, answered),
         *_citation_scores(cell, scored, passages, answered),
         *_judged_scores(cell, data, scored, passages, answered),
+        *_revision_scores(cell, data, scored, passages, answered),
     )
 
 
@@ -131,3 +134,19 @@ def _judged_scores(
     part = judged_part(cell.judge.sample, cell.judge.sample_seed, data.n_samples)
     judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages), part, scored.original)
     return [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
+
+
+def _revision_scores(
+    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
+) -> list[Stage[Scoring]]:
+    """Return the scores of the reviser. Only the check of revised answers sends requests."""
+    if not answered.revised:
+        return []
+    interval = cell.metrics.interval
+    read = data.samples, scored.answerable, passages, answered.answers
+    judging = Judging(interval, *read, data.n_samples, n_passages(cell, passages), None, scored.original)
+    judged = [metric for metric in revision_metrics(cell.reviser) if isinstance(metric, SupportedAfter)]
+    return [
+        RevisionScores(interval, scored.answerable, answered.revised),
+        *(judged_scores(metric.names[0], metric, judging, 0) for metric in judged),
+    ]

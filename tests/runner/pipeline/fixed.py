@@ -85,6 +85,8 @@ from components.retrievers.learned_sparse import LearnedSparse
 from components.retrievers.oracle import Oracle
 from components.retrievers.sparse import Sparse
 from components.retrievers.three_way import ThreeWay
+from components.revisers.abstain import AbstainIfUnsupported
+from components.revisers.reflect import Reflect
 from components.sparse_indexes.bm25 import Bm25
 from components.sparse_indexes.token_weights import TokenWeights
 from components.tokenizers.character_bigrams import CharacterBigrams
@@ -587,6 +589,30 @@ CELLS = {
         "retriever": bm25(),
         "refiner": LastFirst(),
         "compressor": SentencesByModel(Scripted(reply='{"sentences": [1]}'), "", "{question}\n{sentences}", "Again."),
+    },
+    "answers that a model checks and revises": {
+        "retriever": bm25(),
+        "reviser": Reflect(
+            Scripted(reply='{"unsupported": ["it"], "missing": []}'),
+            "",
+            "{question}\n{passages}\n{answer}",
+            "{question}\n{passages}\n{answer}\n{unsupported}\n{missing}",
+            "Again.",
+        ),
+    },
+    "a conversation whose answers are checked": {
+        "dataset": FixedTalk(),
+        "retriever": bm25(),
+        "history": OwnHistory(),
+        "generator": SplitFuse("", "{question}\n{answers}", max_tokens=1),
+        "llm": Scripted(reply="To {question}: yes.", error_on="mill"),
+        "reviser": AbstainIfUnsupported(
+            Scripted(reply='{"reason": "so it is", "supported": false}'),
+            "",
+            "{question}\n{passages}\n{answer}",
+            "Again.",
+            "insufficient information",
+        ),
     },
     "parents, and headers of their children": {
         "chunk": ParentChunks(SentencePacking(size=30, unit=Unit.CHAR), SentencePacking(size=60, unit=Unit.CHAR)),

@@ -248,6 +248,7 @@ def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
 def test_the_axes_that_count_are_named() -> None:
     always = {"dataset", "tokenizer", "retriever", "llm", "pipeline", "metrics", "judge"}
     retrieval = {"refiner", "chunk", "header", "expander", "diversity", "reranker", "context", "compressor", "top_k"}
+    retrieval |= {"reviser"}
     assert graph("retriever=closed_book").used == always
     assert graph("retriever=oracle").used == always | retrieval - {"header"}
     retrieval |= {"filter"}

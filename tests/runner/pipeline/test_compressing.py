@@ -18,10 +18,10 @@ from components.rerankers.lexical import LexicalCoverage
 from components.tokenizers.character_bigrams import CharacterBigrams
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.launch.sweep import EXIT_OK
+from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.pipeline.fixed import FixedTalk, LastFirst, OwnHistory, bm25, fixed_cell, graph_in, run_all
-from tests.runner.sweeping import FEW_METRICS, own_data, plan_small, read_or_make, run_small, samples_in
+from tests.runner.sweeping import FEW_METRICS, cells_in, own_data, plan_small, read_or_make, run_small, samples_in
 
 BEST = ExtractiveByReranker(LexicalCoverage(depth=1, tokenizer=CharacterBigrams()), 0.4)
 
@@ -219,3 +219,15 @@ def test_requests_of_a_compressor_are_planned_and_never_repeated(tmp_path: Path,
     assert plan_small(tmp_path, *cells).plan.n_requests == 0
     assert run_small(tmp_path, *cells, sweep_id="again") == EXIT_OK
     assert len(server.requests) == 2 * len(SAMPLES)
+
+
+def test_failed_requests_of_a_compressor_fail_the_cell(tmp_path: Path, server: ChatServer) -> None:
+    answered = server.script
+    broken = Reply(status=400, body=b"no")
+    server.script = lambda request, n: broken if '"sentences"' in last_message(request) else answered(request, n)
+    model = ["llm=openai", "llm.model=m", "llm.api_key_env=''", "llm.max_retries=0", f"llm.base_url={server.url}"]
+    fixed = [*own_data(tmp_path, TEXTS, SAMPLES), *model, *FEW_METRICS, "language=en", "retriever=bm25"]
+    cell = [*fixed, "retriever.sparse_index.max_share_without_hits=1", "compressor=llm", "top_k=1"]
+    assert run_small(tmp_path, cell) == EXIT_CELL_FAILED
+    (failed,) = cells_in(tmp_path)
+    assert "2 of 2 selections of the compressor failed" in failed.reason

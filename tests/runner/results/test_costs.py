@@ -59,6 +59,7 @@ def test_milliseconds_make_no_cell_faster() -> None:
 def test_answers_that_failed_make_no_cell_cheap() -> None:
     usage = {"answers": {"cost": 0.5}, "reranker": {"cost": 1.0}}
     whole = cell("whole", 1, 1.0, tokens={"prompt": 1_000, "completion": 0, "reranker_prompt": 200}, usage=usage)
+    assert COSTS["tokens"].of(replace(whole, tokens={**whole.tokens, "reviser_prompt": 100})) == 130.0
     half = replace(whole, cell_id="half", counts={"ok": 5, "error": 5}, tokens={**whole.tokens, "prompt": 500})
     assert [COSTS["tokens"].of(own) for own in (whole, half)] == [120.0, 120.0]
     assert [COSTS["cost"].of(own) for own in (whole, half)] == pytest.approx([150.0, 200.0])

@@ -1,0 +1,1 @@
+"""Revisers: a check of each answer against its passages, and what follows from it."""

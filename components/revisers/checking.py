@@ -1,0 +1,50 @@
+"""The request that checks an answer against its passages, which all revisers share."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from components.asking.templates import asked_question, chat, numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.protocols import Ask
+from components.records import AnswerCheck, JudgeInput, Message, Request, ScoreState
+from components.text.templates import fill
+
+PLACES = ("{question}", "{passages}", "{answer}")
+"""Places in the instruction of a check."""
+
+PURPOSE = "revision"
+"""Purpose of all requests of revisers, under which their replies are stored. An answer is checked once."""
+
+
+def has_passages(item: JudgeInput) -> bool:
+    """Return True if there is a text to check the answer against."""
+    return any(passage.text.strip() for passage in item.passages)
+
+
+def messages_about(
+    item: JudgeInput, system: str, instruction: str, others: Mapping[str, str] | None = None
+) -> tuple[Message, ...]:
+    """Return the messages with the question, the numbered passages and the answer. `others` are further places."""
+    texts = [" ".join(passage.text.split()) for passage in item.passages]
+    values = dict(zip(PLACES, (asked_question(item.sample), numbered(texts), item.answer), strict=True))
+    return chat(system, fill(instruction, {**values, **(others or {})}))
+
+
+def checked(
+    answers: Sequence[JudgeInput],
+    request: Callable[[JudgeInput], Request],
+    read: Callable[[str], AnswerCheck | None],
+    ask: Ask,
+    reminder: str,
+    max_attempts: int,
+) -> list[AnswerCheck]:
+    """Return the verdict on each answer, from one request each, or the reason why there is none."""
+    inquiries = [Inquiry(request(item), read) for item in answers]
+    return [
+        _without_verdict(reply) if isinstance(reply, Unread) else reply
+        for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)
+    ]
+
+
+def _without_verdict(reply: Unread) -> AnswerCheck:
+    is_failed = reply.state is ScoreState.FAILED
+    return AnswerCheck(None, unread="" if is_failed else reply.reason, failed=reply.reason if is_failed else "")

@@ -1,0 +1,131 @@
+"""A check of an answer, and one revision."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from components.llms.scripted import Scripted
+from components.protocols import Reviser, UnrevisedAnswers
+from components.records import Answer, AnswerCheck, AnswerState, Kind, Request, Sample, Turn
+from components.revisers.none import NoReviser
+from components.revisers.reflect import Reflect
+from tests.contracts.component_contract import ComponentContract
+from tests.contracts.reviser_contract import ReviserContract, item
+
+PLACES = "{question}|{passages}|{answer}"
+
+
+def reflect(**fields: Any) -> Reflect:
+    own = {
+        "llm": Scripted(),
+        "system": "",
+        "check_instruction": PLACES,
+        "revise_instruction": f"{PLACES}|{{unsupported}}|{{missing}}",
+        "reminder": "Once more.",
+    }
+    return Reflect(**{**own, **fields})
+
+
+class TestReflect(ReviserContract):
+    component = reflect()
+
+    def reply(self, request: Request) -> str:
+        if request.json_schema is None:
+            return "Another answer."
+        return json.dumps({"unsupported": [] if request.sample.id == "one" else ["It is green."], "missing": []})
+
+
+class TestNoReviser(ComponentContract):
+    component = NoReviser()
+
+    def test_the_component_implements_its_protocol_alone(self) -> None:
+        assert isinstance(self.component, UnrevisedAnswers)
+        assert not isinstance(self.component, Reviser)
+
+
+OWN = item("s", "It is red [1].", "The bridge is\nred.", "It is long.")
+
+
+def replies(*texts: str | Answer) -> tuple[Any, list[Request]]:
+    """A function that gives these replies in turn, and the requests that it got."""
+    asked: list[Request] = []
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        asked.extend(requests)
+        own = [texts[len(asked) - len(requests) + place] for place in range(len(requests))]
+        return [
+            text if isinstance(text, Answer) else Answer(request.id, AnswerState.OK, text)
+            for request, text in zip(requests, own, strict=True)
+        ]
+
+    return ask, asked
+
+
+def found(unsupported: list[str], missing: list[str]) -> str:
+    return json.dumps({"unsupported": unsupported, "missing": missing})
+
+
+def test_both_lists_are_findings_and_only_one_decides_about_the_support() -> None:
+    ask, asked = replies(found(["it is red"], [" "]), found([], ["it is long "]))
+    checks = reflect().check_answers([OWN, item("t", "x", "y")], ask)
+    assert checks == [AnswerCheck(False, ("it is red",), ()), AnswerCheck(True, (), ("it is long",))]
+    assert (
+        asked[0].messages[-1].content == "Question s {answer}?|[1] The bridge is red.\n[2] It is long.|It is red [1]."
+    )
+
+
+def test_the_revision_shows_the_findings_and_asks_for_plain_text() -> None:
+    ask, asked = replies("<think>So.</think> It is long. ")
+    (text,) = reflect().revise([OWN], [AnswerCheck(False, ("a", "b"), ())], ask)
+    assert text.text == "It is long."
+    assert asked[0].messages[-1].content.endswith("|It is red [1].|- a\n- b|-")
+    assert asked[0].json_schema is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", '{"unsupported": "no", "missing": []}', '{"unsupported": []}', '{"unsupported": [1], "missing": []}', "none"],
+)
+def test_wrong_replies_are_requested_again_and_then_reported(wrong: str) -> None:
+    ask, asked = replies(wrong, found([], []))
+    assert reflect(max_attempts=2).check_answers([OWN], ask) == [AnswerCheck(True)]
+    assert asked[1].messages[-1].content.endswith("Once more.")
+    ask, asked = replies(wrong, wrong)
+    (check,) = reflect(max_attempts=2).check_answers([OWN], ask)
+    assert check.supported is None
+    assert check.unread.startswith("cannot be read")
+
+
+def test_a_reply_that_repeats_the_form_is_unreadable() -> None:
+    instruction = PLACES + ' {"unsupported": ["statement", ...], "missing": []}'
+    ask, _ = replies(found(["statement"], []))
+    (check,) = reflect(max_attempts=1, check_instruction=instruction).check_answers([OWN], ask)
+    assert check.unread
+
+
+@pytest.mark.parametrize(
+    ("reply", "unread", "failed"),
+    [
+        (Answer("s", AnswerState.ERROR, error="broken"), "", "broken"),
+        (Answer("s", AnswerState.TRUNCATED, "It is"), "cannot be read: (truncated reply) It is", ""),
+    ],
+)
+def test_a_revision_without_a_whole_reply_gives_no_text(reply: Answer, unread: str, failed: str) -> None:
+    ask, _ = replies(reply)
+    (text,) = reflect(max_attempts=1).revise([OWN], [AnswerCheck(False, ("a",))], ask)
+    assert (text.text, text.unread, text.failed) == ("", unread, failed)
+
+
+def test_the_question_of_a_conversation_is_shown_with_its_earlier_turns() -> None:
+    ask, asked = replies(found([], []))
+    sample = Sample("s", "qa", Kind.QA, "And there?", (), history=(Turn("Where?", "Here."),))
+    reflect().check_answers([type(OWN)(sample, "Yes.", OWN.passages)], ask)
+    assert asked[0].messages[-1].content.startswith("user: Where?\nassistant: Here.\nuser: And there?|")
+
+
+def test_places_and_attempts_are_checked() -> None:
+    assert reflect(check_instruction="{question}").check() == ["check_instruction: has no {passages} and no {answer}"]
+    assert reflect(revise_instruction=PLACES).check() == ["revise_instruction: has no {unsupported} and no {missing}"]
+    assert reflect(max_attempts=0).check()

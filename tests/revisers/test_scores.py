@@ -1,0 +1,63 @@
+"""Metrics of revised answers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from components.llms.scripted import Scripted
+from components.protocols import JudgedMetric
+from components.records import Answer, AnswerCheck, AnswerState, ScoreState
+from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, outcome_of, remark_of
+from tests.contracts.component_contract import ComponentContract
+from tests.contracts.reviser_contract import ITEMS, item
+from tests.revisers.test_reflect import found, reflect, replies
+
+
+class TestShares(ComponentContract):
+    component = SHARES
+
+
+class TestLengths(ComponentContract):
+    component = LENGTHS
+
+    def test_means_are_those_of_the_values(self) -> None:
+        sums = np.array([[6.0, 2.0], [0.0, 0.0]])
+        assert [LENGTHS.combine("characters_after", sums)[0], SHARES.is_share, LENGTHS.is_share] == [3.0, True, False]
+        assert math.isnan(LENGTHS.combine("characters_after", sums)[1])
+
+
+class TestSupportedAfter(ComponentContract):
+    component = SupportedAfter(reflect(llm=Scripted(reply="x")))
+
+    def test_the_component_implements_its_protocol(self) -> None:
+        assert isinstance(self.component, JudgedMetric)
+        assert self.component.llm == Scripted(reply="x")
+        assert [self.component.n_requests_per_sample(n) for n in (0, 1, 5)] == [0, 1, 1]
+
+    def test_answers_are_judged_by_the_check_of_the_reviser(self) -> None:
+        ask, asked = replies(found([], []), found(["x"], ["y"]), Answer("", AnswerState.ERROR, error="broken"))
+        judged = [*ITEMS[:2], item("empty", " ", "a"), *ITEMS[2:3], item("bad", "b", "a")]
+        judgements = self.component.judge(judged, {}, ask)
+        scores = judgements.scores["supported_after"]
+        assert scores.values[[0, 1, 3]].tolist() == [1.0, 0.0, 0.0]
+        assert [str(state) for state in scores.states] == ["value", "value", "not_applicable", "value", "failed"]
+        assert judgements.remarks == ["supported", "not supported: x; missing: y", "", "not supported", "broken"]
+        direct, again = replies(found([], []))
+        self.component.reviser.check_answers(ITEMS[:1], direct)
+        assert again[0] == asked[0], "so that the reply is stored once"
+
+
+@pytest.mark.parametrize(
+    ("check", "outcome", "remark"),
+    [
+        (AnswerCheck(True), 1.0, "supported"),
+        (AnswerCheck(True, (), ("a", "b")), 1.0, "supported; missing: a | b"),
+        (AnswerCheck(False, ("",)), 0.0, "not supported"),
+        (AnswerCheck(None), ScoreState.NOT_APPLICABLE, ""),
+        (AnswerCheck(None, unread="?"), ScoreState.UNPARSABLE, "?"),
+        (AnswerCheck(None, failed="!"), ScoreState.FAILED, "!"),
+    ],
+)
+def test_a_check_has_an_outcome_and_a_remark(check: AnswerCheck, outcome: object, remark: str) -> None:
+    assert (outcome_of(check), remark_of(check)) == (outcome, remark)
