@@ -176,7 +176,8 @@ EncodedArm = EncodedDenseArm | EncodedSparseArm | LateInteractionArm
 
 @runtime_checkable
 class PickingArm(Protocol):
-    """An arm that does not search, but picks chunks that a sample itself names. It is the only arm of its retriever.
+    """An arm that does not search, but picks chunks that a sample itself names, or all of them. It is the only arm of
+    its retriever.
 
     An arm whose `gives_passages` is true picks the passages that the benchmark provides, noise included. A question
     then counts as unanswerable if its prompt lacks all of its gold, and retrieval metrics do not rank the cells.

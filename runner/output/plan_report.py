@@ -55,6 +55,8 @@ def show_search(console: Console, corners: SweepPlan, head: str) -> None:
 def _show_data(console: Console, cells: Sequence[PlannedCell]) -> None:
     for line in dict.fromkeys(_data_line(cell) for cell in cells):
         console.print(line, markup=False)
+    for line in dict.fromkeys(line for cell in cells for line in cell.lines):
+        console.print(line, markup=False)
     for line in language_misfits(cells):
         console.print(line, style="yellow", markup=False)
 

@@ -9,6 +9,7 @@ from components.protocols import Dataset
 from runner.engine.outdated import ALL
 from runner.engine.plan import Plan, make_plan
 from runner.engine.store import Store
+from runner.pipeline.answers.corpus_in_prompts import CorpusInPrompts, corpus_in_prompts
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import Data, load_data
@@ -37,7 +38,7 @@ class CellRequest:
 class PlannedCell:
     """One experiment. Requests that differ only in options that the experiment does not use belong to the same cell.
 
-    `pool` is the loaded data set of its few-shot examples, None without examples.
+    `pool` is the loaded data set of its few-shot examples, None without examples. `lines` are facts for the plan.
     """
 
     cell_id: str
@@ -45,6 +46,7 @@ class PlannedCell:
     graph: Graph
     same_as: tuple[CellRequest, ...] = ()
     pool: Data | None = None
+    lines: tuple[str, ...] = ()
 
     @property
     def axes(self) -> dict[str, Json]:
@@ -109,6 +111,7 @@ def plan_cells(
     """Return the cells of `plan_sweep`."""
     planned: dict[str, PlannedCell] = {}
     mistakes: list[str] = []
+    in_prompts: dict[str, CorpusInPrompts] = {}
 
     def load(dataset: Dataset, run: RunSettings) -> Data:
         data = next((data for known, data in loaded if known == dataset), None)
@@ -121,11 +124,12 @@ def plan_cells(
         run, examples = request.cell.run, request.cell.examples
         data = load(request.cell.dataset, run)
         pool = load(examples.dataset, run) if examples.n and examples.dataset else None
-        mistakes += data_mistakes(request.cell, data, pool, store)
+        shown = corpus_in_prompts(request.cell, data, store, in_prompts)
+        mistakes += [*data_mistakes(request.cell, data, pool, store), *shown.mistakes]
         graph = graph_of(request.cell, data, pool)
         before = planned.get(graph.result.key)
         if before is None:
-            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph, pool=pool)
+            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph, pool=pool, lines=shown.lines)
         else:
             planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
     if mistakes:

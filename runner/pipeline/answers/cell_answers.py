@@ -38,6 +38,7 @@ from runner.pipeline.answers.revising import RevisedAnswers, RevisedPart, revise
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.chunk_stages import chunk_facts
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
+from runner.pipeline.search.cell_search import picking_arm
 from runner.pipeline.search.existing_index import index_arm
 
 if TYPE_CHECKING:
@@ -179,6 +180,8 @@ def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
     if isinstance(passages, NoPassages):
         return 0
     n_chunks = cell.top_k * getattr(cell.context, "n_chunks_per_hit", 1)
-    size = 0 if index_arm(cell.retriever) else getattr(cell.chunk, "size", 0)
+    picking = picking_arm(cell)
+    chunker = (picking and picking.chunker) or cell.chunk
+    size = 0 if index_arm(cell.retriever) else getattr(chunker, "size", 0)
     limits = [getattr(cell.context, "max_tokens", None), n_chunks * size or None]
     return min((limit for limit in limits if limit), default=0)

@@ -157,8 +157,8 @@ def _require_own_index(retriever: Json) -> None:
 def _require_search(cell: Cell) -> None:
     if any(isinstance(arm, PickingArm) for arm in cell.retriever.arms):
         raise ConfigError(
-            f"retriever: {type(cell.retriever).__name__} takes the passages that the benchmark names for a sample, "
-            "which other questions do not have; export a cell whose retriever searches"
+            f"retriever: {type(cell.retriever).__name__} picks its passages without a search, by the samples or "
+            "by the order of the corpus; export a cell whose retriever searches"
         )
 
 
