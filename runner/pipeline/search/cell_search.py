@@ -37,7 +37,7 @@ from runner.pipeline.search.hit_ranks import RankingOfArm, names_of_arms
 from runner.pipeline.search.iterating import iterated_search
 from runner.pipeline.search.picked_hits import PickedHits
 from runner.pipeline.search.searching import Search
-from runner.pipeline.search.sparse_search import sparse_hits
+from runner.pipeline.search.sparse_search import sparse_hits, without_alarm
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -123,7 +123,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
         return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, named, reports)
 
     def search(query: Stage[Queries]) -> Stage[Hits]:
-        found = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed)]
+        found = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed, is_first=False)]
         return joined_hits(retriever.fusion, retriever.depth, found, is_one_query_each=True)
 
     again = iterated_search(cell.iterative, texts, retriever.depth, joined, search, copies)
@@ -132,16 +132,25 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
 
 
 def _rankings(
-    cell: "Cell", texts: Texts, queries: Iterable[Stage[Queries]], allowed: FilteredDocuments | None
+    cell: "Cell",
+    texts: Texts,
+    queries: Iterable[Stage[Queries]],
+    allowed: FilteredDocuments | None,
+    *,
+    is_first: bool = True,
 ) -> list[tuple[tuple[str, ...], Ranking]]:
-    """Return the names and the ranking of every arm for every variant of the query, among the allowed documents."""
+    """Return the names and the ranking of every arm for every variant of the query, among the allowed documents.
+
+    A search after the first one has few queries, so no index objects if many of them find nothing.
+    """
     retriever, (data, chunks), rankings = cell.retriever, texts.searched, []
     for arm, names in zip(retriever.arms, names_of_arms(retriever), strict=True):
         for variant in queries:
             if isinstance(arm, DenseArm):
                 search: Search = dense_hits(arm, data, chunks, variant, retriever.depth)
             elif isinstance(arm, SparseArm):
-                search = sparse_hits(arm, data, chunks, variant, retriever.depth)
+                index = arm.sparse_index if is_first else without_alarm(arm.sparse_index)
+                search = sparse_hits(index, data, chunks, variant, retriever.depth)
             else:
                 assert isinstance(arm, EncodedArm), "a picking arm is the only arm of a retriever"
                 search = encoded_hits(arm, data, chunks, variant, retriever.depth)

@@ -1,13 +1,13 @@
 """Stages of the search by shared terms: index, search."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
 
 from components.fields import runtime_only
-from components.protocols import SparseArm, SparseIndex
+from components.protocols import SparseIndex
 from components.records import Documents, Hits, IndexBlock, Passages, Queries, Spans
 from components.text.tables import TermTable
 from runner.engine.codecs import Codec, Columns, Named, Parts
@@ -111,14 +111,25 @@ class SparseHits(Search):
         return sub_corpora.put_together(found, parts, len(queries))
 
 
-def sparse_hits(arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> SparseHits:
-    """Return the ranking of an arm that searches by terms."""
-    index, corpus = arm.sparse_index, data.corpus
+_ALARM = "max_share_without_hits"
+"""Field of an index that makes a search fail if many queries find nothing."""
+
+
+def without_alarm(index: SparseIndex) -> SparseIndex:
+    """Return an index that finds the same, and never fails because many queries find nothing."""
+    has_alarm = any(field.name == _ALARM for field in fields(index))  # type: ignore[arg-type]  # a dataclass
+    return replace(index, **{_ALARM: 1.0}) if has_alarm else index  # type: ignore[type-var]  # a dataclass
+
+
+def sparse_hits(
+    index: SparseIndex, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int
+) -> SparseHits:
+    """Return the ranking by an index of terms."""
     corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
     blocks = tuple(_indexed_blocks(index, chunks, own) for own in parts)
     words = QueryWords(index.tokenizer, queries)
-    return SparseHits(index, depth, corpus, chunks, queries, words, corpora, blocks)
+    return SparseHits(index, depth, data.corpus, chunks, queries, words, corpora, blocks)
 
 
 def _indexed_blocks(
