@@ -56,9 +56,11 @@ from components.protocols.embedding import (
     KeysRequests,
     KnowsDimensions,
     PretrainedEmbedder,
+    ReadsQueriesInPart,
     ReadsTokens,
     SlowEmbedder,
     ThreeWayEncoder,
+    TokenVectorEncoder,
     TokenWeigher,
 )
 from components.protocols.iterating import AnyIteration, IterativeSearch, SingleSearch
@@ -88,6 +90,7 @@ from components.protocols.reranking import (
 )
 from components.protocols.searching import (
     Arm,
+    CandidateArm,
     DenseArm,
     Diversity,
     EncodedArm,
@@ -128,6 +131,7 @@ __all__ = [
     "AskingHeaderWriter",
     "AskingRefinement",
     "AsksInBatches",
+    "CandidateArm",
     "ChecksMetadata",
     "ChecksSamples",
     "Chunker",
@@ -179,6 +183,7 @@ __all__ = [
     "Prompt",
     "QueryVariant",
     "RankingMetric",
+    "ReadsQueriesInPart",
     "ReadsTokens",
     "Refinement",
     "Refiner",
@@ -198,6 +203,7 @@ __all__ = [
     "TextForm",
     "ThreeWayEncoder",
     "TokenIndex",
+    "TokenVectorEncoder",
     "TokenWeigher",
     "Tokenizer",
     "UnchangedPassages",
