@@ -1,7 +1,7 @@
 """Token vectors of tiny ColBERT models, compared with those of the package sentence-transformers."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from components import late_interaction
 from components.encodings import MultiEncodings
 from components.errors import ComponentError
 from components.multi_vector_encoders.multi_vector_text_encoder import MultiVectorTextEncoder
+from components.pretrained import features
 from components.pretrained.load_once import release_all_but
 from components.protocols import EncodedReranker, ReadsQueriesInPart
 from components.records import Passages
@@ -54,7 +55,7 @@ _COLBERT = partial(
     document_length=120,
     query_expansion=_MASKS,
 )
-LAYOUTS = {
+LAYOUTS: dict[str, Callable[[Path], Path]] = {
     "expanded": _COLBERT,
     "attended": partial(save_colbert, query_expansion={**_MASKS, "attend": True}),
     "filled up": partial(save_colbert, query_length=36, query_expansion={**_MASKS, "strategy": "min"}),
@@ -198,16 +199,14 @@ def test_batches_change_rounding_alone(colbert: Path) -> None:
 
 
 def test_equal_texts_are_encoded_once(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from components.pretrained import multi_vector_model
-
     read: list[str] = []
-    whole = multi_vector_model.preprocess
+    whole = features.preprocess
 
     def noted(of: Any, texts: list[str], **options: Any) -> Any:
         read.extend(texts)
         return whole(of, texts, **options)
 
-    monkeypatch.setattr(multi_vector_model, "preprocess", noted)
+    monkeypatch.setattr("components.pretrained.multi_vector_model.preprocess", noted)
     encoder(colbert).encode_chunk_tokens(Passages(["北京", "杭州", "北京", " "]))
     assert sorted(read) == ["北京", "杭州"]
 
