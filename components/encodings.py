@@ -70,6 +70,24 @@ class MultiVectors:
 
 
 @dataclass(frozen=True)
+class MultiEncodings:
+    """The token vectors of texts. Text i owns the vectors `vector_offsets[i]` to `vector_offsets[i + 1]`; see
+    MultiVectors. A blank text has none. Offsets are int64[n_texts + 1].
+    """
+
+    vectors: NDArray[np.float16]
+    vector_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.vector_offsets) - 1
+
+    @property
+    def multi(self) -> MultiVectors:
+        """Return the token vectors of all texts without copying them."""
+        return MultiVectors(self.vectors, self.vector_offsets[:-1], self.vector_offsets[1:])
+
+
+@dataclass(frozen=True)
 class Encodings:
     """All encodings of texts from one pass of a model. A blank text has a zero vector and no tokens.
 
@@ -97,3 +115,7 @@ class Encodings:
     def multi(self) -> MultiVectors:
         """Return the token vectors of all texts without copying them."""
         return MultiVectors(self.vectors, self.vector_offsets[:-1], self.vector_offsets[1:])
+
+
+WithTokenVectors = Encodings | MultiEncodings
+"""Encodings with a vector for each token, as late interaction reads them."""

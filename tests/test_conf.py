@@ -17,6 +17,7 @@ from tests.runner.sweeping import compose_job
 ROOT = Path(conf.__file__).parent
 OPTIONS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
 DATA_WITH_ROOT = ("beir", "crud_rag", "financerag", "multihop_rag", "omnieval", "rgb")
+OF_ENCODER = ("model=owner/name", f"revision={'0' * 40}")
 NEEDED = {
     "llm/vllm.yaml": ["llm.command=sh"],  # any program that is there
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in DATA_WITH_ROOT},
@@ -71,7 +72,10 @@ NEEDED = {
         for name in ("ircot", "self_ask", "react", "adaptive")
     },
     "compressor/extractive_vectors.yaml": ["embedder=hashing"],
-    "retriever/splade.yaml": ["retriever.encoder.model=owner/name", f"retriever.encoder.revision={'0' * 40}"],
+    **{
+        f"{option}.yaml": [f"{option.partition('/')[0]}.encoder.{field}" for field in OF_ENCODER]
+        for option in ("retriever/splade", "retriever/colbert", "reranker/colbert")
+    },
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{

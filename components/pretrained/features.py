@@ -20,9 +20,12 @@ Features = dict[str, Any]
 def feature_batches(features: Features, batch_tokens: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
     """Yield the rows of each batch and their features, without columns that are padding in all rows.
 
-    A batch has at most `batch_tokens` tokens including the remaining padding, or a single text.
+    A batch has at most `batch_tokens` tokens including the remaining padding, or a single text. The tokens that expand
+    a query are no padding, even if no other token attends to them.
     """
     mask = features["attention_mask"]
+    if (expanded := features.get("query_expansion_positions")) is not None:
+        mask = mask | expanded
     for rows in length_batches(mask.sum(dim=1).numpy(), batch_tokens):
         columns = mask[rows].any(dim=0)
         yield (
@@ -42,7 +45,7 @@ def preprocess(encoder: Any, inputs: Sequence[Any], **options: Any) -> Features:
     """
     import torch
 
-    if not _only_tokenizes(encoder):
+    if not _only_tokenizes(encoder, options.get("task")):
         features: Features = encoder.preprocess(inputs, **options)
         return features
     lists = encoder.preprocess(inputs, processing_kwargs={"common": {"return_tensors": None}}, **options)
@@ -52,14 +55,14 @@ def preprocess(encoder: Any, inputs: Sequence[Any], **options: Any) -> Features:
     }
 
 
-def _only_tokenizes(encoder: Any) -> bool:
-    """Return True if nothing after the tokenizer, such as query expansion, reads the features as tensors."""
+def _only_tokenizes(encoder: Any, task: str | None) -> bool:
+    """Return True if nothing after the tokenizer, such as the expansion of queries, reads the features as tensors."""
     from sentence_transformers.base.modules import Transformer
 
     first = encoder[0]
     return (
         type(first) is Transformer
-        and first.query_expansion is None
+        and (first.query_expansion is None or task == "document")
         and first.transformer_task in ("feature-extraction", "fill-mask", "sequence-classification")
         and "message" not in first.modality_config
     )

@@ -22,7 +22,7 @@ def document_token_limit(model: str, revision: str) -> int | None:
 
     Raise ComponentError if the model cannot be reached.
     """
-    return token_limit(model, revision, _first_module(model, revision, Side.PASSAGE)[0])
+    return token_limit(model, revision, first_module(model, revision, Side.PASSAGE)[0])
 
 
 def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
@@ -30,12 +30,15 @@ def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Sid
 
     Raise ComponentError if the tokenizer cannot be loaded.
     """
-    folder, kind = _first_module(model, revision, side)
+    folder, kind = first_module(model, revision, side)
     return count_tokens(model, revision, texts, folder, with_special=not kind.endswith(_TABLE))
 
 
-def _first_module(model: str, revision: str, side: Side) -> tuple[str, str]:
-    """Return the folder and the class of the module that tokenizes; "" for the model's folder."""
+def first_module(model: str, revision: str, side: Side) -> tuple[str, str]:
+    """Return the folder and the class of the module that tokenizes; "" for the model's folder.
+
+    Raise ComponentError if the model cannot be reached.
+    """
     folder, first = "", ""
     modules: Json = model_json(model, revision, "modules.json")
     if isinstance(modules, list) and modules:

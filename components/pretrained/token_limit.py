@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LEAST_TOKENS = 3
 """Least `max_length`. Up to two tokens are special, and with these alone all texts would look the same."""
 
-_SMALL = ("*.json", "*.txt", "*.model")
+_SMALL = ("*.json", "*.txt", "*.model", "*.metadata")
 """Patterns of the small files that describe how a model reads texts."""
 
 _NO_LIMIT = 10**6
@@ -52,15 +52,24 @@ def token_limit(model: str, revision: str, folder: str = "") -> int | None:
     both. `folder` is the folder of a module within the model's. Raises ComponentError if the model cannot be reached.
     """
     within = f"{folder}/" if folder else ""
-    config = model_json(model, revision, f"{within}config.json")
-    config = config.get("text_config", config)
-    positions = config.get("max_position_embeddings")
-    if positions and config.get("model_type") in _WITH_UNUSED_POSITIONS:
-        positions -= config.get("pad_token_id", 1) + 1
+    positions = n_positions(model, revision, folder)
     stated = model_json(model, revision, f"{within}sentence_bert_config.json").get("max_seq_length")
     stated = stated or model_json(model, revision, f"{within}tokenizer_config.json").get("model_max_length")
     known = [int(number) for number in (stated, positions) if number and 0 < number < _NO_LIMIT]
     return min(known, default=None)
+
+
+def n_positions(model: str, revision: str, folder: str = "") -> int | None:
+    """Return the number of positions at which the model can read a token; None if it is not stated.
+
+    `folder` is the folder of a module within the model's. Raises ComponentError if the model cannot be reached.
+    """
+    config = model_json(model, revision, f"{folder}/config.json" if folder else "config.json")
+    config = config.get("text_config", config)
+    positions: int | None = config.get("max_position_embeddings")
+    if positions and config.get("model_type") in _WITH_UNUSED_POSITIONS:
+        positions -= config.get("pad_token_id", 1) + 1
+    return positions
 
 
 def max_length_mistakes(max_length: int) -> list[str]:
@@ -83,6 +92,14 @@ def count_tokens(
     windows = [list(texts[first : first + _FEW]) for first in range(0, len(texts), _FEW)]
     counts = [len(split) for window in windows for split in tokenizer.encode_batch_fast(window, False, with_special)]
     return np.array(counts, dtype=np.int64)
+
+
+def is_token(model: str, revision: str, text: str, folder: str = "") -> bool:
+    """Return True if the text is a token of the model's vocabulary.
+
+    Raises ComponentError if the tokenizer cannot be loaded.
+    """
+    return _tokenizer(model, revision, folder).token_to_id(text) is not None
 
 
 def special_tokens(model: str, revision: str, *, of_pair: bool) -> int:

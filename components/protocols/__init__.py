@@ -57,9 +57,11 @@ from components.protocols.embedding import (
     KeysRequests,
     KnowsDimensions,
     PretrainedEmbedder,
+    ReadsQueriesInPart,
     ReadsTokens,
     SlowEmbedder,
     ThreeWayEncoder,
+    TokenVectorEncoder,
     TokenWeigher,
 )
 from components.protocols.iterating import AnyIteration, IterativeSearch, SingleSearch
@@ -90,6 +92,7 @@ from components.protocols.reranking import (
 from components.protocols.revising import AnyReviser, Reviser, UnrevisedAnswers
 from components.protocols.searching import (
     Arm,
+    CandidateArm,
     DenseArm,
     Diversity,
     EncodedArm,
@@ -131,6 +134,7 @@ __all__ = [
     "AskingHeaderWriter",
     "AskingRefinement",
     "AsksInBatches",
+    "CandidateArm",
     "ChecksMetadata",
     "ChecksSamples",
     "Chunker",
@@ -182,6 +186,7 @@ __all__ = [
     "Prompt",
     "QueryVariant",
     "RankingMetric",
+    "ReadsQueriesInPart",
     "ReadsTokens",
     "Refinement",
     "Refiner",
@@ -202,6 +207,7 @@ __all__ = [
     "TextForm",
     "ThreeWayEncoder",
     "TokenIndex",
+    "TokenVectorEncoder",
     "TokenWeigher",
     "Tokenizer",
     "UnchangedPassages",

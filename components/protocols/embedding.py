@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from components.encodings import Encodings, SparseEncodings
+from components.encodings import Encodings, MultiEncodings, SparseEncodings
 from components.protocols.component import Component, EmbedderState
 from components.protocols.tokenizing import WordTokenizer
 from components.records import Passages, Spans
@@ -117,6 +117,14 @@ class ReadsTokens(Protocol):
 
 
 @runtime_checkable
+class ReadsQueriesInPart(ReadsTokens, Protocol):
+    """A component whose model reads another number of tokens of a query than of a chunk."""
+
+    def query_token_limit(self) -> int | None:
+        """Return the maximum number of tokens per query; None for no limit. It loads no weights."""
+
+
+@runtime_checkable
 class ThreeWayEncoder(Component, Protocol):
     """An encoder that computes three outputs per text in one pass: a vector, token weights, and token vectors."""
 
@@ -139,3 +147,17 @@ class TokenWeigher(Component, Protocol):
 
     def weigh_queries(self, queries: Passages) -> SparseEncodings:
         """Return one row per query; the tokens are numbered as those of chunks."""
+
+
+@runtime_checkable
+class TokenVectorEncoder(Component, Protocol):
+    """An encoder that computes a vector for every token of a text, for late interaction.
+
+    Vectors have unit length. Blank texts have no vectors.
+    """
+
+    def encode_chunk_tokens(self, chunks: Passages) -> MultiEncodings:
+        """Return the token vectors of the chunks."""
+
+    def encode_query_tokens(self, queries: Passages) -> MultiEncodings:
+        """Return the token vectors of the queries; inner products with those of chunks are similarities."""

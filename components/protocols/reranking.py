@@ -6,9 +6,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from components.encodings import Encodings
+from components.encodings import WithTokenVectors
 from components.protocols.component import Component
-from components.protocols.embedding import ThreeWayEncoder
+from components.protocols.embedding import ThreeWayEncoder, TokenVectorEncoder
 from components.protocols.language_models import LLM, Ask
 from components.protocols.tokenizing import WordTokenizer
 from components.records import HitOrder, Passages
@@ -72,10 +72,12 @@ class EncodedReranker(Reranker, Protocol):
     """A reranker that scores the output of an encoder. Each chunk is encoded once, and its encoding is cached."""
 
     @property
-    def encoder(self) -> ThreeWayEncoder:
+    def encoder(self) -> ThreeWayEncoder | TokenVectorEncoder:
         """The encoder of chunks and queries."""
 
-    def score_encoded(self, queries: Encodings, chunks: Encodings, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+    def score_encoded(
+        self, queries: WithTokenVectors, chunks: WithTokenVectors, pairs: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
         """Return the scores of encoded pairs; see `score`."""
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.encodings import SparseVectors
 from components.protocols.chunking import Chunker
 from components.protocols.component import Arrays, Component
-from components.protocols.embedding import Embedder, ThreeWayEncoder, TokenWeigher
+from components.protocols.embedding import Embedder, ThreeWayEncoder, TokenVectorEncoder, TokenWeigher
 from components.protocols.tokenizing import WordTokenizer
 from components.records import AllowedDocuments, Documents, Hits, IndexBlock, IndexedText, Passages, Sample, Spans
 
@@ -162,13 +162,16 @@ class LateInteractionArm(Protocol):
     """An arm that ranks by late interaction between the tokens of query and chunk."""
 
     @property
-    def encoder(self) -> ThreeWayEncoder:
+    def encoder(self) -> ThreeWayEncoder | TokenVectorEncoder:
         """The encoder of chunks and queries."""
 
     @property
-    def candidates(self) -> "Sequence[EncodedDenseArm | EncodedSparseArm]":
+    def candidates(self) -> "Sequence[CandidateArm]":
         """The arms whose hits it scores; empty if it scores all chunks."""
 
+
+CandidateArm = DenseArm | SparseArm | EncodedDenseArm | EncodedSparseArm
+"""An arm whose hits late interaction can score."""
 
 EncodedArm = EncodedDenseArm | EncodedSparseArm | LateInteractionArm
 """An arm that can share one pass of an encoder over the chunks with other arms."""

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.encodings import Encodings
+from components.encodings import WithTokenVectors
 from components.late_interaction import score_pairs
-from components.protocols import ThreeWayEncoder
+from components.protocols import ThreeWayEncoder, TokenVectorEncoder
 from components.records import Passages
 
 
@@ -18,10 +18,10 @@ class LateInteraction:
 
     For BGE-M3 it equals FlagEmbedding's `colbert_score`. Scores are in [-1, 1], and 0 for a blank query or chunk. It
     scores `depth` hits per query. In a sweep, all chunks of the corpus are encoded once, and the encodings are cached
-    for this reranker and for `retriever=bge_m3`.
+    for this reranker and for `retriever=bge_m3` or `retriever=colbert` with the same encoder.
     """
 
-    encoder: ThreeWayEncoder
+    encoder: ThreeWayEncoder | TokenVectorEncoder
     depth: int = 100
 
     version: ClassVar[int] = 1
@@ -41,11 +41,23 @@ class LateInteraction:
         asked, query = np.unique(pairs[:, 0], return_inverse=True)
         scored, chunk = np.unique(pairs[:, 1], return_inverse=True)
         return self.score_encoded(
-            self.encoder.encode_queries(Passages([queries.texts[row] for row in asked.tolist()])),
-            self.encoder.encode_chunks(Passages([chunks.texts[row] for row in scored.tolist()])),
+            self._encode_queries(Passages([queries.texts[row] for row in asked.tolist()])),
+            self._encode_chunks(Passages([chunks.texts[row] for row in scored.tolist()])),
             np.stack([query, chunk], axis=1).astype(np.int32),
         )
 
-    def score_encoded(self, queries: Encodings, chunks: Encodings, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+    def score_encoded(
+        self, queries: WithTokenVectors, chunks: WithTokenVectors, pairs: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
         """Return float32[n_pairs]. No score depends on the other pairs."""
         return score_pairs(queries.multi, chunks.multi, pairs)
+
+    def _encode_queries(self, queries: Passages) -> WithTokenVectors:
+        if isinstance(self.encoder, TokenVectorEncoder):
+            return self.encoder.encode_query_tokens(queries)
+        return self.encoder.encode_queries(queries)
+
+    def _encode_chunks(self, chunks: Passages) -> WithTokenVectors:
+        if isinstance(self.encoder, TokenVectorEncoder):
+            return self.encoder.encode_chunk_tokens(chunks)
+        return self.encoder.encode_chunks(chunks)

@@ -5,7 +5,16 @@ the searches of `dense` and `bm25`.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.protocols import Embedder, Fusion, SparseIndex, ThreeWayEncoder, TokenIndex, TokenWeigher, VectorIndex
+from components.protocols import (
+    Embedder,
+    Fusion,
+    SparseIndex,
+    ThreeWayEncoder,
+    TokenIndex,
+    TokenVectorEncoder,
+    TokenWeigher,
+    VectorIndex,
+)
 
 
 @dataclass(frozen=True)
@@ -51,8 +60,8 @@ class ByTokenWeights:
 class ByLateInteraction:
     """Best candidates by their token vectors, or best of all chunks without candidates (a LateInteractionArm)."""
 
-    encoder: ThreeWayEncoder
-    candidates: tuple[ByEncodedVector | ByTokenWeights, ...]
+    encoder: ThreeWayEncoder | TokenVectorEncoder
+    candidates: tuple[ByEmbedding | ByTerms | ByEncodedVector | ByTokenWeights, ...]
 
     version: ClassVar[int] = 1
 

@@ -7,9 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.errors import ComponentError, RagGridError
+from components.late_interaction import score_pairs
 from components.openai_server.access import host_of
 from components.pretrained.model_files import ModelFiles, model_files
-from components.protocols import LLM, AnswerMetric, Embedder, ReadsTokens, Reranker, TokenWeigher
+from components.protocols import (
+    LLM,
+    AnswerMetric,
+    Embedder,
+    ReadsQueriesInPart,
+    ReadsTokens,
+    Reranker,
+    TokenVectorEncoder,
+    TokenWeigher,
+)
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample, TextsWithUnits
 from runner.engine.checked_answers import checked_answers
 
@@ -17,6 +27,7 @@ QUESTION = "Which city is the capital of France?"
 PASSAGES = ("Paris is the capital of France.", "苹果是一种水果。")
 
 _SAMPLE = Sample("check", "check", Kind.QA, QUESTION, references=("The capital of France is Paris.",))
+_PAIRS = np.array([[0, 0], [0, 1]], dtype=np.int32)
 _MEGABYTE = 1e6
 
 
@@ -37,7 +48,9 @@ def try_model(component: object, *, download: bool) -> Trial:
         lines += _place(component, download=download)
         if isinstance(component, ReadsTokens):
             limit = component.token_limit()
-            lines += [("reads", f"up to {limit:,} tokens" if limit else "texts of any length")]
+            of_query = component.query_token_limit() if isinstance(component, ReadsQueriesInPart) else None
+            more = f", {of_query:,} of a query" if of_query else ""
+            lines += [("reads", f"up to {limit:,} tokens{more}" if limit else "texts of any length")]
         started = time.perf_counter()
         output = _first_output(component)
         lines += [("first line", f"{output} (loading included: {time.perf_counter() - started:.1f} s)")]
@@ -79,6 +92,8 @@ def _first_output(component: object) -> str:
         return _try_embedder(component)
     if isinstance(component, TokenWeigher):
         return _try_weigher(component)
+    if isinstance(component, TokenVectorEncoder):
+        return _try_token_vectors(component)
     if isinstance(component, Reranker):
         return _try_reranker(component)
     if isinstance(component, LLM):
@@ -105,9 +120,18 @@ def _try_weigher(encoder: TokenWeigher) -> str:
     return f"{len(query.weights)} tokens of the question have weights, {n_of_chunks:.0f} of a passage on average"
 
 
+def _try_token_vectors(encoder: TokenVectorEncoder) -> str:
+    query = encoder.encode_query_tokens(Passages([QUESTION])).multi
+    chunks = encoder.encode_chunk_tokens(Passages(PASSAGES)).multi
+    right, wrong = score_pairs(query, chunks, _PAIRS).tolist()
+    return (
+        f"{query.vectors.shape[1]} dimensions; {len(query.vectors)} vectors of the question; similarity {right:.3f} to "
+        f"the passage that answers, {wrong:.3f} to another"
+    )
+
+
 def _try_reranker(reranker: Reranker) -> str:
-    pairs = np.array([[0, 0], [0, 1]], dtype=np.int32)
-    right, wrong = reranker.score(Passages([QUESTION]), Passages(PASSAGES), pairs).tolist()
+    right, wrong = reranker.score(Passages([QUESTION]), Passages(PASSAGES), _PAIRS).tolist()
     return f"{right:.3f} for the passage that answers, {wrong:.3f} for another"
 
 

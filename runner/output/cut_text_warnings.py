@@ -15,6 +15,7 @@ from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.ranking.unread_texts import CutTexts, model_name
 from runner.pipeline.retrieved import Retrieved
+from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.results import CellResult
 
 _N_DOCUMENTS = 50
@@ -42,7 +43,8 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
 
 
 def _windowed(cell: PlannedCell, store: Store) -> Iterator[str]:
-    for arm in cell.request.cell.retriever.arms if cell.request.cell.pipeline.is_built_in else ():
+    own = cell.request.cell
+    for arm in arms_and_candidates(own.retriever) if own.pipeline.is_built_in else ():
         embedder = arm.embedder if isinstance(arm, DenseArm) else None
         if not (reads_documents(embedder) and isinstance(embedder, ReadsTokens)):
             continue

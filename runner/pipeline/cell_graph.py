@@ -48,7 +48,7 @@ from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_repor
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
 from runner.pipeline.ranking.list_reranking import asked_orders
-from runner.pipeline.ranking.unread_texts import cut_pairs, cut_texts
+from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts, cut_for_rerankers, cut_texts
 from runner.pipeline.result import Result
 from runner.pipeline.retrieved import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.cell_scores import MetricInputs, PipelineInputs, pipeline_scores_of, scores_of
@@ -170,7 +170,9 @@ def _shown_retrieval(
     read: ReadContext,
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
-    cut = () if picking_arm(cell) else cut_texts(cell.retriever, *texts.searched, (*found.queries, *found.further))
+    cut: list[CutTexts | CutPairs] = [*cut_for_rerankers(ranked.steps.values())]
+    if not picking_arm(cell):
+        cut = [*cut_texts(cell.retriever, *texts.searched, (*found.queries, *found.further)), *cut]
     return Retrieved(
         found.queries,
         texts.original,
@@ -179,7 +181,7 @@ def _shown_retrieval(
         places.hits,
         places.context,
         copies,
-        (*cut, *cut_pairs(ranked.steps.values())),
+        tuple({stage.key: stage for stage in cut}.values()),
         asked_orders(ranked.steps),
         (*refiner_reports(texts.refined, texts.data.samples, gold), *found.reports, *ranked.reports, *read.reports),
         asking_corpora(texts.refined),

@@ -39,6 +39,7 @@ from runner.pipeline.ranking.selecting import selection_mistakes
 from runner.pipeline.search.dense_search import dimension_mistakes
 from runner.pipeline.search.expanding import expander_mistakes, gold_answer_mistakes
 from runner.pipeline.search.iterating import iteration_mistakes
+from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.pipeline.settings import MetricSettings
 
 
@@ -113,7 +114,8 @@ def _search_mistakes(
 
 def _headers_in_documents(header: Header, retriever: Retriever) -> list[str]:
     """Return an error for headers of chunks that an embedder reads in their documents, where headers have no place."""
-    reading = [arm.embedder for arm in retriever.arms if isinstance(arm, DenseArm) and reads_documents(arm.embedder)]
+    arms = arms_and_candidates(retriever)
+    reading = [arm.embedder for arm in arms if isinstance(arm, DenseArm) and reads_documents(arm.embedder)]
     if not header.writers or not reading:
         return []
     return [

@@ -146,6 +146,75 @@ def _splade_modules(folder: Path, seed: int) -> list[Any]:
     return [Transformer(str(folder), transformer_task="fill-mask"), SpladePooling()]
 
 
+def save_colbert(
+    folder: Path, *, seed: int = 0, prompts: dict[str, str] | None = None, skipped: str = "", **lengths: Any
+) -> Path:
+    """A BERT with a projection of its tokens to 16 dimensions, as sentence-transformers saves encoders of token
+    vectors. `lengths` are query_length, document_length and query_expansion; documents have no vectors of `skipped`
+    tokens.
+    """
+    import torch
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    network = Transformer(str(save_bert(folder / "network", seed=seed)), **lengths)
+    tokens = {"bias": False, "activation_function": torch.nn.Identity(), "module_input_name": "token_embeddings"}
+    modules = [
+        network,
+        Dense(32, 16, **tokens),
+        MultiVectorMask(list(skipped)),
+        Normalize(module_input_name="token_embeddings"),
+    ]
+    encoder = MultiVectorEncoder(modules=modules, device="cpu", prompts=prompts)
+    encoder.save(str(folder / "saved"), create_model_card=False)
+    return folder / "saved"
+
+
+def save_pylate_colbert(folder: Path) -> Path:
+    """The same in the files of PyLate: markers before the texts, queries of 20 tokens, documents of 100."""
+    import json
+
+    saved = save_colbert(folder)
+    for name in ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"):
+        content = json.loads((saved / name).read_text(encoding="utf-8"))
+        if name == "modules.json":
+            content = content[:2]
+            content[1]["type"] = "pylate.models.Dense.Dense"
+        elif name == "config_sentence_transformers.json":
+            lengths = {"query_length": 20, "document_length": 100}
+            content = {"model_type": "ColBERT", "query_prefix": "[Q] ", "document_prefix": "[D] ", **lengths}
+        else:
+            content = {"max_seq_length": 99, "do_lower_case": False}
+        (saved / name).write_text(json.dumps(content), encoding="utf-8")
+    return saved
+
+
+def save_stanford_colbert(folder: Path) -> Path:
+    """A ColBERT in the files of Stanford's code: the markers are tokens, queries have 24 tokens, documents 100."""
+    import json
+
+    import torch
+    from safetensors.torch import load_file, save_file
+    from transformers import AutoTokenizer
+
+    save_bert(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["[unused0]", "[unused1]"])
+    tokenizer.save_pretrained(folder)
+    weights = {f"bert.{name}": values for name, values in load_file(folder / "model.safetensors").items()}
+    words = weights["bert.embeddings.word_embeddings.weight"]
+    weights["bert.embeddings.word_embeddings.weight"] = torch.cat([words, torch.randn(len(tokenizer) - len(words), 32)])
+    weights["linear.weight"] = torch.randn(16, 32)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"architectures": ["HF_ColBERT"], "vocab_size": len(tokenizer)}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    metadata = {"query_maxlen": 24, "doc_maxlen": 100, "mask_punctuation": True}
+    (folder / "artifact.metadata").write_text(json.dumps(metadata), encoding="utf-8")
+    return folder
+
+
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:{% endif %}"

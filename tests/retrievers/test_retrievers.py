@@ -6,6 +6,7 @@ from components.embedders.bge_m3 import BgeM3
 from components.embedders.hashing import Hashing
 from components.fusions.rrf import ReciprocalRank
 from components.fusions.weighted import WeightedScores
+from components.multi_vector_encoders.multi_vector_text_encoder import MultiVectorTextEncoder
 from components.protocols import (
     DenseArm,
     EncodedDenseArm,
@@ -16,9 +17,11 @@ from components.protocols import (
     Retriever,
     SparseArm,
 )
+from components.retrievers.arms import ByTerms
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.hybrid import Hybrid
+from components.retrievers.late_interaction import LateInteractionSearch
 from components.retrievers.learned_sparse import LearnedSparse
 from components.retrievers.sparse import Sparse
 from components.retrievers.three_way import ThreeWay
@@ -68,6 +71,16 @@ class TestSparse(RetrieverContract):
 
 class TestLearnedSparse(RetrieverContract):
     component = LearnedSparse(SparseTextEncoder("owner/name", "0" * 40), TokenWeights())
+
+
+class TestLateInteractionSearch(RetrieverContract):
+    component = LateInteractionSearch(MultiVectorTextEncoder("owner/name", "0" * 40))
+
+    def test_candidates_are_those_of_its_arm(self) -> None:
+        (arm,) = self.component.arms
+        assert arm.candidates == ()
+        (arm,) = replace(self.component, candidates={"words": ByTerms(Bm25())}).arms
+        assert arm.candidates == (ByTerms(Bm25()),)
 
 
 class TestHybrid(RetrieverContract):

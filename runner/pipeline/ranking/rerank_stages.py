@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.encodings import Encodings
+from components.encodings import Encodings, MultiEncodings
 from components.fields import runtime_only
 from components.openai_server.received import current_received
 from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
@@ -26,7 +26,7 @@ from runner.pipeline.corpus.server_requests import to_rerank, to_rerank_at_most
 from runner.pipeline.corpus.sub_corpora import SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
-from runner.pipeline.search.encoded_search import encoded_chunks, encoded_queries
+from runner.pipeline.search.arm_search import encoded_chunks, encoded_queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,9 @@ class RerankedHits(Stage[Hits]):
     queries: QueryPassages
     chunks: ChunkPassages
     corpora: SubCorpora
-    encoded: tuple[Stage[Encodings], ...] = ()  # encoded queries and chunks, for a reranker that scores encodings
+    encoded: tuple[
+        Stage[Encodings | MultiEncodings], ...
+    ] = ()  # encoded queries and chunks, for a reranker that scores encodings
     n_hits: int = runtime_only(0, "the hits are part of the key")
     """Largest number of hits of a query."""
 

@@ -1,6 +1,6 @@
 """Counts the tokens that models do not read: texts longer than a model's limit are truncated."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.protocols import DenseArm, EncodedArm, ReadsTokens, Reranker, Retriever
+from components.protocols import (
+    DenseArm,
+    EncodedArm,
+    EncodedReranker,
+    ReadsQueriesInPart,
+    ReadsTokens,
+    Reranker,
+    Retriever,
+    TokenVectorEncoder,
+)
 from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, SinglePart
 from runner.engine.stage import Stage, Work
@@ -17,6 +26,7 @@ from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.ranking.rerank_stages import RerankedHits
+from runner.pipeline.search.nested_arms import arms_and_candidates
 
 
 @runtime_checkable
@@ -49,7 +59,7 @@ class CutTexts(Stage[Json]):
         """Count the tokens of all texts."""
         are_queries = isinstance(self.passages, QueryPassages)
         count = self.embedder.count_query_tokens if are_queries else self.embedder.count_chunk_tokens
-        texts, limit = self.passages.read(run).texts, self.embedder.token_limit()
+        texts, limit = self.passages.read(run).texts, _limit(self.embedder, are_queries=are_queries)
         what = "queries" if are_queries else "chunks"
         facts = {"model": model_name(self.embedder), "texts": what, "n": len(texts), "n_cut": 0, "limit": limit}
         if limit is None:
@@ -90,6 +100,12 @@ class CutPairs(Stage[Json]):
         return facts | _truncation_counts(of_queries[query] + of_chunks[chunk.ravel()], limit)
 
 
+def _limit(embedder: ReadsTokens, *, are_queries: bool) -> int | None:
+    if are_queries and isinstance(embedder, ReadsQueriesInPart):
+        return embedder.query_token_limit()
+    return embedder.token_limit()
+
+
 def _truncation_counts(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
     beyond = np.maximum(n_tokens - limit, 0)
     return {
@@ -100,13 +116,18 @@ def _truncation_counts(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int
     }
 
 
-def cut_pairs(rankings: Iterable[Stage[Hits]]) -> tuple[CutPairs, ...]:
-    """Return the counts of pairs for each of these rankings whose reranker reads tokens."""
-    return tuple(
-        CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks)
-        for hits in rankings
-        if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs)
-    )
+def cut_for_rerankers(rankings: Iterable[Stage[Hits]]) -> Iterator[CutPairs | CutTexts]:
+    """Yield the counts for each of these rankings whose reranker reads tokens: of pairs, or of texts that it encodes
+    separately.
+    """
+    for hits in rankings:
+        if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs):
+            yield CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks)
+        elif isinstance(hits, RerankedHits) and isinstance(hits.reranker, EncodedReranker):
+            encoder = hits.reranker.encoder
+            if isinstance(encoder, TokenVectorEncoder) and isinstance(encoder, ReadsTokens):
+                yield CutTexts(encoder, hits.chunks)
+                yield CutTexts(encoder, hits.queries)
 
 
 def cut_texts(
@@ -119,7 +140,7 @@ def cut_texts(
     of_chunks, of_queries = ChunkPassages(data.corpus, chunks), tuple(map(QueryPassages, queries))
     models = [
         arm.embedder if isinstance(arm, DenseArm) else arm.encoder
-        for arm in retriever.arms
+        for arm in arms_and_candidates(retriever)
         if isinstance(arm, DenseArm | EncodedArm)
     ]
     stages = []

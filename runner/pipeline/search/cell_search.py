@@ -8,7 +8,7 @@ from components.gold_copies import GoldCopies
 from components.iterations.none import OneSearch
 from components.protocols import (
     AnyIteration,
-    DenseArm,
+    CandidateArm,
     Diversity,
     EncodedArm,
     ExistingIndexArm,
@@ -17,7 +17,6 @@ from components.protocols import (
     IterativeSearch,
     PickingArm,
     Retriever,
-    SparseArm,
 )
 from components.records import Hits, Queries
 from runner.engine.stage import Stage
@@ -26,9 +25,8 @@ from runner.pipeline.corpus.chunk_headers import Searched
 from runner.pipeline.corpus.cutting import CutCorpus
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.step_reports import StepReport
-from runner.pipeline.search.dense_search import dense_hits
+from runner.pipeline.search.arm_search import hits_of_arm
 from runner.pipeline.search.diversifying import diverse_hits, diversity_reports
-from runner.pipeline.search.encoded_search import encoded_hits
 from runner.pipeline.search.existing_index import IndexReport, index_search
 from runner.pipeline.search.expanding import gives_one_query, reranking_queries, searched_queries, unasked_queries
 from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
@@ -36,8 +34,6 @@ from runner.pipeline.search.fusing import Ranking, joined_hits
 from runner.pipeline.search.hit_ranks import RankingOfArm, names_of_arms
 from runner.pipeline.search.iterating import iterated_search
 from runner.pipeline.search.picked_hits import PickedHits
-from runner.pipeline.search.searching import Search
-from runner.pipeline.search.sparse_search import sparse_hits, without_alarm
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -139,20 +135,11 @@ def _rankings(
     *,
     is_first: bool = True,
 ) -> list[tuple[tuple[str, ...], Ranking]]:
-    """Return the names and the ranking of every arm for every variant of the query, among the allowed documents.
-
-    A search after the first one has few queries, so no index objects if many of them find nothing.
-    """
+    """Return the names and the ranking of every arm for every variant of the query, among the allowed documents."""
     retriever, (data, chunks), rankings = cell.retriever, texts.searched, []
     for arm, names in zip(retriever.arms, names_of_arms(retriever), strict=True):
         for variant in queries:
-            if isinstance(arm, DenseArm):
-                search: Search = dense_hits(arm, data, chunks, variant, retriever.depth)
-            elif isinstance(arm, SparseArm):
-                index = arm.sparse_index if is_first else without_alarm(arm.sparse_index)
-                search = sparse_hits(index, data, chunks, variant, retriever.depth)
-            else:
-                assert isinstance(arm, EncodedArm), "a picking arm is the only arm of a retriever"
-                search = encoded_hits(arm, data, chunks, variant, retriever.depth)
+            assert isinstance(arm, CandidateArm | EncodedArm), "a picking arm is the only arm of a retriever"
+            search = hits_of_arm(arm, data, chunks, variant, retriever.depth, is_first=is_first)
             rankings.append((names, Ranking(filtered_hits(search, variant, allowed, chunks), variant)))
     return rankings

@@ -34,13 +34,14 @@ from runner.pipeline.corpus.text_passages import (
     query_terms,
 )
 from runner.pipeline.search.checked_hits import checked_hits
+from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.pipeline.search.searching import Search
 
 
 def dimension_mistakes(retriever: Retriever) -> list[str]:
     """Return errors for indexes with more dimensions than the vectors, if the embedder knows its dimensions."""
     mistakes = []
-    for arm in retriever.arms:
+    for arm in arms_and_candidates(retriever):
         if isinstance(arm, DenseArm | EncodedDenseArm) and isinstance(arm.vector_index, ShortensVectors):
             maker, n_dimensions = (
                 arm.embedder if isinstance(arm, DenseArm) else arm.encoder,

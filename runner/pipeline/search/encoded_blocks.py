@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.encodings import Encodings, SparseEncodings
+from components.encodings import Encodings, MultiEncodings, SparseEncodings
 from components.records import Passages
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part, read_part
@@ -24,7 +24,7 @@ at most 0.5 GB.
 
 _OFFSETS = {"weight_offsets", "vector_offsets"}
 
-E = TypeVar("E", Encodings, SparseEncodings)
+E = TypeVar("E", Encodings, SparseEncodings, MultiEncodings)
 
 
 def encoded_in_blocks(run: Run, chunks: ChunkPassages, kind: type[E], encode: Callable[[Passages], E]) -> E:
@@ -63,7 +63,7 @@ def blocks_of(lengths: NDArray[np.int32]) -> Iterator[slice]:
         first = last
 
 
-def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings] | Sequence[SparseEncodings]) -> Part:
+def _join_arrays(run: Run, field: str, blocks: Sequence[Encodings | SparseEncodings | MultiEncodings]) -> Part:
     """Join the arrays of all blocks. Offsets continue from the end of the previous block."""
     parts: list[NDArray[np.generic]] = [getattr(block, field) for block in blocks]
     if field not in _OFFSETS:

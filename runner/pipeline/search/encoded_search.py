@@ -8,16 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components import late_interaction
-from components.encodings import Encodings, SparseEncodings
-from components.protocols import (
-    EncodedArm,
-    EncodedDenseArm,
-    EncodedSparseArm,
-    ThreeWayEncoder,
-    TokenIndex,
-    TokenWeigher,
-)
-from components.records import Hits, Passages, Queries, Spans
+from components.encodings import Encodings, MultiEncodings, SparseEncodings
+from components.protocols import ThreeWayEncoder, TokenIndex
+from components.records import Hits, Passages
 from components.text.ranking import sort_hits
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
@@ -26,14 +19,11 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import checked_arrays
-from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
-from runner.pipeline.search.dense_search import BuiltVectorIndex, DenseHits
 from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 from runner.pipeline.search.searching import Search
-from runner.pipeline.search.weighed_texts import WeighedChunks, WeighedQueries
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +156,8 @@ class LateInteractionHits(Search):
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     depth: int
-    chunks: Stage[Encodings]
-    queries: Stage[Encodings]
+    chunks: Stage[Encodings | MultiEncodings]
+    queries: Stage[Encodings | MultiEncodings]
     candidates: tuple[Search, ...]
     corpora: SearchedCorpora
 
@@ -200,34 +190,3 @@ def _union(rankings: Sequence[Hits]) -> NDArray[np.int32]:
     chunk = np.sort(np.concatenate([hits.chunk for hits in rankings], axis=1), axis=1)
     chunk[:, 1:][chunk[:, 1:] == chunk[:, :-1]] = -1
     return chunk
-
-
-def encoded_chunks(encoder: ThreeWayEncoder, data: Data, chunks: Stage[Spans]) -> EncodedChunks:
-    """Return the encodings of chunks that all searches and rerankers with this encoder share."""
-    return EncodedChunks(encoder, ChunkPassages(data.corpus, chunks))
-
-
-def encoded_queries(encoder: ThreeWayEncoder, queries: Stage[Queries]) -> EncodedQueries:
-    """Return the encodings of queries that all searches and rerankers with this encoder share."""
-    return EncodedQueries(encoder, QueryPassages(queries))
-
-
-def encoded_hits(arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> Search:
-    """Return the ranking of an arm that searches encodings."""
-    corpora = sub_corpora.sub_corpora(data, chunks)
-    searched = sub_corpora.searched(corpora, queries, data.samples)
-    if isinstance(arm, EncodedSparseArm) and isinstance(arm.encoder, TokenWeigher):
-        weighed = WeighedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
-        index = BuiltTokenIndex(arm.token_index, weighed, corpora)
-        return TokenHits(arm.token_index, depth, index, WeighedQueries(arm.encoder, QueryPassages(queries)), searched)
-    assert isinstance(arm.encoder, ThreeWayEncoder), "the fields of arms have these types"
-    of_chunks, of_queries = encoded_chunks(arm.encoder, data, chunks), encoded_queries(arm.encoder, queries)
-    if isinstance(arm, EncodedDenseArm):
-        vectors = DenseHead(of_chunks)
-        built = BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora)
-        return DenseHits(arm.vector_index, depth, built, vectors, DenseHead(of_queries), searched)
-    if isinstance(arm, EncodedSparseArm):
-        index = BuiltTokenIndex(arm.token_index, of_chunks, corpora)
-        return TokenHits(arm.token_index, depth, index, of_queries, searched)
-    candidates = tuple(encoded_hits(other, data, chunks, queries, depth) for other in arm.candidates)
-    return LateInteractionHits(depth, of_chunks, of_queries, candidates, searched)

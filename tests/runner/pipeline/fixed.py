@@ -24,7 +24,7 @@ from components.diversity.mmr_by_vectors import MmrByVectors
 from components.diversity.near_duplicates import NearDuplicates
 from components.diversity.none import KeepAll
 from components.embedders.hashing import Hashing
-from components.encodings import Encodings, SparseEncodings
+from components.encodings import Encodings, MultiEncodings, SparseEncodings
 from components.examples.drawn import DrawnExamples
 from components.examples.none import NoExamples
 from components.expanders.none import NoExpander
@@ -82,6 +82,7 @@ from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.given import Given
 from components.retrievers.hybrid import Hybrid
+from components.retrievers.late_interaction import LateInteractionSearch
 from components.retrievers.learned_sparse import LearnedSparse
 from components.retrievers.oracle import Oracle
 from components.retrievers.sparse import Sparse
@@ -343,6 +344,20 @@ class LetterWeights:
 
 
 @dataclass(frozen=True)
+class LetterVectors:
+    """An encoder of token vectors: for each word a vector that is 1 at its first letter."""
+
+    version: ClassVar[int] = 1
+
+    def encode_chunk_tokens(self, chunks: Passages) -> MultiEncodings:
+        words = LetterHeads().encode_chunks(chunks)
+        return MultiEncodings(words.vectors, words.vector_offsets)
+
+    def encode_query_tokens(self, queries: Passages) -> MultiEncodings:
+        return self.encode_chunk_tokens(queries)
+
+
+@dataclass(frozen=True)
 class FixedPipeline:
     """Cites the sentences of two documents, one of them changed, and a sentence of its own. It gives no passages for a
     question about the mill, and fails for one about the tower.
@@ -594,6 +609,10 @@ CELLS = {
     },
     "weights of letters": {
         "retriever": LearnedSparse(LetterWeights(), TokenWeights(), depth=6),
+        "llm": NoGenerator(),
+    },
+    "late interaction of words": {
+        "retriever": LateInteractionSearch(LetterVectors(), depth=6),
         "llm": NoGenerator(),
     },
     "the best sentences of the passages": {

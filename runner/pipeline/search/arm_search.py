@@ -1,0 +1,98 @@
+"""Joins the stages of a single search: that of any arm which searches the chunks of the corpus."""
+
+from components.encodings import Encodings, MultiEncodings
+from components.protocols import (
+    CandidateArm,
+    DenseArm,
+    EncodedArm,
+    EncodedDenseArm,
+    EncodedSparseArm,
+    SparseArm,
+    ThreeWayEncoder,
+    TokenVectorEncoder,
+    TokenWeigher,
+)
+from components.records import Queries, Spans
+from runner.engine.stage import Stage
+from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
+from runner.pipeline.search.dense_search import BuiltVectorIndex, DenseHits, dense_hits
+from runner.pipeline.search.encoded_search import (
+    BuiltTokenIndex,
+    DenseHead,
+    EncodedChunks,
+    EncodedQueries,
+    LateInteractionHits,
+    TokenHits,
+)
+from runner.pipeline.search.searching import Search
+from runner.pipeline.search.sparse_search import sparse_hits, without_alarm
+from runner.pipeline.search.token_vectors import ChunkTokenVectors, QueryTokenVectors
+from runner.pipeline.search.weighed_texts import WeighedChunks, WeighedQueries
+
+
+def hits_of_arm(
+    arm: CandidateArm | EncodedArm,
+    data: Data,
+    chunks: Stage[Spans],
+    queries: Stage[Queries],
+    depth: int,
+    *,
+    is_first: bool = True,
+) -> Search:
+    """Return the ranking of an arm.
+
+    A search after the first one has few queries, so no index objects if many of them find nothing.
+    """
+    if isinstance(arm, DenseArm):
+        return dense_hits(arm, data, chunks, queries, depth)
+    if isinstance(arm, SparseArm):
+        index = arm.sparse_index if is_first else without_alarm(arm.sparse_index)
+        return sparse_hits(index, data, chunks, queries, depth)
+    return _encoded_hits(arm, data, chunks, queries, depth, is_first=is_first)
+
+
+def _encoded_hits(
+    arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int, *, is_first: bool
+) -> Search:
+    corpora = sub_corpora.sub_corpora(data, chunks)
+    searched = sub_corpora.searched(corpora, queries, data.samples)
+    if isinstance(arm, EncodedSparseArm) and isinstance(arm.encoder, TokenWeigher):
+        weighed = WeighedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
+        index = BuiltTokenIndex(arm.token_index, weighed, corpora)
+        weighed_queries = WeighedQueries(arm.encoder, QueryPassages(queries))
+        return TokenHits(arm.token_index, depth, index, weighed_queries, searched)
+    if isinstance(arm, EncodedDenseArm | EncodedSparseArm):
+        assert isinstance(arm.encoder, ThreeWayEncoder), "the fields of arms have these types"
+        of_chunks = EncodedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
+        of_queries = EncodedQueries(arm.encoder, QueryPassages(queries))
+        if isinstance(arm, EncodedSparseArm):
+            index = BuiltTokenIndex(arm.token_index, of_chunks, corpora)
+            return TokenHits(arm.token_index, depth, index, of_queries, searched)
+        vectors = DenseHead(of_chunks)
+        built = BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora)
+        return DenseHits(arm.vector_index, depth, built, vectors, DenseHead(of_queries), searched)
+    candidates = tuple(hits_of_arm(other, data, chunks, queries, depth, is_first=is_first) for other in arm.candidates)
+    vectors_of_chunks = encoded_chunks(arm.encoder, data, chunks)
+    return LateInteractionHits(depth, vectors_of_chunks, encoded_queries(arm.encoder, queries), candidates, searched)
+
+
+def encoded_chunks(
+    encoder: ThreeWayEncoder | TokenVectorEncoder, data: Data, chunks: Stage[Spans]
+) -> Stage[Encodings | MultiEncodings]:
+    """Return the encodings of chunks that all searches and rerankers with this encoder share."""
+    passages = ChunkPassages(data.corpus, chunks)
+    if isinstance(encoder, TokenVectorEncoder):
+        return ChunkTokenVectors(encoder, passages)
+    return EncodedChunks(encoder, passages)
+
+
+def encoded_queries(
+    encoder: ThreeWayEncoder | TokenVectorEncoder, queries: Stage[Queries]
+) -> Stage[Encodings | MultiEncodings]:
+    """Return the encodings of queries that all searches and rerankers with this encoder share."""
+    passages = QueryPassages(queries)
+    if isinstance(encoder, TokenVectorEncoder):
+        return QueryTokenVectors(encoder, passages)
+    return EncodedQueries(encoder, passages)

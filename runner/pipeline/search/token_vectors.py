@@ -1,0 +1,78 @@
+"""Stages of token vectors: those that an encoder computes for late interaction between chunks and queries."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.encodings import MultiEncodings
+from components.protocols import TokenVectorEncoder
+from components.records import Passages
+from runner.engine.broken_contracts import broken_contract
+from runner.engine.codecs import Codec, Columns
+from runner.engine.source_code import require_equal_files
+from runner.engine.stage import Stage, Work
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
+from runner.pipeline.search.encoded_blocks import encoded_in_blocks
+
+_LONGEST = 1.01
+"""Half precision rounds a vector of unit length by less."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkTokenVectors(Stage[MultiEncodings]):
+    """The token vectors of the chunks."""
+
+    kind: ClassVar[str] = "chunk_token_vectors"
+    in_words: ClassVar[str] = "token vectors of chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[MultiEncodings]] = Columns(MultiEncodings)
+
+    encoder: TokenVectorEncoder
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> MultiEncodings:
+        """Encode block by block. An interrupted run resumes after the last complete block."""
+        return encoded_in_blocks(run, self.chunks, MultiEncodings, self._encode)
+
+    def _encode(self, chunks: Passages) -> MultiEncodings:
+        vectors = _checked(self.encoder.encode_chunk_tokens(chunks), len(chunks), self.encoder)
+        require_equal_files(type(self.encoder))
+        return vectors
+
+
+@dataclass(frozen=True, eq=False)
+class QueryTokenVectors(Stage[MultiEncodings]):
+    """The token vectors of the queries."""
+
+    kind: ClassVar[str] = "query_token_vectors"
+    in_words: ClassVar[str] = "token vectors of queries"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[MultiEncodings]] = Columns(MultiEncodings)
+
+    encoder: TokenVectorEncoder
+    queries: QueryPassages
+
+    def make(self, run: Run) -> MultiEncodings:
+        queries = self.queries.read(run)
+        return _checked(self.encoder.encode_query_tokens(queries), len(queries), self.encoder)
+
+
+def _checked(found: MultiEncodings, n_texts: int, encoder: TokenVectorEncoder) -> MultiEncodings:
+    """Return the encodings if every text has its vectors, in half precision, finite and no longer than 1."""
+    if not isinstance(found, MultiEncodings):
+        raise broken_contract(encoder, f"returned {type(found).__name__}, expected MultiEncodings")
+    if len(found) != n_texts:
+        raise broken_contract(encoder, f"got token vectors of {len(found)} texts, expected {n_texts}")
+    if found.vectors.dtype != np.float16 or found.vectors.ndim != 2:
+        shape = f"{found.vectors.dtype} with {found.vectors.ndim} dimensions"
+        raise broken_contract(encoder, f"got vectors as {shape}, expected float16[n_tokens, d]")
+    first, last = int(found.vector_offsets[0]), int(found.vector_offsets[-1])
+    if (np.diff(found.vector_offsets) < 0).any() or (first, last) != (0, len(found.vectors)):
+        raise broken_contract(encoder, f"got offsets that do not divide {len(found.vectors)} vectors among the texts")
+    squares = np.einsum("td,td->t", found.vectors, found.vectors, dtype=np.float32)
+    if not (squares <= _LONGEST).all():  # false for NaN, too
+        raise broken_contract(encoder, "got token vectors that are not finite or longer than 1, expected unit length")
+    return found
