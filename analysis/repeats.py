@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print a row for each repeated configuration. Returns 0. Raises DataError."""
     sweep = results.load(options.sweep)
-    metric = results.find_metric(options.metric, sweep.cells)
+    metric = sweep.metric(options.metric)
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if metric.subset == MACRO:
         raise DataError(

@@ -29,6 +29,7 @@ from runner.engine.store.shown_store import shown_damage, shown_size
 from runner.engine.store.stored_blocks import damaged_blocks
 
 _DAY_S = 86_400
+_MINUTE_S = 60
 
 
 def _ls(store: Store, console: Console) -> int:
@@ -126,7 +127,9 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
 
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
     temporary = [*_files(store, "tmp"), *store.half_written(), *store.left_locks()]
-    leftovers = [path for path in temporary if _last_changed(path) < time.time() - _DAY_S]
+    # A process may leave its file unchanged for hours before it moves it to its place.
+    age_s = _DAY_S if store.writers.has_others() else _MINUTE_S
+    leftovers = [path for path in temporary if _last_changed(path) < time.time() - age_s]
     # Probes of processes that have ended are deleted at any age.
     leftovers += [probe for probe in left_probes(store) if probe not in leftovers]
     # Replies cost money, so they are deleted only if `stage` names them. Cheap leftovers are deleted by age.

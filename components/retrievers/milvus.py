@@ -48,8 +48,8 @@ class MilvusCollection(ExistingCollection):
         found = self.collection_mistakes(_EXAMPLE)
         if self.is_local and not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
             found.append(
-                f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a database of Milvus "
-                "Lite, whose name ends in .db"
+                f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or an existing database "
+                "of Milvus Lite, whose name ends in .db"
             )
         packages = ["pymilvus", *(["milvus_lite"] if self.is_local else [])]
         return [*found, *map(str, missing_packages(packages, self.option, "milvus"))]
@@ -84,7 +84,7 @@ class MilvusCollection(ExistingCollection):
             client = MilvusClient(self.base_url, timeout=self.timeout_s, **login)
         except MilvusException as error:
             remedy = (
-                "one process at a time can open a database of Milvus Lite"
+                "one process at a time can open a database of Milvus Lite, so set run.workers=1"
                 if self.is_local
                 else "start the server, or set its address, and retriever.api_key_env if it needs a login"
             )

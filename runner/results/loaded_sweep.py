@@ -66,6 +66,7 @@ class LoadedSweep:
         """Return the metric that "[subset:]metric" names in this sweep. Raises DataError, which lists the known
         names.
         """
+        self._require_a_result()
         return find_metric(text, self.cells)
 
     def cell(self, text: str) -> CellResult:
@@ -74,8 +75,17 @@ class LoadedSweep:
         "best" is the recommended cell (see `best`); "best:rouge_l" and "best:read/qa_1doc:rouge_l" are the recommended
         cells by other metrics. Raises DataError.
         """
+        self._require_a_result()
         name, _, metric = text.partition(":")
         return self.best(metric) if name == BEST else find_cell(text, self.cells)
+
+    def _require_a_result(self) -> None:
+        """Raise DataError if the sweep has not finished any cell yet."""
+        if self.unfinished and not self.cells:
+            raise DataError(
+                f"{self.name}: no cell has a result yet, {len(self.unfinished)} to go. If the sweep runs, wait; "
+                "otherwise, the same command resumes it"
+            )
 
     def axes(self) -> list[str]:
         """Return the names of the axes that distinguish the cells."""
@@ -121,6 +131,7 @@ class LoadedSweep:
 
     def headline_metric(self) -> str:
         """Return the metric that ranks the leaderboard. Raises DataError if no metric was computed."""
+        self._require_a_result()
         if not (metrics := self.headlines()):
             raise DataError(f"{self.name}: no cell has a value of any metric; did all cells fail?")
         return metrics[0]

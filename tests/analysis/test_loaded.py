@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +94,23 @@ class TestSweep:
             loaded.cell("best:rogue_l")
         with pytest.raises(DataError, match="no cell has a value of any metric; did all cells fail"):
             replace(loaded, cells=()).cell("best")
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda sweep: sweep.cell("best"),
+            lambda sweep: sweep.cell("retriever=bm25"),
+            lambda sweep: sweep.metric("rouge_l"),
+            lambda sweep: sweep.ranked(),
+            lambda sweep: sweep.quality_metric(),
+        ],
+    )
+    def test_a_sweep_without_a_result_yet_says_so(
+        self, loaded: LoadedSweep, ask: Callable[[LoadedSweep], object]
+    ) -> None:
+        begun = replace(loaded, cells=(), unfinished=("ab", "cd"))
+        with pytest.raises(DataError, match="no cell has a result yet, 2 to go"):
+            ask(begun)
 
     def test_failed_cells_are_not_ranked(self, loaded: LoadedSweep) -> None:
         failed = replace(loaded, cells=tuple(replace(cell, status="FAILED") for cell in loaded.cells))

@@ -114,6 +114,15 @@ class Writers:
         is_long_gone = not is_watched and own_changed_ns - changed_ns > _SURELY_DEAD_S * 1e9
         return now - seen.since > self.lease_s or is_long_gone
 
+    def has_others(self) -> bool:
+        """Return True if another process writes here, or may continue to. Raises OSError."""
+        try:
+            return any(
+                not heartbeat.is_own(path.name) and not self.has_ended(path.name) for path in self._folder.iterdir()
+            )
+        except FileNotFoundError:
+            return False
+
     def clear_away(self) -> None:
         """Remove the heartbeat files of processes that have ended."""
         with suppress(FileNotFoundError):

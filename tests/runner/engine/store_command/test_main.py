@@ -9,6 +9,7 @@ import pytest
 
 from components.records import Answer, AnswerState
 from runner.engine.store import Store, StoredResult
+from runner.engine.store.heartbeat import kernel
 from runner.engine.store.stored_blocks import write_block
 from runner.launch import sweep
 from runner.pipeline.planned import SweepPlan, plan_sweep
@@ -167,18 +168,25 @@ class TestPrune:
         assert "would remove 1 results, 2.0 KiB" in capsys.readouterr().out
         assert chunks.folder.exists()
 
-    def test_files_of_killed_runs_are_removed_after_a_day(self, store: Store) -> None:
-        old, young = store.root / "tmp" / "old", store.root / "tmp" / "young"
-        for folder in (old, young):
-            folder.mkdir()
-        two_days_ago = time.time() - 2 * 86400
-        os.utime(old, (two_days_ago, two_days_ago))
+    @pytest.mark.parametrize(("has_others", "are_left"), [(True, [False, True, True]), (False, [False, False, True])])
+    def test_files_of_killed_runs_are_removed_after_a_day_or_a_minute_without_other_processes(
+        self, store: Store, has_others: bool, are_left: list[bool]
+    ) -> None:
+        ages_s = {"old": 2 * 86400, "young": 120, "new": 0}
+        for name, age_s in ages_s.items():
+            (store.root / "tmp" / name).mkdir()
+            changed = time.time() - age_s
+            os.utime(store.root / "tmp" / name, (changed, changed))
+        (store.root / "writers").mkdir(exist_ok=True)
+        (store.root / "writers" / "killed-1-0f").write_bytes(kernel())
+        if has_others:
+            (store.root / "writers" / "of-another-host-1-0f").write_text("its kernel")
         assert run(store, "prune") == 0
-        assert [old.exists(), young.exists()] == [False, True]
+        assert [(store.root / "tmp" / name).exists() for name in ages_s] == are_left
 
     @pytest.mark.parametrize("name", [f".{'0f' * 16}", f".{'0f' * 16}.parquet"])
     @pytest.mark.parametrize("folder", ["replies", "pair_scores"])
-    def test_files_beside_replies_and_scores_that_a_kill_left_are_removed_after_a_day(
+    def test_files_beside_replies_and_scores_that_a_kill_left_are_removed_in_time(
         self, store: Store, folder: str, name: str
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
@@ -187,7 +195,7 @@ class TestPrune:
         left = store.root / folder / ("cc" * 32) / name
         left.write_text("half")
         assert run(store, "prune") == 0
-        assert left.exists()
+        assert left.exists(), "it is new"
         two_days_ago = time.time() - 2 * 86400
         os.utime(left, (two_days_ago, two_days_ago))
         assert run(store, "prune") == 0
