@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.engine.broken_contracts import class_name
+from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import is_ours
 from runner.engine.stage import AnyStage
 
@@ -41,7 +42,7 @@ def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageR
 
 
 def users_code(stage: AnyStage) -> str:
-    """Return a note for an error message with the users' classes that a stage runs. "" if it runs none."""
-    classes = (type(part) for part in stage.components())
+    """Return a note for an error message with the users' classes and functions that a stage runs. "" without any."""
+    classes = (cls for part in stage.components() for cls in (type(part), code_class(part)))
     names = dict.fromkeys(class_name(cls) for cls in classes if not is_ours(cls))
     return f" (your code in this stage: {', '.join(names)})" if names else ""
