@@ -123,7 +123,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
         return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, named, reports)
 
     def search(query: Stage[Queries]) -> Stage[Hits]:
-        found = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed)]
+        found = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed, is_first=False)]
         return joined_hits(retriever.fusion, retriever.depth, found, is_one_query_each=True)
 
     again = iterated_search(cell.iterative, texts, retriever.depth, joined, search, copies)
@@ -132,7 +132,12 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
 
 
 def _rankings(
-    cell: "Cell", texts: Texts, queries: Iterable[Stage[Queries]], allowed: FilteredDocuments | None
+    cell: "Cell",
+    texts: Texts,
+    queries: Iterable[Stage[Queries]],
+    allowed: FilteredDocuments | None,
+    *,
+    is_first: bool = True,
 ) -> list[tuple[tuple[str, ...], Ranking]]:
     """Return the names and the ranking of every arm for every variant of the query, among the allowed documents."""
     retriever, (data, chunks), rankings = cell.retriever, texts.searched, []
@@ -141,7 +146,7 @@ def _rankings(
             if isinstance(arm, DenseArm):
                 search: Search = dense_hits(arm, data, chunks, variant, retriever.depth)
             elif isinstance(arm, SparseArm):
-                search = sparse_hits(arm, data, chunks, variant, retriever.depth)
+                search = sparse_hits(arm, data, chunks, variant, retriever.depth, is_first=is_first)
             else:
                 assert isinstance(arm, EncodedArm), "a picking arm is the only arm of a retriever"
                 search = encoded_hits(arm, data, chunks, variant, retriever.depth)

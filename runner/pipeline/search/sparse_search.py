@@ -1,7 +1,7 @@
 """Stages of the search by shared terms: index, search."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from components.fields import runtime_only
 from components.protocols import SparseArm, SparseIndex
 from components.records import Documents, Hits, IndexBlock, Passages, Queries, Spans
+from components.sparse_indexes.bm25 import Bm25
 from components.text.tables import TermTable
 from runner.engine.codecs import Codec, Columns, Named, Parts
 from runner.engine.stage import Stage, StageGroup, Work
@@ -111,14 +112,23 @@ class SparseHits(Search):
         return sub_corpora.put_together(found, parts, len(queries))
 
 
-def sparse_hits(arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> SparseHits:
-    """Return the ranking of an arm that searches by terms."""
-    index, corpus = arm.sparse_index, data.corpus
+def sparse_hits(
+    arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int, *, is_first: bool = True
+) -> SparseHits:
+    """Return the ranking of an arm that searches by terms. `is_first` tells that every sample has a query."""
+    index, corpus = arm.sparse_index if is_first else _without_alarm(arm.sparse_index), data.corpus
     corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
     blocks = tuple(_indexed_blocks(index, chunks, own) for own in parts)
     words = QueryWords(index.tokenizer, queries)
     return SparseHits(index, depth, corpus, chunks, queries, words, corpora, blocks)
+
+
+def _without_alarm(index: SparseIndex) -> SparseIndex:
+    """Return the index for queries of few samples, which a model wrote: that they find nothing says nothing about the
+    tokenizer.
+    """
+    return replace(index, max_share_without_hits=1.0) if isinstance(index, Bm25) else index
 
 
 def _indexed_blocks(
