@@ -76,7 +76,8 @@ def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") ->
             if mask.message(str(name)) != name:
                 yield f"{path or 'a field'}: the name of a field holds a secret; {_INSTEAD}"
             else:
-                yield from _misplaced_in_field(str(name), value, mask, f"{path}.{name}" if path else str(name))
+                means = path.rpartition(".")[2] if name == "value" else str(name)  # `password: {value: ...}`
+                yield from _misplaced_in_field(means, value, mask, f"{path}.{name}" if path else str(name))
     elif isinstance(config, list | tuple):
         of_list = path.rpartition(".")[2]
         for number, value in enumerate(config):

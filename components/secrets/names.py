@@ -4,8 +4,9 @@ import re
 from functools import lru_cache
 
 _INDICATES_SECRET = re.compile(
-    r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
-      | (^|_)(PASS|PW|PAT)$ | _PWD$ | (^|_)(AUTH|AUTHORIZATION|BEARER|JWT|COOKIE|SAS|SIG|SIGNATURE)(_HEADER)?$""",
+    r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSCODE|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
+      | (^|_)(PASS|PW|PAT)$ | _PWD$
+      | (^|_)(AUTH|AUTHORIZATION|BEARER|JWT|COOKIE|SESSIONID|SAS|SIG|SIGNATURE)(_HEADER)?$""",
     re.VERBOSE,
 )
 """Matched against names in capitals with underscores."""

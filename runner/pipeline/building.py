@@ -149,19 +149,20 @@ class _Builder:
 
     def _build(self, value: Json, expected: Annotation, path: str) -> Built:
         origin: Annotation = get_origin(expected)
+        items = get_args(expected)
         if origin in (typing.Union, types.UnionType):
-            return self._optional(value, get_args(expected), path)
-        if origin is tuple:
-            return self._tuple(value, get_args(expected)[0], path)
-        if origin in (dict, Mapping):
+            return self._optional(value, items, path)
+        if origin is tuple and items:
+            return self._tuple(value, items[0], path)
+        if origin in (dict, Mapping) and items:
             if not isinstance(value, Mapping):
                 raise self._refuse(path, value, "a mapping")
-            return {str(key): self.build(item, get_args(expected)[1], f"{path}.{key}") for key, item in value.items()}
+            return {str(key): self.build(item, items[1], f"{path}.{key}") for key, item in value.items()}
         if isinstance(expected, type) and issubclass(expected, Enum):
             return self._enum(value, expected, path)
         if expected in _PRIMITIVES:
             return self._primitive(value, expected, path)
-        if not isinstance(expected, type):
+        if not isinstance(expected, type) or expected.__module__ in ("builtins", "typing"):  # `dict`, `Any`
             return self._unreadable(expected, path)
         return self._component(value, (expected,), path)
 

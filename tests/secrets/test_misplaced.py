@@ -37,6 +37,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
         ({"pipeline": {"parameters": {"auth_header": f"Token {NEVER}"}}}, "pipeline.parameters.auth_header"),
         ({"pipeline": {"parameters": {"password": 12345678}}}, "pipeline.parameters.password"),
         ({"llm": {"extra_body": f'{{"api_keys": ["{NEVER}"]}}'}}, "llm.extra_body.api_keys.0"),
+        ({"llm": {"extra_body": f'{{"passcode": "{NEVER}"}}'}}, "llm.extra_body.passcode"),
+        ({"llm": {"extra_body": f'{{"sessionid": "{NEVER}"}}'}}, "llm.extra_body.sessionid"),
+        ({"llm": {"extra_body": f'{{"password": {{"value": "{NEVER}"}}}}'}}, "llm.extra_body.password.value"),
     ],
 )
 def test_secrets_are_named_by_their_place(config: Any, place: str) -> None:

@@ -1,7 +1,7 @@
 """Stages that check answers against their passages, and change them."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
@@ -118,13 +118,13 @@ class Revised(Stage[Revisions]):
             raise broken_contract(
                 self.reviser,
                 f"check_answers returned {shortened(repr(checks), _SHOWN_CHARACTERS)}, expected a list of {len(items)} "
-                "AnswerCheck: true, false or None, and tuples of strings",
+                "AnswerCheck: true, false or None, strings, and tuples of strings",
             )
         return checks
 
     def _revised(self, items: Sequence[JudgeInput], checks: Sequence[AnswerCheck], ask: Ask) -> Sequence[AskedText]:
         texts = self.reviser.revise(items, checks, ask) if items else []
-        if not _are_all(AskedText, texts, len(items)) or not all(isinstance(own.text, str) for own in texts):
+        if not _are_all(AskedText, texts, len(items)) or not all(_are_texts(vars(own).values()) for own in texts):
             raise broken_contract(
                 self.reviser,
                 f"revise returned {shortened(repr(texts), _SHOWN_CHARACTERS)}, expected a list of {len(items)} "
@@ -140,8 +140,12 @@ def _are_all(kind: type, found: object, n: int) -> bool:
 def _is_valid(check: AnswerCheck) -> bool:
     """Return True for fields of their types, which a class of the user's own may not have."""
     lists: Sequence[object] = (check.unsupported, check.missing)
-    are_texts = all(isinstance(own, tuple) and all(isinstance(text, str) for text in own) for own in lists)
-    return isinstance(check.supported, bool | None) and are_texts
+    are_texts = all(isinstance(own, tuple) and _are_texts(own) for own in lists)
+    return isinstance(check.supported, bool | None) and are_texts and _are_texts((check.unread, check.failed))
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
 
 
 def _timed(ask: Ask, seconds: dict[str, float]) -> Ask:

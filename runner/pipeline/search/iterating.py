@@ -104,20 +104,20 @@ class NextSearches(Stage[DecidedSearches]):
         ]
         ask = run.ask(self.iteration.llm, PURPOSE)
         decided = self.iteration.decide(trails, ask) if trails else []
-        if not isinstance(decided, list) or not all(isinstance(own, NextSearch) for own in decided):
-            raise broken_contract(self.iteration, "returned something else than a list of NextSearch, one per trail")
+        if not isinstance(decided, list) or not all(map(_is_valid, decided)):
+            what = "returned something else than a list of NextSearch with texts, one per trail"
+            raise broken_contract(self.iteration, what)
         if len(decided) != len(trails):
             raise broken_contract(self.iteration, f"returned {len(decided)} searches for {len(trails)} trails")
         of_row = dict(zip(rows, decided, strict=True))
         none = NextSearch("", is_asked=False)
         every = [of_row.get(row, none) for row in range(len(samples))]
-        searched = [row for row, own in enumerate(every) if own.query.strip()]
-        texts = [every[row].query for row in searched] or [samples[0].question]
+        asked_for = [own.query if own.query.strip() else "" for own in every]
+        searched = [row for row, query in enumerate(asked_for) if query]
+        texts = [asked_for[row] for row in searched] or [samples[0].question]
         replies = reply_counts(decided, sum(own.is_asked for own in decided))
         queries = texts, np.array(searched or [0], dtype=np.int32)
-        return DecidedSearches(
-            *queries, [own.query for own in every], [own.thought for own in every], replies, dict(ask.usage)
-        )
+        return DecidedSearches(*queries, asked_for, [own.thought for own in every], replies, dict(ask.usage))
 
     def _passages(self, run: Run) -> Callable[[int], Passage]:
         """Return a function from a chunk to its text and the title of its document."""
@@ -126,6 +126,14 @@ class NextSearches(Stage[DecidedSearches]):
         documents, spans = run.read(self.corpus), run.read(self.chunks)
         texts = SpanTexts(documents.texts, spans)
         return lambda chunk: Passage(texts[chunk], documents.titles[spans.document[chunk]])
+
+
+def _is_valid(own: object) -> bool:
+    """Return True for a decision with fields of their types, which a class of the user's own may not have."""
+    if not isinstance(own, NextSearch):
+        return False
+    texts: tuple[object, ...] = (own.query, own.thought, own.unread, own.failed)
+    return all(isinstance(text, str) for text in texts) and isinstance(own.is_asked, bool)
 
 
 def _question(sample: Sample) -> str:

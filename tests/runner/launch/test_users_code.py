@@ -30,6 +30,7 @@ CODE = '''
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+import typing
 from typing import ClassVar
 
 from components.datasets.jsonl import Jsonl
@@ -144,6 +145,9 @@ class Unfinished:
 @dataclass(frozen=True)
 class Odd:
     levels: list[int] = field(default_factory=list)
+    plain: list = field(default_factory=list)
+    named: typing.Dict = field(default_factory=dict)
+    anything: typing.Any = None
     version: ClassVar[int] = 1
 '''
 
@@ -246,9 +250,20 @@ class TestClasses:
     def test_classes_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:
         assert expected in mistake(f"users_code.{name}", "run.plugins=[users_code]")
 
-    def test_with_a_field_that_no_yaml_is_read_as(self, importable: Path) -> None:
-        found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", levels=[1])
-        assert found.startswith("reranker.levels: its class declares the type list[int]")
+    @pytest.mark.parametrize(
+        ("field", "value", "declared"),
+        [
+            ("levels", [1], "list[int]"),
+            ("plain", [1], "<class 'list'>"),
+            ("named", {"a": 1}, "typing.Dict"),
+            ("anything", {"_target_": "users_code.parts.Answered"}, "typing.Any"),
+        ],
+    )
+    def test_with_a_field_that_no_yaml_is_read_as(
+        self, field: str, value: object, declared: str, importable: Path
+    ) -> None:
+        found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", **{field: value})
+        assert found.startswith(f"reranker.{field}: its class declares the type {declared}")
 
     def test_a_package_that_does_not_exist_is_reported_once(self, importable: Path) -> None:
         config = compose_config(["run.plugins=[users_cdoe]"])

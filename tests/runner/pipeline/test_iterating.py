@@ -3,16 +3,31 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.errors import ConfigError
+from components.errors import ComponentError, ConfigError
+from components.iterations.asked import AskedSearches
+from components.llms.scripted import Scripted
+from components.records import NextSearch
+from runner.engine.store import Store
 from runner.launch.sweep import EXIT_OK
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
-from tests.runner.sweeping import FEW_METRICS, cells_in, own_data, plan_small, run_command, run_small, samples_in
+from tests.runner.pipeline.fixed import bm25, fixed_cell, graph_in, run_all
+from tests.runner.sweeping import (
+    FEW_METRICS,
+    cells_in,
+    own_data,
+    plan_small,
+    read_or_make,
+    run_command,
+    run_small,
+    samples_in,
+)
 
 TEXTS = {
     "bridge": "The Ostrel bridge was designed by Mara Linde.",
@@ -198,6 +213,23 @@ def test_a_failed_decision_ends_the_search_and_fails_the_cell_visibly(tmp_path: 
     assert "1 of 3 decisions about a next search failed" in own.reason
 
 
+@pytest.mark.parametrize("query", ["Qorvex", ""])
+def test_a_later_search_may_find_nothing(query: str, tmp_path: Path) -> None:
+    """Its queries are few, or stand for none at all, so they tell nothing about the tokenizer."""
+    samples = [{**SAMPLES[0], "question": "Qorvex?"}, *SAMPLES, *SAMPLES]
+
+    def reply(request: dict[str, Any], attempt: int) -> Reply:
+        is_searching = query and "mill grind" in last_message(request) and query not in last_message(request)
+        return Reply(json.dumps({"next": query if is_searching else "", "done": not is_searching}))
+
+    with chat_server(reply) as running:
+        numbered = [{**own, "id": str(n)} for n, own in enumerate(samples)]
+        own = cell(tmp_path, running, "iterative=self_ask", samples=numbered)
+        own = [each for each in own if "max_share" not in each]
+        assert run_small(tmp_path, own) == EXIT_OK
+    assert all(found(row) for row in samples_in(tmp_path)[1:])
+
+
 def test_a_chain_that_breaks_goes_on_where_it_broke(tmp_path: Path) -> None:
     is_broken = True
 
@@ -246,3 +278,43 @@ def test_an_index_that_exists_already_is_not_searched_again(tmp_path: Path, serv
                 "run.plugins=[tests]",
             ],
         )
+
+
+@dataclass(frozen=True)
+class Fixed(AskedSearches):
+    """Decides the same for each question."""
+
+    decision: Any = None
+
+    def decide(self, trails: Any, ask: Any) -> Any:
+        return [self.decision for _ in trails]
+
+
+def decided_in(store: Store, decision: Any) -> Any:
+    iteration = Fixed(Scripted(), "", "{question}{passages}{steps}", "", decision=decision)
+    stages = graph_in(store, fixed_cell(retriever=bm25(), iterative=iteration)).result.upstream()
+    return next(stage for stage in stages if stage.kind == "next_searches")
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        "a query",
+        NextSearch(None),  # type: ignore[arg-type]
+        NextSearch("a", None),  # type: ignore[arg-type]
+        NextSearch("a", unread=["b"]),  # type: ignore[arg-type]
+        NextSearch("a", is_asked=None),  # type: ignore[arg-type]
+    ],
+)
+def test_decisions_of_another_type_end_the_stage(decision: Any, tmp_path: Path) -> None:
+    store = Store(tmp_path, "a run")
+    stage = decided_in(store, decision)
+    with pytest.raises((AssertionError, ComponentError), match=r"(?s)Fixed.*a list of NextSearch with texts"):
+        run_all(store, stage)
+
+
+def test_a_blank_query_ends_the_search(tmp_path: Path) -> None:
+    store = Store(tmp_path, "a run")
+    stage = decided_in(store, NextSearch(" \n"))
+    run_all(store, stage)
+    assert set(read_or_make(stage, store).next) == {""}

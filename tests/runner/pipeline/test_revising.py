@@ -359,7 +359,9 @@ class Broken(AbstainIfUnsupported):
         ({"checks": None}, "check_answers returned .*expected a list of 4 AnswerCheck"),
         ({"checks": AnswerCheck("yes")}, "check_answers returned"),  # type: ignore[arg-type]
         ({"checks": AnswerCheck(True, ("x", 1))}, "check_answers returned"),  # type: ignore[arg-type]
+        ({"checks": AnswerCheck(None, unread=["x"])}, "check_answers returned"),  # type: ignore[arg-type]
         ({"texts": "other"}, "revise returned .*expected a list of 4 AskedText"),
+        ({"texts": AskedText("other", failed=["x"])}, "revise returned"),  # type: ignore[arg-type]
     ],
 )
 def test_results_of_another_type_end_the_stage(fields: dict[str, Any], message: str, tmp_path: Path) -> None:
