@@ -17,6 +17,8 @@ from components.text.templates import fill
 
 _NONE = "-"
 """Stands for an empty list in a prompt."""
+_LONGEST = 2000
+"""Characters of a query or a thought, beyond which a reply is not one."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class AskedSearches:
     `instruction` has the places {question}, {passages} and {steps}: the passages found so far, numbered, and what the
     model wrote before, one text per line. The model reads `n_passages` new passages of each search. The reply is a JSON
     object with the text `next`, or with `done`: true. With `with_thoughts`, it also has a `thought`, which precedes
-    its text among the steps. A reply without any of them, and a copy of the form in `instruction`, are unreadable: the
-    model is asked again with `reminder`, up to `max_attempts` times in all. The search also ends if the text repeats
+    its text among the steps. A reply without any of them, with more than 2,000 characters in one of them, or with a copy of
+    the form in `instruction` is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. The search also ends if the text repeats
     the question or an earlier text, because it would find the same again. Sources: docs/steps.md.
     """
 
@@ -88,12 +90,15 @@ class AskedSearches:
                 continue
             text, thought = _line(value.get("next")), _line(value.get("thought")) if self.with_thoughts else ""
             is_done = flag(value["done"]) if "done" in value else False
-            if is_done is None or any(own and repeats_form(own, self.instruction) for own in (text, thought)):
+            if is_done is None or not all(self._is_text(own) for own in (text, thought)):
                 return None
             if is_done:
                 return NextSearch("", thought or text)
             return NextSearch(text, thought) if text else None
         return None
+
+    def _is_text(self, text: str) -> bool:
+        return not text or (len(text) <= _LONGEST and not repeats_form(text, self.instruction))
 
 
 def shown(passage: Passage) -> str:

@@ -94,7 +94,15 @@ def test_thoughts_precede_their_queries_among_the_steps() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ['{"next": "", "done": false}', '{"next": "query"}', '{"next": 3}', '{"x": "y"}', "builder", '{"done": "?"}'],
+    [
+        '{"next": "", "done": false}',
+        '{"next": "query"}',
+        '{"next": 3}',
+        '{"x": "y"}',
+        "builder",
+        '{"done": "?"}',
+        f'{{"next": "{"q" * 2001}"}}',
+    ],
 )
 def test_wrong_replies_are_asked_for_again_and_then_end_the_search(wrong: str) -> None:
     own, asked = decided(wrong, '{"next": "builder"}', max_attempts=2)

@@ -255,17 +255,6 @@ def test_a_chain_that_breaks_goes_on_where_it_broke(tmp_path: Path) -> None:
     assert len([text for text in map(last_message, again) if '"next"' in text]) == 1, "only the broken decision"
 
 
-def test_queries_of_a_model_may_find_nothing(tmp_path: Path) -> None:
-    def reply(request: dict[str, Any], attempt: int) -> Reply:
-        return Reply('{"next": "qqq", "done": false}' if '"next"' in last_message(request) else "x")
-
-    with chat_server(reply) as running:
-        overrides = cell(tmp_path, running, "iterative=self_ask", "retriever.sparse_index.max_share_without_hits=0")
-        assert run_small(tmp_path, overrides) == EXIT_OK
-    (own,) = cells_in(tmp_path)
-    assert own.steps["iterative"]["n_samples_by_search"] == [3, 3, 0]
-
-
 def test_an_index_that_exists_already_is_not_searched_again(tmp_path: Path, server: ChatServer) -> None:
     asking = [own for own in cell(tmp_path, server, "iterative=ircot") if not own.startswith("retriever")]
     with pytest.raises(ConfigError, match=r"iterative: got AskedSearches with a retriever whose index exists already"):
