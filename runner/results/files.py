@@ -195,6 +195,8 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
+        if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer, a device has no end
+            raise DataError(f"{path}: not a result file (it is not a file)")
         content = path.read_bytes()
         raw: dict[str, Json] = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
         version = raw["schema_version"]

@@ -98,6 +98,8 @@ def read_description(folder: Path) -> Description:
     """Read `pipeline.json`. Raises DataError if it is missing, invalid or of another format."""
     path = folder / _FILE
     try:
+        if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer, a device has no end
+            raise ValueError("it is not a file")
         content = path.read_bytes()
         raw: dict[str, Json] = json.loads(content.decode("utf-8"))
         if raw["format"] != FORMAT:

@@ -336,6 +336,12 @@ class TestMisbehaviour:
         ended = f"answer scores: a component ended the process with code {code} (os._exit)"
         assert f"{ended} instead of raising an exception that says why{CLASS}" in done.stderr.splitlines()
 
+    def test_a_function_that_ends_the_command_is_named(self, folder: Path) -> None:
+        (folder / "bye.py").write_text("import os\n\n\ndef answer(question):\n    os._exit(0)\n", encoding="utf-8")
+        done = run_command(folder, *SMALL, *QUIET, "pipeline=python", "pipeline.call=bye.answer", "run.plugins=[bye]")
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].endswith("(your code in this stage: bye.answer)")
+
     def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Misnamed}"
         with pytest.raises(ConfigError, match=r"metrics\.scores\.mine: Misnamed names a metric '\.\./x/<b>', expected"):

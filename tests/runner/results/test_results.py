@@ -218,6 +218,14 @@ class TestCombiner:
             combiner(self.cell(bleu=self.BLEU), "rouge_l")
 
 
+@pytest.mark.parametrize("name", ["cell.json", "sweep.json"])
+@pytest.mark.parametrize("is_fifo", [True, False])
+def test_results_that_are_no_files_are_refused(name: str, is_fifo: bool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name) if is_fifo else (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=rf"{name}: not a result file \(it is not a file\)"):
+        (read_cell if name == "cell.json" else read_sweep)(tmp_path)
+
+
 def test_samples_that_are_a_fifo_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "samples.parquet")
     with (

@@ -376,6 +376,14 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
         load_pipeline(tmp_path / "nowhere")
 
 
+def test_a_description_that_is_no_file_is_refused(folder: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(folder, tmp_path / "other") / PIPELINE / "pipeline.json"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match=r"pipeline\.json: cannot be used \(it is not a file\); export the cell again"):
+        load_pipeline(tmp_path / "other")
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")  # MLflow on its own type hints
 def test_an_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp_path: Path) -> None:
     path = shutil.copytree(folder / PIPELINE, tmp_path / "pipeline") / "pipeline.json"
