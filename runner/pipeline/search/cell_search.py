@@ -97,7 +97,8 @@ def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts
 
 def _diversify(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
     hits = diverse_hits(cell.diversity, *texts.ranked, found.hits)
-    return replace(found, hits=hits, reports=(*found.reports, *diversity_reports(hits)))
+    reports = (*found.reports, *diversity_reports(hits))
+    return replace(found, hits=hits, reports=reports)
 
 
 def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
