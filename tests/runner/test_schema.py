@@ -132,7 +132,7 @@ def test_fields_have_descriptions_defaults_and_enumerations() -> None:
 
 
 def test_group_lists_its_options() -> None:
-    assert "bm25, closed_book, dense" in config_schema()["properties"]["retriever"]["description"]
+    assert "bm25, closed_book, colbert, dense" in config_schema()["properties"]["retriever"]["description"]
 
 
 def test_own_options_are_accepted_with_their_folder(tmp_path: Path) -> None:

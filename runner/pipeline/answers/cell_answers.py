@@ -8,6 +8,7 @@ from components.compressors.none import NoCompressor
 from components.protocols import (
     LLM,
     AnswersFrom,
+    AnyChunker,
     AnyCompressor,
     AnyReviser,
     ContextBuilder,
@@ -180,8 +181,12 @@ def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
     if isinstance(passages, NoPassages):
         return 0
     n_chunks = cell.top_k * getattr(cell.context, "n_chunks_per_hit", 1)
-    picking = picking_arm(cell)
-    chunker = (picking and picking.chunker) or cell.chunk
-    size = 0 if index_arm(cell.retriever) else getattr(chunker, "size", 0)
+    size = 0 if index_arm(cell.retriever) else getattr(_chunker(cell), "size", 0)
     limits = [getattr(cell.context, "max_tokens", None), n_chunks * size or None]
     return min((limit for limit in limits if limit), default=0)
+
+
+def _chunker(cell: "Cell") -> AnyChunker:
+    """Return the chunker of the cell, or that of an arm which cuts the corpus itself."""
+    picking = picking_arm(cell)
+    return (picking and picking.chunker) or cell.chunk
