@@ -444,7 +444,7 @@ class RunningSweep:
             sweep_id=self._sweep_id,
             name=self._name,
             status=status,
-            command=shlex.join(["python", "-m", "runner", *sys.argv[1:]]),
+            command=command_line(sys.argv[1:]),
             overrides=self._overrides,
             started=self._started,
             finished="" if status == RUNNING else _now(),
@@ -540,3 +540,12 @@ def _create_folder(results_dir: Path) -> Path:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """Return the command with these arguments, as a shell reads it.
+
+    An empty value is written as two quotes. Otherwise, the next argument would be masked as the value of a key.
+    """
+    quoted = [f"{own}''" if own.endswith("=") else own for own in map(shlex.quote, arguments)]
+    return " ".join(["python -m runner", *quoted])

@@ -24,6 +24,9 @@ Source: Nielsen 1993, "Usability Engineering", chapter 5.5.
 
 PER_COST = 1_000
 
+_STEPS_PER_QUESTION = ("expander", "iterative", "reranker", "compressor", "reviser")
+"""Steps that may ask a language model about each question. A refiner and a header ask once per corpus."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -46,11 +49,11 @@ def tokens_per_sample(cell: CellResult) -> float | None:
 def tokens_of(cell: CellResult, kind: str) -> float | None:
     """Return the tokens of a kind ("prompt" or "completion") per sample. None if they are unknown.
 
-    Counts successful answers, because tokens of failed ones are not counted, and a reranker and a reviser that ask a
-    language model. A judge is not part of the cost of a pipeline.
+    Counts successful answers, because tokens of failed ones are not counted, and the steps that ask a language model
+    about each question. A judge is not part of the cost of a pipeline.
     """
     of_answers = cell.tokens.get(kind)
-    of_steps = [cell.tokens.get(f"{step}_{kind}", 0) for step in ("reranker", "reviser")]
+    of_steps = [cell.tokens.get(f"{step}_{kind}", 0) for step in _STEPS_PER_QUESTION]
     if of_answers is None or None in of_steps:
         return None
     return of_answers / n_answered(cell) + sum(filter(None, of_steps)) / n_samples(cell)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from components.secrets.mask import masked
 from runner.launch.hydra_state import mode_from_flags, own_hydra
 from runner.launch.run_command import multirun_first
-from runner.launch.sweep import EXIT_OK
+from runner.launch.sweep import EXIT_OK, command_line
 from runner.output import terminal
 from runner.results import read_cells
 from tests.runner.sweeping import QUIET, RANKING_ONLY, REPOSITORY, SMALL, cells_in, only_sweep, run_command, run_small
@@ -22,6 +24,13 @@ METRICS = {
     "rouge_l", "bleu", "f1", "em", "mrr", "map@10", "ndcg@5", "ndcg@10", "recall@5", "recall@10", "precision@5",
     "precision@10", "mrr_per_document", "passage_coverage", "context_tokens", "context_tokens_dropped",
 }  # fmt: skip
+
+
+def test_the_command_after_an_empty_value_is_not_masked() -> None:
+    arguments = ["-m", "llm.api_key_env=", "run.workers=1", "retriever=bm25,hybrid", "dataset.root=/a b", "x="]
+    command = command_line(arguments)
+    assert masked(command) == command
+    assert shlex.split(command) == ["python", "-m", "runner", *arguments]
 
 
 @pytest.fixture

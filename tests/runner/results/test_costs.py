@@ -44,6 +44,14 @@ def test_a_cost_is_known_if_it_is_of_all_cells() -> None:
     assert known_costs([*cells, CellResult("c", "OK", {}, (), {}, {})]) == []
 
 
+@pytest.mark.parametrize("step", ["expander", "iterative", "reranker", "compressor", "reviser"])
+def test_tokens_of_every_step_that_asks_about_questions_count(step: str) -> None:
+    answers = {"prompt": 1_000, "completion": 100, "judge_prompt": 9_000, "refiner_prompt": 9_000}
+    tokens = {**answers, f"{step}_prompt": 300, f"{step}_completion": 20}
+    assert COSTS["tokens"].of(cell("a", 1, 1.0, tokens=tokens)) == 142
+    assert COSTS["tokens"].of(cell("a", 1, 1.0, tokens={**tokens, f"{step}_prompt": None})) is None
+
+
 def test_a_judge_is_not_part_of_the_cost() -> None:
     usage = {"answers": {"cost": 0.5}, "judge/accuracy": {"cost": 9.0}}
     assert COSTS["cost"].of(cell("a", 1, 1.0, usage=usage)) == 50.0
