@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, Reviser
 from components.records import AnswerCheck, JudgeInput, Judgements, Sample, ScoreState
 from components.revisers.checking import PURPOSE
+from components.text.refusals import is_refusal
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class SupportedAfter:
     """`supported_after`: the share of final answers that the passages support, by the check of the reviser itself.
 
     Level: sample. Range: 0 or 1, the mean is a share; neither direction is better, because a model judges its own work.
-    Requests about unrevised answers equal those of the reviser, so their replies are shared. An empty answer is
-    NOT_APPLICABLE. Source: Asai et al. 2024, "Self-RAG", section 3.
+    Requests about unrevised answers equal those of the reviser, so their replies are shared. An empty
+    answer and an abstention state nothing, so they are NOT_APPLICABLE. Source: Asai et al. 2024, "Self-RAG", section 3.
     """
 
     reviser: Reviser
@@ -69,9 +71,9 @@ class SupportedAfter:
 
     def judge(self, judged: Sequence[JudgeInput], prepared: JudgePreparation, ask: Ask) -> Judgements:
         """Return whether each answer is supported. The remarks are the verdicts."""
-        asked = [item for item in judged if item.answer.strip()]
-        verdicts = iter(self.reviser.check_answers(asked, ask))
-        found = [next(verdicts) if item.answer.strip() else AnswerCheck(None) for item in judged]
+        has_claims = [bool(item.answer.strip()) and not is_refusal(item.answer) for item in judged]
+        verdicts = iter(self.reviser.check_answers([*compress(judged, has_claims)], ask))
+        found = [next(verdicts) if has_own else AnswerCheck(None) for has_own in has_claims]
         scores = mean_scores([outcome_of(verdict) for verdict in found])
         return Judgements({self.names[0]: scores}, [remark_of(verdict) for verdict in found])
 

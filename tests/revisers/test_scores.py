@@ -43,6 +43,8 @@ class TestSupportedAfter(ComponentContract):
         assert scores.values[[0, 1, 3]].tolist() == [1.0, 0.0, 0.0]
         assert [str(state) for state in scores.states] == ["value", "value", "not_applicable", "value", "failed"]
         assert judgements.remarks == ["supported", "not supported: x; missing: y", "", "not supported", "broken"]
+        abstained = self.component.judge([item("a", "insufficient information", "b")], {}, ask)
+        assert [str(state) for state in abstained.scores["supported_after"].states] == ["not_applicable"]
         direct, again = replies(found([], []))
         self.component.reviser.check_answers(ITEMS[:1], direct)
         assert again[0] == asked[0], "so that the reply is stored once"
