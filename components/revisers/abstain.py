@@ -9,6 +9,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
 from components.revisers.checking import PLACES, checked, has_passages, messages_about
+from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
 from components.text.templates import missing_places
 
@@ -39,7 +40,7 @@ class AbstainIfUnsupported:
     abstention: str
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     n_requests: ClassVar[int] = 1
     checks_again: ClassVar[bool] = False
 

@@ -12,6 +12,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, Reviser
 from components.records import AnswerCheck, JudgeInput, Judgements, Sample, ScoreState
 from components.revisers.checking import PURPOSE
+from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
 
 
@@ -49,7 +50,7 @@ class SupportedAfter:
 
     reviser: Reviser
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = None
     names: ClassVar[tuple[str, ...]] = ("supported_after",)
     reads_answers: ClassVar[bool] = True
