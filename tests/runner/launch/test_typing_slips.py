@@ -107,7 +107,8 @@ def test_an_address_with_blanks(url: str) -> None:
 
 def test_late_interaction_names_the_embedder_that_it_wants() -> None:
     (mistake,) = mistakes("reranker=late_interaction")
-    assert "Lsa lacks encode_chunks, encode_queries; choose an embedder that has them: embedder=bge-m3-heads" in mistake
+    lacking = "Lsa lacks encode_chunks, encode_queries of a ThreeWayEncoder"
+    assert f"{lacking}; choose an embedder that has them: embedder=bge-m3-heads" in mistake
 
 
 class TestAxes:
