@@ -28,6 +28,16 @@ class Unread:
     state: ScoreState
     reason: str
 
+    @property
+    def unread(self) -> str:
+        """The reason why no reply was readable; "" if the request failed."""
+        return "" if self.state is ScoreState.FAILED else self.reason
+
+    @property
+    def failed(self) -> str:
+        """The reason why the request failed; "" if no reply was readable."""
+        return self.reason if self.state is ScoreState.FAILED else ""
+
 
 def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str, max_attempts: int) -> list[T | Unread]:
     """Return the result of each inquiry, in order. All inquiries are sent together.

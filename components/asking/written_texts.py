@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from components.asking.reply import without_thoughts
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
-from components.records import AskedText, Kind, Message, Request, Sample, ScoreState
+from components.records import AskedText, Kind, Message, Request, Sample
 
 _PLACEHOLDER = re.compile(r"{[a-z_]+}")
 
@@ -22,20 +22,18 @@ def written_texts(
     inquiries = []
     for number, (own, topic) in enumerate(zip(messages, topics, strict=True)):
         about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend reads the messages only
-        inquiries.append(Inquiry(Request(about.id, own, about, ()), _read))
-    return [_as_record(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
+        inquiries.append(Inquiry(Request(about.id, own, about, ()), read_text))
+    return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
 
 
-def _read(reply: str) -> str | None:
+def read_text(reply: str) -> str | None:
+    """Return a reply without thoughts; None for a blank one."""
     return without_thoughts(reply).strip() or None
 
 
-def _as_record(reply: str | Unread) -> AskedText:
-    if isinstance(reply, str):
-        return AskedText(reply)
-    if reply.state is ScoreState.FAILED:
-        return AskedText("", failed=reply.reason)
-    return AskedText("", unread=reply.reason)
+def as_asked_text(reply: str | Unread) -> AskedText:
+    """Return a text, or the reason why there is none, as a record."""
+    return AskedText("", unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else AskedText(reply)
 
 
 def wording_mistakes(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:

@@ -10,7 +10,7 @@ from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.compressors.sentence_pieces import Sentence, pieces_of, sentences_in, whole
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.records import CompressedPassages, Kind, Passage, Request, Sample, ScoreState
+from components.records import CompressedPassages, Kind, Passage, Request, Sample
 from components.text.templates import fill, missing_places
 
 _SCHEMA: Mapping[str, object] = {
@@ -72,8 +72,7 @@ def _compressed(
     if reply is None:
         return whole(passages)
     if isinstance(reply, Unread):
-        is_failed = reply.state is ScoreState.FAILED
-        return whole(passages, "" if is_failed else reply.reason, reply.reason if is_failed else "")
+        return whole(passages, reply.unread, reply.failed)
     return pieces_of([sentences[number] for number in reply], len(passages))
 
 

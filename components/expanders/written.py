@@ -13,7 +13,7 @@ from components.fields import added_later
 from components.json_value import Json
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.records import Expansion, Kind, Request, Sample, ScoreState
+from components.records import Expansion, Kind, Request, Sample
 from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
@@ -118,9 +118,7 @@ class WrittenQueries:
         if reply is None:
             return Expansion((sample.question,), is_asked=False)
         if isinstance(reply, Unread):
-            has_failed = reply.state is ScoreState.FAILED
-            unread, failed = ("", reply.reason) if has_failed else (reply.reason, "")
-            return Expansion((sample.question,), unread=unread, failed=failed)
+            return Expansion((sample.question,), unread=reply.unread, failed=reply.failed)
         texts = (" ".join(reply),) if self.joined else tuple(dict.fromkeys(reply))
         return Expansion(tuple(f"{sample.question}\n{text}" for text in texts) if self.with_question else texts)
 

@@ -8,7 +8,7 @@ from components.asking.reply import read_object
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_mistakes
-from components.iterations.asked import AskedSearches, unread_search
+from components.iterations.asked import AskedSearches
 from components.json_value import Json
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -97,6 +97,5 @@ def _read(reply: str) -> str | None:
 
 def _first_search(question: str, reply: str | Unread) -> NextSearch:
     if isinstance(reply, Unread):
-        ended = unread_search(reply)
-        return NextSearch(question, ONE, unread=ended.unread, failed=ended.failed)
+        return NextSearch(question, ONE, unread=reply.unread, failed=reply.failed)
     return NextSearch("" if reply == NONE else question, reply)

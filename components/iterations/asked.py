@@ -11,7 +11,7 @@ from components.asking.written_texts import wording_mistakes
 from components.json_value import Json
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.records import Kind, NextSearch, Passage, Request, Sample, ScoreState, SearchTrail
+from components.records import Kind, NextSearch, Passage, Request, Sample, SearchTrail
 from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
@@ -107,20 +107,13 @@ def shown(passage: Passage) -> str:
     return " ".join(f"{passage.title}: {passage.text}".split() if passage.title else passage.text.split())
 
 
-def unread_search(reply: Unread) -> NextSearch:
-    """Return the end of a search after a request without a usable reply."""
-    if reply.state is ScoreState.FAILED:
-        return NextSearch("", failed=reply.reason)
-    return NextSearch("", unread=reply.reason)
-
-
 def _line(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _decision(trail: SearchTrail, reply: NextSearch | Unread) -> NextSearch:
     if isinstance(reply, Unread):
-        return unread_search(reply)
+        return NextSearch("", unread=reply.unread, failed=reply.failed)
     earlier = [trail.question.split("\n")[-1], *(step.query for step in trail.steps)]
     is_repeated = reply.query.casefold() in {_line(text).casefold() for text in earlier}
     return NextSearch("", reply.thought or reply.query) if reply.query and is_repeated else reply

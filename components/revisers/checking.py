@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from components.asking.templates import asked_question, chat, numbered
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
-from components.records import AnswerCheck, JudgeInput, Message, Request, ScoreState
+from components.records import AnswerCheck, JudgeInput, Message, Request
 from components.text.templates import fill
 
 PLACES = ("{question}", "{passages}", "{answer}")
@@ -37,14 +37,9 @@ def checked(
     reminder: str,
     max_attempts: int,
 ) -> list[AnswerCheck]:
-    """Return the verdict on each answer, from one request each, or the reason why there is none."""
+    """Return the verdict on each answer, from one request each, or the reason why it has no verdict."""
     inquiries = [Inquiry(request(item), read) for item in answers]
     return [
-        _without_verdict(reply) if isinstance(reply, Unread) else reply
+        AnswerCheck(None, unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else reply
         for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)
     ]
-
-
-def _without_verdict(reply: Unread) -> AnswerCheck:
-    is_failed = reply.state is ScoreState.FAILED
-    return AnswerCheck(None, unread="" if is_failed else reply.reason, failed=reply.reason if is_failed else "")

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.reply import read_object, repeats_form, without_thoughts
-from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.asking.reply import read_object, repeats_form
+from components.asking.until_readable import Inquiry, ask_until_readable
+from components.asking.written_texts import as_asked_text, read_text
 from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.records import AnswerCheck, AskedText, JudgeInput, Request, ScoreState
+from components.records import AnswerCheck, AskedText, JudgeInput, Request
 from components.revisers.checking import PLACES, checked, has_passages, messages_about
 from components.text.templates import missing_places
 
@@ -64,8 +65,8 @@ class Reflect:
 
     def revise(self, answers: Sequence[JudgeInput], verdicts: Sequence[AnswerCheck], ask: Ask) -> list[AskedText]:
         """Return the revised answers, from one request each."""
-        inquiries = [Inquiry(self._revision_request(*own), _read_text) for own in zip(answers, verdicts, strict=True)]
-        return [_as_text(reply) for reply in ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)]
+        inquiries = [Inquiry(self._revision_request(*own), read_text) for own in zip(answers, verdicts, strict=True)]
+        return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)]
 
     def _check_request(self, item: JudgeInput) -> Request:
         messages = messages_about(item, self.system, self.check_instruction)
@@ -89,14 +90,3 @@ def _statements(value: object, instruction: str) -> tuple[str, ...] | None:
         return None
     texts = tuple(text.strip() for text in value if text.strip())
     return None if any(repeats_form(text, instruction) for text in texts) else texts
-
-
-def _read_text(reply: str) -> str | None:
-    return without_thoughts(reply).strip() or None
-
-
-def _as_text(reply: str | Unread) -> AskedText:
-    if isinstance(reply, str):
-        return AskedText(reply)
-    is_failed = reply.state is ScoreState.FAILED
-    return AskedText("", "" if is_failed else reply.reason, reply.reason if is_failed else "")

@@ -25,7 +25,7 @@ from runner.results.cell_result import (
     require_numbers_of_sweep,
 )
 from runner.results.json_types import require_types
-from runner.results.sealed_json import sealed, take_checksum
+from runner.results.sealed_json import read_content, sealed, take_checksum
 
 T = TypeVar("T")
 
@@ -195,9 +195,7 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer, a device has no end
-            raise DataError(f"{path}: not a result file (it is not a file)")
-        content = path.read_bytes()
+        content = read_content(path)
         raw: dict[str, Json] = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:

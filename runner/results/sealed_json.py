@@ -20,6 +20,15 @@ def sealed(text: str) -> bytes:
     return content + f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"\n}}\n'.encode()
 
 
+def read_content(path: Path) -> bytes:
+    """Return the bytes of a file. Raises ValueError for something else: reading a FIFO would wait for a writer, and a
+    device has no end.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError("it is not a file")
+    return path.read_bytes()
+
+
 def take_checksum(raw: dict[str, Json], content: bytes, path: Path, advice: str) -> None:
     """Remove the checksum from an object that was read from the bytes of a file.
 

@@ -15,7 +15,7 @@ from components.errors import DataError
 from components.json_value import Json
 from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
 from runner.results.json_types import require_types
-from runner.results.sealed_json import sealed, take_checksum
+from runner.results.sealed_json import read_content, sealed, take_checksum
 from runner.serving.asked_question import Defaults
 from runner.serving.kept_in_folder import KeptFiles
 
@@ -98,9 +98,7 @@ def read_description(folder: Path) -> Description:
     """Read `pipeline.json`. Raises DataError if it is missing, invalid or of another format."""
     path = folder / _FILE
     try:
-        if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer, a device has no end
-            raise ValueError("it is not a file")
-        content = path.read_bytes()
+        content = read_content(path)
         raw: dict[str, Json] = json.loads(content.decode("utf-8"))
         if raw["format"] != FORMAT:
             raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")

@@ -8,9 +8,7 @@ from pathlib import Path
 from components.datasets.left_behind import LeftBehind
 from components.json_value import Json
 from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
-
-_ALARM = "max_share_without_hits"
-"""Field of an index that makes a search fail if many queries find nothing. A single question may find nothing."""
+from runner.pipeline.search.sparse_search import ALARM
 
 
 def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
@@ -54,8 +52,8 @@ def without_alarms(nodes: Mapping[str, Json]) -> dict[str, Json]:
     """Return the configuration for questions that may find nothing."""
 
     def change(place: str, value: Json) -> Json:
-        if isinstance(value, Mapping) and _ALARM in {own.name for own in _fields_of(class_of(value))}:
-            return {**value, _ALARM: 1.0}
+        if isinstance(value, Mapping) and ALARM in {own.name for own in _fields_of(class_of(value))}:
+            return {**value, ALARM: 1.0}
         return value
 
     return {name: _changed(node, name, change) for name, node in nodes.items()}

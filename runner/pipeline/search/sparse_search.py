@@ -111,14 +111,14 @@ class SparseHits(Search):
         return sub_corpora.put_together(found, parts, len(queries))
 
 
-_ALARM = "max_share_without_hits"
-"""Field of an index that makes a search fail if many queries find nothing."""
+ALARM = "max_share_without_hits"
+"""Field of an index that makes a search fail if many queries find nothing. A few queries may find nothing."""
 
 
 def without_alarm(index: SparseIndex) -> SparseIndex:
     """Return an index that finds the same, and never fails because many queries find nothing."""
-    has_alarm = any(field.name == _ALARM for field in fields(index))  # type: ignore[arg-type]  # a dataclass
-    return replace(index, **{_ALARM: 1.0}) if has_alarm else index  # type: ignore[type-var]  # a dataclass
+    has_alarm = any(field.name == ALARM for field in fields(index))  # type: ignore[arg-type]  # a dataclass
+    return replace(index, **{ALARM: 1.0}) if has_alarm else index  # type: ignore[type-var]  # a dataclass
 
 
 def sparse_hits(
