@@ -89,6 +89,11 @@ class BgeM3:
         """Return the dimensions in the model's config, None if unknown."""
         return token_dimensions(self.model, self.revision)
 
+    def bytes_per_token(self) -> int | None:
+        """Return the bytes of a token's vector, None if its dimensions are unknown."""
+        n_dimensions = self.most_dimensions()
+        return n_dimensions and n_dimensions * np.dtype(np.float16).itemsize
+
     @property
     def n_chunks_per_block(self) -> int:
         """Number of chunks that take a few minutes, for the dense vectors only."""

@@ -12,7 +12,7 @@ from components.fields import naming_code, runtime_only
 from components.pretrained.batches import batch_tokens_mistakes
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, tokenizer_mistakes
-from components.pretrained.multi_vector_files import count_side_tokens, side_prompt
+from components.pretrained.multi_vector_files import count_side_tokens, side_prompt, vector_dimensions
 from components.pretrained.multi_vector_model import MultiVectorModel
 from components.pretrained.sentence_encoder import PACKAGES, Side
 from components.pretrained.token_limit import max_length_mistakes
@@ -87,6 +87,13 @@ class MultiVectorTextEncoder:
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return int64[n_texts], including the prefix and special tokens."""
         return self._count(texts, Side.PASSAGE)
+
+    def bytes_per_token(self) -> int | None:
+        """Return the bytes of a token's vector, None if the model is not on this machine or does not state its
+        dimensions.
+        """
+        n_dimensions = vector_dimensions(self.model, self.revision)
+        return n_dimensions and n_dimensions * np.dtype(np.float16).itemsize
 
     def encode_chunk_tokens(self, chunks: Passages) -> MultiEncodings:
         """Return the token vectors of chunks.

@@ -6,7 +6,7 @@ from pathlib import Path
 from components.json_value import Json
 from components.pretrained.model_files import folder_here
 
-_LENGTH_KEPT = {"Transformer", "Normalize", "Dropout", "LayerNorm"}
+_LENGTH_KEPT = {"Transformer", "Normalize", "Dropout", "LayerNorm", "MultiVectorMask"}
 """Modules of sentence-transformers that do not change the length of vectors."""
 
 

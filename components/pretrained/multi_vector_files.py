@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.json_value import Json
+from components.pretrained.dimensions import text_dimensions
+from components.pretrained.model_files import folder_here
 from components.pretrained.sentence_encoder import Side, side_prefix
 from components.pretrained.sparse_routes import first_module
 from components.pretrained.token_limit import count_tokens, is_token, model_json, n_positions, token_limit
@@ -100,6 +102,16 @@ def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Sid
     marker = next((own for own in (prompt, *prompt.split()[:1]) if own and is_token(model, revision, own, folder)), "")
     rest = prompt.removeprefix(marker)
     return count_tokens(model, revision, [rest + text for text in texts], folder) + bool(marker)
+
+
+def vector_dimensions(model: str, revision: str) -> int | None:
+    """Return the dimensions of a token's vector, None if the model is not on this machine or does not state them."""
+    if folder_here(model, revision) is None:
+        return None
+    if _is_stanford(model, revision):
+        stated: int | None = model_json(model, revision, _STANFORD_METADATA).get("dim")
+        return stated
+    return text_dimensions(model, revision)
 
 
 def _settings(model: str, revision: str, folder: str) -> dict[str, Json]:

@@ -100,6 +100,17 @@ class KnowsDimensions(Protocol):
 
 
 @runtime_checkable
+class KnowsTokenBytes(Protocol):
+    """An encoder of token vectors that knows their size in advance, so that the plan can say what they take."""
+
+    def bytes_per_token(self) -> int | None:
+        """Return the bytes of a token's vector, None if unknown. It neither loads nor downloads a model."""
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return int64[n_texts], the tokens per text; see `ReadsTokens`."""
+
+
+@runtime_checkable
 class ReadsTokens(Protocol):
     """A component whose model reads a limited number of tokens and cuts off the rest.
 

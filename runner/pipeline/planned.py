@@ -13,6 +13,7 @@ from runner.pipeline.answers.corpus_in_prompts import CorpusInPrompts, corpus_in
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import Data, load_data
+from runner.pipeline.memory_ahead import memory_lines
 from runner.pipeline.settings import RunSettings
 from runner.pipeline.unsuitable_parts import data_mistakes
 
@@ -112,6 +113,7 @@ def plan_cells(
     planned: dict[str, PlannedCell] = {}
     mistakes: list[str] = []
     in_prompts: dict[str, CorpusInPrompts] = {}
+    memory: dict[str, tuple[str, ...]] = {}
 
     def load(dataset: Dataset, run: RunSettings) -> Data:
         data = next((data for known, data in loaded if known == dataset), None)
@@ -129,7 +131,8 @@ def plan_cells(
         graph = graph_of(request.cell, data, pool)
         before = planned.get(graph.result.key)
         if before is None:
-            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph, pool=pool, lines=shown.lines)
+            lines = (*shown.lines, *memory_lines(request.cell, graph, store, memory))
+            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph, pool=pool, lines=lines)
         else:
             planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
     if mistakes:

@@ -210,7 +210,7 @@ def save_stanford_colbert(folder: Path) -> Path:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config |= {"architectures": ["HF_ColBERT"], "vocab_size": len(tokenizer)}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    metadata = {"query_maxlen": 24, "doc_maxlen": 100, "mask_punctuation": True}
+    metadata = {"query_maxlen": 24, "doc_maxlen": 100, "mask_punctuation": True, "dim": 16}
     (folder / "artifact.metadata").write_text(json.dumps(metadata), encoding="utf-8")
     return folder
 

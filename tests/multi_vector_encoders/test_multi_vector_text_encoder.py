@@ -129,7 +129,7 @@ class TestLateInteraction(RerankerContract):
 def test_vectors_and_rankings_are_those_of_the_package(layout: tuple[str, Path]) -> None:
     """All 60 queries rank the 150 chunks as the package's MaxSim does, with vectors in half precision.
 
-    Scores that differ by less than 1e-4 may swap. Half precision itself changes a mean over tokens by less than 3e-4.
+    Scores that differ by less than 2e-4 may swap. Half precision itself changes a mean over tokens by less than 3e-4.
     """
     _, folder = layout
     component, expected = encoder(folder), package(folder)
@@ -144,9 +144,9 @@ def test_vectors_and_rankings_are_those_of_the_package(layout: tuple[str, Path])
     hits = late_interaction.search(queries.multi, chunks.multi, len(CHUNKS))
     for query, ranking in enumerate(rankings_of(hits)):
         assert sorted(ranking) == list(range(len(CHUNKS)))
-        np.testing.assert_allclose(hits.score[query], scores[query, ranking], atol=1e-4)
+        np.testing.assert_allclose(hits.score[query], scores[query, ranking], atol=2e-4)
         np.testing.assert_allclose(hits.score[query], exact[query, ranking], atol=3e-4)
-        assert np.diff(scores[query, ranking]).max() < 1e-4
+        assert np.diff(scores[query, ranking]).max() < 2e-4
 
 
 def test_limits_and_counts_are_those_of_the_files(layout: tuple[str, Path]) -> None:

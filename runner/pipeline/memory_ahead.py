@@ -1,0 +1,98 @@
+"""Memory and disk that pretrained models and their encodings of a corpus take, known before any work."""
+
+from collections.abc import Iterator
+
+from components.pretrained.dtype import Dtype
+from components.pretrained.model_files import ModelFiles, model_files
+from components.protocols import AnyChunker, KnowsTokenBytes, TokenWeigher
+from runner.engine.stage import AnyStage
+from runner.engine.store import Store
+from runner.pipeline.cell import Cell
+from runner.pipeline.cell_graph import Graph
+from runner.pipeline.corpus.loaded_data import Data, some_documents
+from runner.pipeline.search.encoded_search import EncodedChunks
+from runner.pipeline.search.token_vectors import ChunkTokenVectors
+from runner.pipeline.search.weighed_texts import WeighedChunks
+
+_N_COUNTED = 64
+"""Documents whose tokens are counted; they are from all over the corpus."""
+
+_BYTES = {Dtype.FLOAT32: 4, Dtype.BFLOAT16: 2, Dtype.FLOAT16: 2}
+"""Bytes of a parameter."""
+
+_BYTES_PER_WEIGHT = 8
+"""Bytes of a token weight: an int32 id and a float32."""
+
+
+def memory_lines(cell: Cell, graph: Graph, store: Store, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return a line for each model with weights on this machine, and for each encoder of chunks into many numbers.
+
+    `known` are the lines of stages, by their key. Raises DataError, and ComponentError if a tokenizer cannot be loaded.
+    """
+    lines: list[str] = []
+    for stage in graph.result.upstream():
+        if stage.key not in known:
+            known[stage.key] = (*_of_models(stage), *_of_encodings(stage, cell.chunk, graph.data, store))
+        lines += known[stage.key]
+    return tuple(dict.fromkeys(lines))
+
+
+def _of_models(stage: AnyStage) -> Iterator[str]:
+    """Yield the size of the weights of each model that runs in this process."""
+    for part in stage.components() if stage.models else ():
+        model, dtype = getattr(part, "model", None), getattr(part, "dtype", None)
+        if not (model and isinstance(dtype, Dtype)):
+            continue
+        files = model_files(model, getattr(part, "revision", ""))
+        if files is not None:
+            yield f"memory: {_size(files, dtype)} for the weights of {model}, in each process that runs it"
+
+
+def _size(files: ModelFiles, dtype: Dtype) -> str:
+    n = files.n_parameters
+    return f"about {_in_bytes(files.n_bytes)}" if n is None else f"{_in_bytes(n * _BYTES[dtype])} ({n:,} in {dtype})"
+
+
+def _of_encodings(stage: AnyStage, chunker: AnyChunker, data: Data, store: Store) -> Iterator[str]:
+    if isinstance(stage, EncodedChunks | ChunkTokenVectors) and isinstance(stage.encoder, KnowsTokenBytes):
+        yield _of_token_vectors(stage.encoder, chunker, data, store)
+    elif isinstance(stage, WeighedChunks):
+        yield _of_token_weights(stage.encoder)
+
+
+def _of_token_vectors(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data, store: Store) -> str:
+    """Return the size of the vectors of all chunks, estimated from the tokens of some documents."""
+    name, per_token = _name_of(encoder), encoder.bytes_per_token()
+    if per_token is None:
+        return f"disk: unknown for the token vectors of {name}, because the model is not on this machine"
+    texts = some_documents(data, store, _N_COUNTED).texts
+    per_document = encoder.count_chunk_tokens(texts).mean() if len(texts) else 0
+    n_tokens = round(per_document * data.n_documents / (1 - _overlap(chunker)))
+    return (
+        f"disk: about {_in_bytes(n_tokens * per_token)} for the token vectors of {name}, twice that during encoding "
+        f"({per_token:,} bytes for each of about {float(f'{n_tokens:.2g}'):,.0f} tokens)"
+    )
+
+
+def _of_token_weights(encoder: TokenWeigher) -> str:
+    most = getattr(encoder, "max_weights", None)
+    number = (
+        f"at most {most:,} of each chunk" if most else "the number is known only after encoding (limit: max_weights)"
+    )
+    return f"memory: {_BYTES_PER_WEIGHT} bytes for each token weight of {_name_of(encoder)}; {number}"
+
+
+def _overlap(chunker: AnyChunker) -> float:
+    """Return the part of a chunk that the next one repeats, of the chunks that are searched."""
+    searched = getattr(chunker, "children", chunker)
+    return float(getattr(searched, "overlap", 0.0))
+
+
+def _name_of(encoder: object) -> str:
+    return str(getattr(encoder, "model", type(encoder).__name__))
+
+
+def _in_bytes(n: float) -> str:
+    """Format a number of bytes to two significant digits: "0.44 GB", "130 MB", "0.2 MB"."""
+    unit, name = (10**9, "GB") if n >= 10**9 / 10 else (10**6, "MB")
+    return f"{n / unit:.2g} {name}" if n < 100 * unit else f"{n / unit:,.0f} {name}"
