@@ -289,9 +289,10 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         for cause, judges in judges_by_cause(worst).items()
     ]
     if causes:
-        yield TrustCheck(WARNING, "Unreadable replies of judges", f"Not scored: {'; '.join(causes)}.")
+        effect = "A judge gives no score then, and a step leaves its sample as it is."
+        yield TrustCheck(WARNING, "Unreadable replies", f"{'; '.join(causes)}. {effect}")
     if read:
-        yield TrustCheck(FINE, "Judges whose every reply could be read", f"{listed(read)}.")
+        yield TrustCheck(FINE, "Judges and steps whose every reply could be read", f"{listed(read)}.")
 
 
 def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:

@@ -62,6 +62,9 @@ def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
 
 
 def _side_lines(side: StorySide, metric: str) -> Iterator[Line]:
+    if side.first_answer is not None:
+        yield "first", _text(words.first_answer_text(side))
+        yield "check", _text(words.check_text(side))
     yield "answer", _text(words.answer_text(side))
     yield "score", _text(words.score_text(side, metric))
     yield "verdict", _text(words.verdict_line(side))

@@ -14,7 +14,7 @@ from runner.results import CellResult, CorpusTexts, LoadedSweep, corpus_texts, d
 
 _COLUMNS = (
     "id", "subset", "topic", "task", "question", "history", "references", "answerable", "gold", "found_gold",
-    "retrieved", "searches", "answer", "state", "error",
+    "retrieved", "searches", "first_answer", "check", "answer", "state", "error",
 )  # fmt: skip
 
 
@@ -119,6 +119,8 @@ def _side(
         [_found(unit, [own for own in pieces if own["gold"] == place]) for place, unit in enumerate(row["gold"])],
         _prompt(row, {own["rank"] for own in pieces}, corpus, titles),
         [ShownSearch(**search) for search in row.get("searches") or ()],
+        row.get("first_answer"),
+        row.get("check") or "",
     )
 
 

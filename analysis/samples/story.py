@@ -71,7 +71,8 @@ class ShownSearch:
 class StorySide:
     """A cell's result for a sample. `score` is None if the metric has no value, for the reason `score_state`.
 
-    `searches` is () for a cell that searches once.
+    `searches` is () for a cell that searches once. `first_answer` is the answer before the `check` of a reviser, None
+    without one.
     """
 
     cell: str
@@ -84,6 +85,8 @@ class StorySide:
     found: Sequence[FoundUnit]
     prompt: Sequence[ShownHit]
     searches: Sequence[ShownSearch] = ()
+    first_answer: str | None = None
+    check: str = ""
 
 
 @dataclass(frozen=True)

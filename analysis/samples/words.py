@@ -76,6 +76,16 @@ def answer_text(side: StorySide) -> str:
     return shortened(side.answer) or f"({side.state})"
 
 
+def first_answer_text(side: StorySide) -> str:
+    """Return the answer before the reviser."""
+    return shortened(side.first_answer or "") or "(empty)"
+
+
+def check_text(side: StorySide) -> str:
+    """Return what the reviser's check found."""
+    return shortened(side.check) or "(not checked)"
+
+
 def gold_head(unit: GoldText) -> str:
     """Return the document and the place of the gold in it."""
     place = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"

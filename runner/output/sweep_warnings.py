@@ -1,7 +1,6 @@
 """Prints warnings about the cells of a finished sweep: answers, judges' replies, cut texts, steps and failures."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,6 +22,9 @@ _CONSEQUENCES = {
 
 _MOST_FAILED, _LONGEST_REASON = 10, 500
 """Ids of cells, and characters of their reason, in a line about failures."""
+
+_MOST_LINES = 4
+"""Lines of a step, which in a sweep can be as many as cells."""
 
 
 def show_answer_states(console: Console, cells: Sequence[CellResult]) -> None:
@@ -49,7 +51,7 @@ def error_counts(errors: Mapping[str, int]) -> str:
 
 
 def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> None:
-    """Print how many replies of judges were unreadable in the worst cell. Judges with equal causes share a line."""
+    """Print how many replies were unreadable in the worst cell. Judges and steps with equal causes share a line."""
     worst, n_cells = {}, {}
     for judge in dict.fromkeys(judge for cell in cells for judge in cell.judges):
         unread = [cell.judges[judge] for cell in cells if cell.judges.get(judge, {}).get("n_unparsable")]
@@ -58,7 +60,7 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
             n_cells[judge] = len(unread)
     for cause, judges in judges_by_cause(worst).items():
         shares = ", ".join(
-            f"{judge} up to {worst[judge]['n_unparsable']} of {worst[judge]['n_judged']} samples "
+            f"{judge} up to {worst[judge]['n_unparsable']} of {worst[judge]['n_judged']} replies "
             f"({n_cells[judge]} of {count(len(cells), 'cell')})"
             for judge in judges
         )
@@ -73,11 +75,28 @@ def show_cut_texts(console: Console, cells: Sequence[CellResult]) -> None:
 
 
 def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
-    """Print the lines that steps of the pipeline report about themselves, equal lines once."""
-    lines = Counter(facts[LINE] for cell in cells for facts in cell.steps.values() if LINE in facts)
-    for line, n in lines.items():
-        share = f" ({n} of {len(cells)} cells)" if n < len(cells) else ""
-        console.print(f"{line}{share}", markup=False)
+    """Print the lines that steps of the pipeline report about themselves: equal lines once, and the first few of each
+    step.
+    """
+    lines: dict[str, dict[str, list[str]]] = {}
+    for cell in cells:
+        for step, line in _step_lines(cell):
+            lines.setdefault(step, {}).setdefault(line, []).append(cell.cell_id)
+    for step, own in lines.items():
+        for line, cell_ids in list(own.items())[:_MOST_LINES]:
+            share = f"{len(cell_ids)} of {len(cells)} cells" if len(cell_ids) > 1 else cell_ids[0]
+            console.print(f"{line} ({share})" if len(cell_ids) < len(cells) else line, markup=False)
+        if len(own) > _MOST_LINES:
+            console.print(f"{step}: {len(own) - _MOST_LINES} more lines in the cell.json of other cells")
+
+
+def _step_lines(cell: CellResult) -> Iterator[tuple[str, str]]:
+    """Yield the name of each step with a line about itself, and the line."""
+    yield from ((step, facts[LINE]) for step, facts in cell.steps.items() if LINE in facts)
+    revised, supported = cell.value("revised"), cell.value("supported_before")
+    if revised is not None:
+        before = "" if supported is None else f"; its check found {supported:.0%} of the first ones supported"
+        yield "reviser", f"reviser: {revised:.0%} of the answers changed{before}"
 
 
 def show_failures(console: Console, cells: Iterable[CellResult]) -> None:

@@ -28,6 +28,8 @@ SIDE = StorySide(
     [FoundUnit([(12, 1.0)], 0.0)],
     [ShownHit(1, HOSTILE, HOSTILE, False, [("dense", 3)], HOSTILE)],
     [ShownSearch(HOSTILE, HOSTILE, [0])],
+    HOSTILE,
+    HOSTILE,
 )
 STORY = Story(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], True, [UNIT], [SIDE])
 
@@ -103,3 +105,21 @@ def test_a_sample_with_nothing_to_judge_it_by_has_not_succeeded() -> None:
     shown = in_terminal(replace(STORY, sides=[replace(SIDE, verdict=verdict)]))
     assert "unknown: the question has no gold, and no answer was judged" in shown
     assert "nothing failed" not in shown
+
+
+@pytest.mark.parametrize(
+    ("first", "check", "expected"),
+    [
+        ("It was 1066.", "not supported: 1066", ["first       It was 1066.", "check       not supported: 1066"]),
+        ("", "", ["first       (empty)", "check       (not checked)"]),
+        (None, "", []),
+    ],
+)
+def test_the_answer_before_a_reviser_is_shown_with_its_check(
+    first: str | None, check: str, expected: list[str]
+) -> None:
+    story = replace(STORY, sides=[replace(SIDE, first_answer=first, check=check)])
+    lines = in_terminal(story, is_terminal=False).splitlines()
+    assert [line for line in lines if line.startswith(("first", "check"))] == expected
+    page = render([story], ["one"], "rouge_l", "samples")
+    assert ("first answer" in page) == (first is not None)

@@ -139,7 +139,7 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
         "reasons": {"not in the form asked for": 2},
         "commonest": "cannot be read: Perhaps.",
     }
-    said = "unreadable replies: accuracy up to 2 of 20 samples (1 of 1 cell); most often not in the form asked for"
+    said = "unreadable replies: accuracy up to 2 of 20 replies (1 of 1 cell); most often not in the form asked for"
     assert capsys.readouterr().out.count(f"{said}, e.g. Perhaps.") == 3
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
 

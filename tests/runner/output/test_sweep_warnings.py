@@ -8,7 +8,7 @@ import pytest
 
 from components.records import Answer, AnswerState, ErrorClass
 from runner.console.display import SafeConsole
-from runner.output.sweep_warnings import show_answer_states, show_failures, show_unread_judgements
+from runner.output.sweep_warnings import show_answer_states, show_failures, show_steps, show_unread_judgements
 from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.results import CellResult
 from tests.runner.sweeping import cells_in, run_small, samples_in
@@ -35,6 +35,31 @@ def test_a_line_per_state_names_the_worst_cell(state: str, what: str) -> None:
     (line,) = shown(cell("a", ok=3, **{state: 1}), cell("b", ok=1, **{state: 3}), cell("c", ok=4))
     assert line.startswith(f"answers {what}")
     assert line.endswith("in 2 of 3 cells, up to 3 of 4 (b)")
+
+
+def steps_of(*cells: CellResult) -> list[str]:
+    output = io.StringIO()
+    show_steps(SafeConsole(file=output, width=400), cells)
+    return output.getvalue().splitlines()
+
+
+def test_lines_of_steps_name_their_cells_and_end_after_a_few() -> None:
+    some = [replace(cell(f"c{n}"), steps={"filter": {"line": "filter: 3 left"}}) for n in range(2)]
+    others = [replace(cell(f"d{n}"), steps={"refiner": {"line": f"refiner: {n}"}}) for n in range(6)]
+    assert steps_of(*some) == ["filter: 3 left"]
+    assert steps_of(*some, *others) == [
+        "filter: 3 left (2 of 8 cells)",
+        *(f"refiner: {n} (d{n})" for n in range(4)),
+        "refiner: 2 more lines in the cell.json of other cells",
+    ]
+
+
+def test_a_reviser_says_what_it_changed() -> None:
+    metrics = {"overall": {"revised": {"value": 0.25}, "supported_before": {"value": None}}}
+    assert steps_of(replace(cell("a"), metrics=metrics)) == ["reviser: 25% of the answers changed"]
+    metrics["overall"]["supported_before"]["value"] = 0.5
+    (line,) = steps_of(replace(cell("a"), metrics=metrics), cell("b"))
+    assert line == "reviser: 25% of the answers changed; its check found 50% of the first ones supported (a)"
 
 
 def test_failures_are_reported_by_their_kind_unless_they_are_the_reason_of_a_failed_cell() -> None:
