@@ -3,6 +3,7 @@
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,10 +56,10 @@ def test_lines_of_steps_name_their_cells_and_end_after_a_few() -> None:
 
 
 def test_a_reviser_says_what_it_changed() -> None:
-    metrics = {"overall": {"revised": {"value": 0.25}, "supported_before": {"value": None}}}
-    assert steps_of(replace(cell("a"), metrics=metrics)) == ["reviser: 25% of the answers changed"]
-    metrics["overall"]["supported_before"]["value"] = 0.5
-    (line,) = steps_of(replace(cell("a"), metrics=metrics), cell("b"))
+    metrics: dict[str, dict[str, Any]] = {"revised": {"value": 0.25}, "supported_before": {"value": None}}
+    assert steps_of(replace(cell("a"), metrics={"overall": metrics})) == ["reviser: 25% of the answers changed"]
+    metrics["supported_before"] = {"value": 0.5}
+    (line,) = steps_of(replace(cell("a"), metrics={"overall": metrics}), cell("b"))
     assert line == "reviser: 25% of the answers changed; its check found 50% of the first ones supported (a)"
 
 
