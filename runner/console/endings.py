@@ -59,6 +59,20 @@ class Interrupt:
 
 
 @contextmanager
+def replaced_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt for an error that took its place: a block that an interrupt ended failed to clean up."""
+    try:
+        yield
+    except Exception as error:
+        before: BaseException | None = error
+        while before is not None and not isinstance(before, KeyboardInterrupt):
+            before = before.__context__
+        if before is not None:
+            raise KeyboardInterrupt from error
+        raise
+
+
+@contextmanager
 def endings_deferred(blocked_in_children: Collection[signal.Signals] = ()) -> Iterator[None]:
     """Defer signals that would end this process to the end of the context.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 
-from runner.console.endings import ENDINGS, Interrupt
+from runner.console.endings import ENDINGS, Interrupt, replaced_interrupts
 from runner.console.own_packages import serve_command
 from runner.console.standard_output import guard_standard_output, is_output_lost
 
@@ -63,7 +63,8 @@ def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
 
 def _call(command: Callable[[], object]) -> None:
     try:
-        command()
+        with replaced_interrupts():
+            command()
     except SystemExit as ending:
         if ending.code or not is_output_lost():
             raise

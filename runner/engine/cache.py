@@ -27,7 +27,9 @@ class Cache:
         if stage.key in self._results:
             self._results.move_to_end(stage.key)
         else:
-            self.put(stage, stage.codec.decode(entry.parts()), entry.n_bytes)
+            with entry.as_damage():
+                result = stage.codec.decode(entry.parts())
+            self.put(stage, result, entry.n_bytes)
         return self._results[stage.key][0]  # type: ignore[return-value]  # stored under the key of a Stage[T]
 
     def put(self, stage: Stage[T], result: T, n_stored_bytes: int) -> None:

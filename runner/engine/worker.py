@@ -293,10 +293,15 @@ def read_kept(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], 
     """
     for _ in range(_N_TRIES - 1):
         try:
-            return read(find_or_make(stage, store, gate))
+            return _read_from(find_or_make(stage, store, gate), read)
         except DamagedEntryError:
             Worker(store, gate).run_or_raise(stage, contents=True)
-    return read(find_or_make(stage, store, gate))
+    return _read_from(find_or_make(stage, store, gate), read)
+
+
+def _read_from(entry: StoredResult, read: Callable[[StoredResult], R]) -> R:
+    with entry.as_damage():
+        return read(entry)
 
 
 def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> StoredResult:

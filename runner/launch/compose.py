@@ -43,6 +43,11 @@ def causes(error: Exception) -> list[str]:
 
 def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     """Turn one of Hydra's errors about `overrides` into a message that says what to do."""
+    if isinstance(error, RecursionError):
+        return (
+            "the configuration refers to itself or is nested too deeply: look for a preset in its own defaults, and "
+            "for an interpolation within itself"
+        )
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if replaced := _replaced_settings(overrides):
         return replaced

@@ -31,6 +31,7 @@ from runner.console.private_parts import HYDRA, may_use_private_parts
 from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
 from runner.launch.overrides import unknown_key
+from runner.launch.plain_yaml import require_plain_yaml
 from runner.results.cell_axes import key_of
 
 Pickles = dict[tuple[object, ...], bytes]
@@ -161,11 +162,19 @@ class _CachingRepository(ConfigRepository):  # type: ignore[misc]
         key = ("file", config_path)
         if key not in self.cache:
             try:
+                self._require_plain(config_path)
                 self.cache[key] = pickle.dumps(super().load_config(config_path))
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
+            except (yaml.YAMLError, ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
                 problem = " ".join(str(error).split())
-                raise HydraException(f"{config_path}: cannot be read as YAML ({problem}); fix the file") from error
+                raise HydraException(f"{config_path}: cannot be read as YAML ({problem}); fix the file") from None
         return pickle.loads(self.cache[key])  # noqa: S301 - this process created it
+
+    def _require_plain(self, config_path: str) -> None:
+        """Raise ValueError for a file on disk that is not what it seems, or that no memory can hold."""
+        for source in self.sources:
+            if source.scheme() == "file" and source.is_config(config_path):
+                require_plain_yaml((Path(source.path) / source._normalize_file_name(config_path)).read_bytes())
+                return
 
 
 _caches: dict[tuple[object, ...], tuple[Pickles, list[ConfigNode]]] = {}

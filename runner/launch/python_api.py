@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError, StoreError
+from runner.console.endings import replaced_interrupts
 from runner.launch import grid_launcher
 from runner.launch.compose import explain_error
 from runner.launch.hydra_state import own_hydra
@@ -39,14 +40,14 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     grid_launcher.register()
     jobs = _Jobs()
     try:
-        with _one_at_a_time, own_hydra(config_dir) as hydra, _command_line(overrides):
+        with _one_at_a_time, own_hydra(config_dir) as hydra, _command_line(overrides), replaced_interrupts():
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
     except SystemExit:  # a cell failed, which its result records, or the user interrupted
         if jobs.exit_code is None:
             raise  # raised by a custom component before anything ran
         if jobs.exit_code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt from None
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, RecursionError) as error:
         raise ConfigError(_mistakes(explain_error(error, overrides))) from error
     except OSError as error:
         raise StoreError(f"run.results_dir: cannot write to it: {error}; choose another run.results_dir") from error

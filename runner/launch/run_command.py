@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.secrets.mask import masked, shortened
 from runner.console.display import printable, say_error
+from runner.console.endings import replaced_interrupts
 from runner.console.own_packages import see_working_directory
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
@@ -147,9 +148,9 @@ def run_hydra() -> None:
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises exceptions instead of printing them
     try:
-        with mode_from_flags(sys.argv[1:]), composing_by_parts(), _mask_display(sys.argv[1:]):
+        with mode_from_flags(sys.argv[1:]), composing_by_parts(), _mask_display(sys.argv[1:]), replaced_interrupts():
             main()
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, RecursionError) as error:
         say_error(explain_error(error, sys.argv[1:]))
         sys.exit(EXIT_NOT_RUN)
     except KeyboardInterrupt:

@@ -97,15 +97,15 @@ def _merged(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
     return replace(sweep, cells=(*others, *sweep.cells), started=before.started, status=status, plan=plan)
 
 
-def _sum_counts(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
-    """Add up the counts of two plans at every level."""
-    names = [*a, *(name for name in b if name not in a)]
-    return {
-        name: _sum_counts(a.get(name, {}), b.get(name, {}))
-        if isinstance(a.get(name, b.get(name)), Mapping)
-        else a.get(name, 0) + b.get(name, 0)
-        for name in names
-    }
+def _sum_counts(a: Json, b: Json) -> Json:
+    """Add up the counts of two plans at every level. The sum with an unknown number is unknown, and a sum is exact if
+    both numbers are.
+    """
+    if isinstance(a, Mapping):
+        return {name: _sum_counts(a[name], b[name]) if name in a and name in b else (a | b)[name] for name in a | b}
+    if isinstance(a, bool):
+        return a and b
+    return None if a is None or b is None else a + b
 
 
 def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:

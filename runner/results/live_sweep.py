@@ -34,6 +34,8 @@ KILLED = "KILLED"
 
 _MOST_BYTES = 1_000_000
 """Bytes of requests that are read. A user types each request."""
+_LONGEST_S, _LARGEST_BUDGET = 1e11, 1e300
+"""Seconds, and amounts of a budget, that can be shown."""
 _MOST_CHARACTERS = 100
 
 
@@ -99,8 +101,14 @@ def _read_progress(path: Path) -> Progress | None:
         require_types(raw, Progress)
         progress = Progress(**raw)
         for name in (progress.process, progress.ledger):
-            if Path(name).name != name:
-                raise ValueError(f"got {name!r}, expected a name without a folder")
+            if Path(name).name != name or not name.isprintable() or not name.isascii():
+                raise ValueError(f"got {name!a}, expected the name of a file without a folder")
+        for limit, numbers in (
+            (_LONGEST_S, (progress.written, progress.left_s or 0.0)),
+            (_LARGEST_BUDGET, progress.budget.values()),
+        ):
+            if not all(abs(number) < limit for number in numbers):  # false for NaN
+                raise ValueError(f"a number that is not finite, or not below {limit:g}")
         for each in progress.running:
             each["title"], each["n"], each["n_cells"]
     except FileNotFoundError:

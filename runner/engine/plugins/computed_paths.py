@@ -2,15 +2,27 @@
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
-_PLACES = re.compile(rb"\b(?:Path|PurePath|__file__|__path__|__spec__|resources|dirname|getcwd|open)\b")
+_PLACES = re.compile(
+    rb"\b(?:Path|PurePath|__file__|__path__|__spec__|resources|dirname|getcwd|open|get(?:source|abs)?file)\b"
+)
 """Names used to build paths. In a module without any of them, slashes are arithmetic or URLs."""
 
 _LISTING = frozenset({"fwalk", "glob", "iglob", "iterdir", "listdir", "rglob", "scandir", "walk"})
 _CHANGING = frozenset({"with_stem", "with_suffix"})
 _NAMING = frozenset({"Path", "PurePath", "get_data", "joinpath", "open", "with_name"})
 """Calls that take the name of a file."""
+_OF_OBJECTS = frozenset({"getabsfile", "getfile", "getsourcefile"})
+"""Functions of inspect that return the file of a module or class."""
+_SAME_PATH = frozenset(
+    {"Path", "PurePath", "abspath", "absolute", "expanduser", "fspath", "normpath", "realpath", "resolve", "str"}
+)
+"""Calls whose result names the same file as their argument."""
+_FOLDER = frozenset({"dirname", "parent", "parents"})
+_JOINING = frozenset({"join", "joinpath", "with_name"})
+_PLAIN_CALLS = _SAME_PATH | _FOLDER | _JOINING | {"files", "mkstemp", "gettempdir"}
 _OF_PACKAGES = frozenset({"open_binary", "open_text", "read_binary", "read_text"})
 """Functions of importlib.resources. Methods of a path with these names take at most an encoding."""
 
@@ -27,19 +39,19 @@ def computes_paths(text: bytes) -> bool:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(map(_is_computed, ast.walk(tree)))
+    return any(map(_is_computed, ast.walk(tree))) or _changes_own_file(tree)
 
 
 def _is_computed(node: ast.AST) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return not isinstance(node.right, ast.Constant)
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Add | ast.Mod) and (_has_slash(node.left) or _has_slash(node.right))
+        return isinstance(node.op, ast.Add | ast.Mod) and (_is_of_path(node.left) or _is_of_path(node.right))
     if isinstance(node, ast.JoinedStr):
         return any(map(_has_slash, node.values))
     if isinstance(node, ast.Call):
         return _is_computing_call(node)
-    return _name(node) in _LISTING | _CHANGING
+    return _name(node) in _LISTING | _CHANGING | _OF_OBJECTS
 
 
 def _is_computing_call(call: ast.Call) -> bool:
@@ -63,8 +75,39 @@ def _ends_in_constant(call: ast.Call) -> bool:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Return True for a constant, for `__file__`, and for an expression that `_is_computed` checks separately."""
-    return isinstance(node, ast.Constant | ast.BinOp | ast.Call | ast.JoinedStr) or _name(node) == "__file__"
+    """Return True for a constant, for `__file__`, and for an expression that is checked separately."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Div)
+    if isinstance(node, ast.Call):
+        return _name(node.func) in _PLAIN_CALLS
+    return isinstance(node, ast.Constant) or _name(node) == "__file__"
+
+
+def _changes_own_file(tree: ast.AST) -> bool:
+    """Return True if the path of a module is used in another way than to find its folder: as a string that is cut,
+    joined or replaced, or under another name. No constant then needs to contain the name of the file that is opened.
+    """
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    own = [node for node in parents if _name(node) == "__file__"]
+    return any(not _finds_folder(node, parents) for node in own)
+
+
+def _finds_folder(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Return True if the outer expressions take the folder of a path, or join a constant to it, before all else."""
+    while True:
+        outer = parents[node]
+        name = _name(outer.func) if isinstance(outer, ast.Call) else _name(outer)
+        if name in _FOLDER | _JOINING:
+            return True
+        if name not in _SAME_PATH:
+            return False
+        node = outer
+
+
+def _is_of_path(node: ast.AST) -> bool:
+    """Return True for a part of a path, in a sum of strings."""
+    is_path = isinstance(node, ast.Call) and _name(node.func) in _SAME_PATH | _FOLDER
+    return is_path or _has_slash(node) or _name(node) in ("altsep", "sep")
 
 
 def _has_slash(node: ast.AST) -> bool:

@@ -22,8 +22,27 @@ _OF_LIBRARIES = frozenset(
 )
 """Names in libraries that import modules which data names."""
 
-_DYNAMIC = _OF_LIBRARIES | frozenset(
+_PROGRAMS = frozenset(
     {
+        "create_subprocess_exec",
+        "create_subprocess_shell",
+        "popen",
+        "posix_spawn",
+        "posix_spawnp",
+        "pty",
+        "startfile",
+        "subprocess",
+        "subprocess_exec",
+        "subprocess_shell",
+        *(f"{kind}{how}" for kind in ("exec", "spawn") for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+    }
+)
+"""Names in libraries that start programs, which may run another file of the package."""
+
+_DYNAMIC = (
+    _OF_LIBRARIES
+    | _PROGRAMS
+    | {
         "__import__",
         "eval",
         "exec",
@@ -38,7 +57,6 @@ _DYNAMIC = _OF_LIBRARIES | frozenset(
         "resolve_name",
         "runpy",
         "spec_from_file_location",
-        "subprocess",  # may run another file of the package
     }
 )
 """A file that uses one of these names may import any module of its package."""
@@ -127,6 +145,7 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
     names |= {
         dotted for node in nodes if isinstance(node, ast.Attribute) and (dotted := _through_attributes(node, bound))
     }
+    is_dynamic = is_dynamic or "os.system" in names  # other modules have a `system`, too
     return Imports(frozenset(names), frozenset(starred), is_dynamic, _does_nothing(tree))
 
 

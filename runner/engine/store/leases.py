@@ -14,8 +14,12 @@ from pathlib import Path
 from runner.engine.store.key_locks import leased
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import keeping
+from runner.engine.store.regular_files import read_small
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.writers import Writers
+
+_LONGEST = 1 << 30
+"""Bytes of a lease, which has 68 per result."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Leases:
         needs = []
         for path in sorted(self._folder.glob("*.json")):
             with suppress(FileNotFoundError):  # the run has just ended
-                process, needed = needed_by(path.read_bytes())
+                process, needed = needed_by(read_small(path, _LONGEST))
                 if not process or self._writers.is_gone(process):
                     if self._writers.may_write:
                         path.unlink()
@@ -102,5 +106,5 @@ def needed_by(run: bytes) -> tuple[str, frozenset[str] | None]:
         record = json.loads(run)
         keys = record["keys"]
         return str(record["process"]), None if keys is None else frozenset(map(str, keys))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "", frozenset()

@@ -1,5 +1,5 @@
-"""Refusal of symbolic links in a store. Processes remove files from its folders, and a link would lead them
-elsewhere.
+"""Refusal of symbolic links in a store, which would lead processes that remove files elsewhere, and of pipes and
+devices.
 """
 
 import os
@@ -32,7 +32,10 @@ def refuse_links_of_folders(root: Path) -> None:
 
 
 def refuse_links(root: Path) -> None:
-    """Raise StoreError for a symbolic link among the folders, results, replies and records. Raises OSError."""
+    """Raise StoreError for a symbolic link, a pipe or a device among the folders, results, replies and records.
+
+    Raises OSError.
+    """
     _refuse(root, 1)
     for name, n_levels in _LEVELS.items():
         _refuse(root / name, n_levels)
@@ -49,6 +52,11 @@ def _refuse(folder: Path, n_levels: int) -> None:
                 f"{each.path}: a symbolic link in a store, expected a real file or folder, because the target would be "
                 "read and removed with the store. Replace the link by its target, or delete it; to keep a store on "
                 "another disk, link the whole store"
+            )
+        if not (each.is_file() or each.is_dir()):
+            raise StoreError(
+                f"{each.path}: neither a file nor a folder, expected the files of a store; delete it, because "
+                "reading it may never end"
             )
         if n_levels > 1 and each.is_dir():
             _refuse(Path(each.path), n_levels - 1)

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.errors import StoreError
 from components.json_value import Json
 from components.secrets.mask import current_mask, masked_values
+from runner.engine.store.regular_files import read_small
 
 MANIFEST = "manifest.json"
 
@@ -21,6 +23,8 @@ Files = Mapping[str, tuple[str, int]]
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_BYTES = 1 << 62
+_LONGEST = 1 << 26
+"""Bytes of a manifest."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,13 @@ class Manifests:
         """
         self._unreadable.discard(place)
         try:
-            with open(folder / MANIFEST, encoding="utf-8", opener=_open_without_waiting) as file:
-                raw = json.loads(file.read())
+            raw = json.loads(read_small(folder / MANIFEST, _LONGEST))
             del raw["made_from"]
             files = named_files(raw)
             del raw["files"]
             versions = raw.pop("made_with")  # shared, because most results have the same versions
+            if not all(isinstance(version, str) for version in versions.values()):
+                raise TypeError("versions that are not strings")
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
             is_of_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
@@ -68,7 +73,7 @@ class Manifests:
                 return manifest
         except FileNotFoundError:
             return None
-        except (OSError, *NOT_A_MANIFEST):
+        except (OSError, StoreError, *NOT_A_MANIFEST):
             pass
         self._unreadable.add(place)
         return None
@@ -76,11 +81,6 @@ class Manifests:
     def is_damaged(self, place: Path) -> bool:
         """Return True if the manifest at this place was unreadable when it was last read."""
         return place in self._unreadable
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file. A FIFO without a writer opens as an empty file instead of blocking."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:

@@ -76,6 +76,9 @@ def mapped_file(value: Part) -> Path | None:
 UNREADABLE = (OSError, ValueError, EOFError, RecursionError, pa.ArrowException)
 """Errors raised by reading something else as a part."""
 
+UNFIT = (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
+"""Errors raised by using other parts as those of a result."""
+
 
 def read_part(path: Path) -> Part:
     """Read one part according to the suffix of its file. Arrays are read-only, and large ones are memory-mapped."""

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.engine.store.part_files import keeping
+from runner.engine.store.regular_files import open_regular
 
 _SUFFIX = ".received"
 _SYNC_EVERY_S = 1.0
@@ -87,7 +88,7 @@ class ReceivedNumbers:
         keys_by_hash = {_hash(key): key for key in keys} if paths else {}
         found: dict[str, Numbers] = {}
         for name, path in paths.items():
-            with suppress(FileNotFoundError), path.open("rb") as file:  # another process may have dropped the file
+            with suppress(FileNotFoundError), open_regular(path) as file:  # another process may have dropped the file
                 known = self._files.setdefault(name, _File())
                 known.read_new(file)
                 for hashed in keys_by_hash.keys() & known.places.keys():

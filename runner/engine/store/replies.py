@@ -26,6 +26,7 @@ from runner.engine.store.claims import Claims
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import if_of_another_user, keeping
+from runner.engine.store.regular_files import open_regular
 from runner.engine.store.remote import NO_MIRROR, Mirror
 from runner.engine.store.writers import Writers
 
@@ -96,7 +97,7 @@ class Replies:
     def _find(self, name: str, requested: Iterable[str], found: dict[str, Answer]) -> bool:
         """Add the replies of one file to `found`. Returns False if the file does not exist any more."""
         try:
-            file = (self._folder / name).open("rb")
+            file = open_regular(self._folder / name)
         except FileNotFoundError:
             return False
         except PermissionError as error:

@@ -133,6 +133,6 @@ def damaged_blocks(folder: Path) -> list[Path]:
 
 def _is_sound(path: Path) -> bool:
     try:
-        return path.name.split(".")[-2] == checksum(path)
+        return path.is_file() and path.name.split(".")[-2] == checksum(path)
     except OSError:  # a read error of the disk, or the block has just been pruned
         return False

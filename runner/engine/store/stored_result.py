@@ -2,13 +2,14 @@
 
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import DamagedEntryError
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.manifests import MANIFEST, Manifest
-from runner.engine.store.part_files import UNREADABLE, Part, checksum, part_name, read_part
+from runner.engine.store.part_files import UNFIT, UNREADABLE, Part, checksum, part_name, read_part
 from runner.engine.store.remote import NO_REMOTE, Remote
 
 
@@ -66,8 +67,8 @@ class StoredResult:
         path = self.folder / name
         try:
             status = path.lstat()
-            if stat.S_ISLNK(status.st_mode):
-                return f"{name} is a symbolic link"
+            if not stat.S_ISREG(status.st_mode):
+                return f"{name} is {'a symbolic link' if stat.S_ISLNK(status.st_mode) else 'not a regular file'}"
             n_bytes = status.st_size
             if n_bytes != size:
                 return f"{name} has {n_bytes} bytes, the manifest says {size}"
@@ -99,6 +100,19 @@ class StoredResult:
         file = next((file for file in self.manifest.files if part_name(file) == name), name)
         self._verify(file)
         return self.folder / file
+
+    @contextmanager
+    def as_damage(self) -> Iterator[None]:
+        """Turn errors of reading other parts than those of its kind into DamagedEntryError: it is then computed again.
+
+        Their checksums are right, so another program wrote them, or somebody changed them.
+        """
+        try:
+            yield
+        except UNFIT as error:
+            why = f"not the parts of a result of this kind ({type(error).__name__}: {error})"
+            self.unreadable.update(dict.fromkeys(self.manifest.files, why))
+            raise self._damage_error(why) from error
 
     def put_file(self, file: str, path: Path) -> None:
         """Link a file to another path after comparing it with the checksum, or copy it if a link is impossible.

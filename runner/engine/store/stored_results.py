@@ -23,6 +23,7 @@ from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_m
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.part_files import Part, checksum, file_name, keeping, mapped_file, write_part
 from runner.engine.store.received_numbers import ReceivedNumbers
+from runner.engine.store.regular_files import read_small
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.replies import Replies
 from runner.engine.store.stored_result import StoredResult
@@ -31,6 +32,8 @@ from runner.engine.store.writers import Writers
 FORMAT = 3
 _OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 """Errors of a rename to the path of an existing folder."""
+_LONGEST_DESCRIPTION = 1 << 16
+"""Bytes of `store.json`."""
 _HALF_WRITTEN = re.compile(r"\.[0-9a-f]{32}(\.|$)")
 
 
@@ -106,8 +109,8 @@ class Store:
                 f"a store, replace {path} by a file with {json.dumps({'format': FORMAT})}"
             )
         try:
-            found = int(json.loads(path.read_text())["format"])
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            found = int(json.loads(read_small(path, _LONGEST_DESCRIPTION))["format"])
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise StoreError(
                 f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store and "
                 f"only this file is damaged, write {json.dumps({'format': FORMAT})} into it"

@@ -8,6 +8,7 @@ import tomllib
 
 import pytest
 
+from runner.console.endings import replaced_interrupts
 from tests.runner.sweeping import REPOSITORY
 
 PACKAGES = [
@@ -120,3 +121,24 @@ def test_a_thread_that_keeps_the_command_alive_is_named(seconds: str, *, is_name
             process.send_signal(signal.SIGINT)
         assert process.wait(30) == (130 if is_named else 0)
         assert process.stderr.read() == ""
+
+
+def fail(depth: int, first: type[BaseException]) -> None:
+    """Fail in the clean-up after another exception."""
+    try:
+        if depth == 0:
+            raise first
+        fail(depth - 1, first)
+    finally:
+        if depth:
+            {}["flags"]
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize(("first", "raised"), [(KeyboardInterrupt, KeyboardInterrupt), (ValueError, KeyError)])
+def test_an_error_in_the_place_of_an_interrupt_is_an_interrupt(
+    first: type[BaseException], raised: type[BaseException], depth: int
+) -> None:
+    """A library that cleans up after an interrupt may fail, as OmegaConf does within its flags."""
+    with pytest.raises(raised), replaced_interrupts():
+        fail(depth, first)

@@ -111,6 +111,18 @@ class TestSweeps:
         message = f"waiting for another process, which is writing sweep.json (it holds {tmp_path / '.sweep.lock'})"
         assert [record.getMessage() for record in caplog.records] == [message]
 
+    def test_counts_of_several_processes_are_added(self, tmp_path: Path) -> None:
+        plans: list[dict[str, Any]] = [
+            {"n_requests": 2, "groups": {"a": {"n_tokens": 3, "is_exact": True}, "b": {"n_tokens": None}}},
+            {"n_requests": 3, "groups": {"a": {"n_tokens": None, "is_exact": False}, "c": {"n_tokens": 7}}},
+        ]
+        for number, plan in enumerate(plans):
+            write_sweep(tmp_path, replace(SWEEP, cells=({"cell_id": f"cell-{number}", "status": "OK"},), plan=plan))
+        assert read_sweep(tmp_path).plan == {
+            "n_requests": 5,
+            "groups": {"a": {"n_tokens": None, "is_exact": False}, "b": {"n_tokens": None}, "c": {"n_tokens": 7}},
+        }
+
     def test_files_hold_plain_chinese(self, tmp_path: Path) -> None:
         write_sweep(tmp_path, SWEEP)
         assert "试验" in (tmp_path / "sweep.json").read_text(encoding="utf-8")

@@ -71,6 +71,11 @@ def test_code_that_computes_names_counts_all_named_plugins(place: Path) -> None:
         "import reaching\n\ndef word():\n    return reaching.words.WORD\n",
         "import reaching as own\n\ndef word():\n    return own.words.WORD\n",
         "import subprocess, sys\nsubprocess.run([sys.executable, 'words.py'])\n",
+        "import os, sys\nos.popen(sys.executable + ' -m reaching.wor' + 'ds')\n",
+        "import os\nos.system('python -m reaching.wor' + 'ds')\n",
+        "from os import system\nsystem('python -m reaching.wor' + 'ds')\n",
+        "import os, sys\nos.spawnl(os.P_WAIT, sys.executable, 'python', '-m', 'reaching.' + 'words')\n",
+        "import asyncio\nasyncio.create_subprocess_exec('python', '-m', 'reaching.wor' + 'ds')\n",
     ],
 )
 def test_a_models_code_counts_modules_that_no_import_names(text: str, place: Path) -> None:
@@ -78,6 +83,15 @@ def test_a_models_code_counts_modules_that_no_import_names(text: str, place: Pat
     write(place, "reaching/words.py", "WORD = 1\n")
     model = type("Model", (), {"__module__": "reaching.model"})
     assert "reaching.words" in take_snapshot("reaching").model_code(model).modules
+
+
+def test_other_names_of_starting_a_program_reach_no_other_module(place: Path) -> None:
+    write(
+        place, "reaching/model.py", "import platform\nsystem = platform.system()\nclass A:\n    system = ''\n" + MODEL
+    )
+    write(place, "reaching/words.py", "WORD = 1\n")
+    model = type("Model", (), {"__module__": "reaching.model"})
+    assert "reaching.words" not in take_snapshot("reaching").model_code(model).modules
 
 
 @pytest.mark.parametrize("name", ["words.old.py", "words.v2.bak.py"])

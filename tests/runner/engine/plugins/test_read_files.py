@@ -145,7 +145,30 @@ COMPUTED = (
     "numpy.load(os.path.dirname(__file__) + '/' + name)",
     "resources.read_text('reading', name)",
     "(resources.files('reading') / name).read_text()",
+    "open(os.path.splitext(__file__)[0] + '.txt')",
+    "open(__file__.replace('.py', '.txt'))",
+    "open(__file__.removesuffix('py') + 'txt')",
+    "Path(__file__[:-3] + '.txt').read_text()",
+    "numpy.load(__file__[:-3] + '.txt')",
+    "numpy.load(str(Path(__file__))[:-3] + '.txt')",
+    "numpy.load(str(Path(__file__).resolve()).replace('.py', '.txt'))",
+    "open(os.path.splitext(inspect.getfile(read))[0] + '.txt')",
+    "numpy.load(reading.__file__.replace('__init__.py', 'oth' + 'er.txt'))",
+    "os.path.dirname(__file__) + os.sep + name",
+    "open(KIND + '.txt')",
+    "open(TEXT.replace('py', 'txt'))",
 )
+
+PLAIN = (
+    "Path(__file__).parent / 'table.txt'",
+    "Path(__file__).resolve().parent.joinpath('table.txt')",
+    "Path(__file__).parents[1] / 'reading' / 'table.txt'",
+    "os.path.join(os.path.dirname(os.path.abspath(__file__)), 'table.txt')",
+    "open(Path(__file__).with_name('table.txt'))",
+    "open(os.path.join(os.path.dirname(__file__), 'table.txt'))",
+    "json.loads((Path(str(Path(__file__).parent)) / 'table.txt').read_text())",
+)
+"""A constant names the file."""
 
 
 class TestModels:
@@ -171,6 +194,16 @@ class TestModels:
         write(place, f"reading/{module}.py", f"import os\nfrom pathlib import Path\ndef read(name):\n    return {read}")
         before = self.code()
         write(place, "reading/other.txt", "2")
+        assert self.code() != before
+
+    @pytest.mark.parametrize("read", PLAIN)
+    def test_an_edit_of_a_file_that_is_not_named_pays_for_nothing_again(self, read: str, place: Path) -> None:
+        write(place, "reading/model.py", f"import os\nfrom pathlib import Path\ndef read():\n    return {read}")
+        write(place, "reading/other.txt", "1")
+        before = self.code()
+        write(place, "reading/other.txt", "2")
+        assert self.code() == before
+        write(place, "reading/table.txt", "2")
         assert self.code() != before
 
     def test_an_edit_of_another_file_pays_for_nothing_again(self, place: Path) -> None:

@@ -230,10 +230,10 @@ def no_room() -> Iterator[None]:
 def test_replies_of_another_user_that_cannot_be_read_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(path).add("1", answer("1"))
 
-    def refuse(place: Path, _: str) -> BinaryIO:
+    def refuse(place: Path) -> BinaryIO:
         raise PermissionError(errno.EACCES, "Permission denied", str(place))
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(replies_module, "open_regular", refuse)
     with pytest.raises(
         StoreError, match=rf"{path}: Permission denied. Make it accessible .chmod -R g.rwX {path.parent} "
     ):

@@ -1,0 +1,31 @@
+"""Files of a store that somebody else may have written: no pipe, device or folder is read, and no endless content."""
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from components.errors import StoreError
+
+_REMEDY = "remove it, or choose another run.store_dir"
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading. Raises StoreError for anything but a regular file, and OSError.
+
+    Reading a FIFO would wait for a writer, and a device has no end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path}: not a regular file, expected a file of a store; {_REMEDY}")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_small(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a file. Raises StoreError for more than `most_bytes`, and as `open_regular`."""
+    with open_regular(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise StoreError(f"{path}: larger than {most_bytes:,} bytes, expected a smaller file of a store; {_REMEDY}")
+    return content

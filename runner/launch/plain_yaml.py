@@ -1,0 +1,58 @@
+"""Refusal of YAML files that a loader would misread, or could not hold in memory."""
+
+import codecs
+
+import yaml
+
+_DEEPEST, _MOST_NODES, _LONGEST_NUMBER = 100, 1_000_000, 1000
+
+
+def require_plain_yaml(content: bytes) -> None:
+    """Raise ValueError for a byte-order mark, an alias within its own anchor, deep nesting, a number of thousands of
+    digits, and aliases that stand for more than a million values. Raises yaml.YAMLError for other texts.
+
+    Hydra does not recognise a header after a byte-order mark, and copies all that an alias stands for.
+    """
+    if content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError("it begins with a byte-order mark, which hides its header; save it as UTF-8 without one")
+    nodes = _Nodes()
+    for event in yaml.parse(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        nodes.add(event)
+
+
+class _Nodes:
+    """Number of nodes so far, with the copies that aliases stand for."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._sizes: dict[str, int] = {}
+        self._open: list[tuple[str | None, int]] = []
+
+    def add(self, event: yaml.Event) -> None:
+        """Count an event of the parser. Raises ValueError."""
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = self._open.pop()
+            self._name(anchor, self._n - before)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._open.append((event.anchor, self._n))
+            self._n += 1
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor in (anchor for anchor, _ in self._open):
+                raise ValueError(f"the alias *{event.anchor} is a part of what it stands for")
+            self._n += self._sizes.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            if len(event.value) > _LONGEST_NUMBER and event.implicit[0] and event.value.lstrip("+-")[:1].isdigit():
+                raise ValueError(f"a number of more than {_LONGEST_NUMBER:,} digits")
+            self._n += 1
+            self._name(event.anchor, 1)
+        self._require_few()
+
+    def _name(self, anchor: str | None, size: int) -> None:
+        if anchor is not None:
+            self._sizes[anchor] = size
+
+    def _require_few(self) -> None:
+        if len(self._open) > _DEEPEST:
+            raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+        if self._n > _MOST_NODES:
+            raise ValueError(f"its aliases stand for more than {_MOST_NODES:,} values")
