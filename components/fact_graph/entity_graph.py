@@ -97,6 +97,10 @@ class EntityGraph:
             "n_synonyms": np.array([len(near.one)], dtype=np.int64),
         }
 
+    def counts(self, graph: Arrays) -> dict[str, int]:
+        """Return the number of pairs of synonyms."""
+        return {"n_synonyms": int(graph["n_synonyms"][0])}
+
     def search(
         self,
         graph: Arrays,

@@ -1,5 +1,6 @@
 """The facts of chunks, and the graph that a search follows."""
 
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -33,6 +34,9 @@ class PassageGraph(Component, Protocol):
 
     def build(self, facts: FactRows, phrases: NDArray[np.float32]) -> Arrays:
         """Return the graph as named arrays. `phrases` are the vectors of the phrases, float32[n_phrases, d]."""
+
+    def counts(self, graph: Arrays) -> Mapping[str, int]:
+        """Return facts about a graph for the record, by names such as `n_synonyms`."""
 
     def search(
         self,

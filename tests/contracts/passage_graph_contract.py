@@ -56,6 +56,10 @@ class PassageGraphContract(ComponentContract):
         assert list(one) == list(other)
         assert all(np.array_equal(one[name], other[name]) for name in one)
 
+    def test_counts_have_names_of_numbers(self) -> None:
+        counts = self.component.counts(self.built(fact_table(stated(CHUNKS), len(CHUNKS))))
+        assert all(name.startswith("n_") and isinstance(n, int) and n >= 0 for name, n in counts.items())
+
     def test_the_result_is_a_ranking(self) -> None:
         for depth in (1, 7, len(CHUNKS), 100_000_000):
             hits = self.search(CHUNKS, stated(CHUNKS), depth)

@@ -20,7 +20,7 @@ from tests.retrievers.test_retrievers import RetrieverContract
 from tests.runner.sweeping import small_request
 
 ARMS = sorted(path.stem for path in (Path(conf.__file__).parent / "retriever" / "arm").glob("*.yaml"))
-SEARCHES = {
+SEARCHES: dict[str, ByEmbedding | ByTerms] = {
     "dense": ByEmbedding(Hashing(), Flat()),
     "words": ByTerms(Bm25()),
     "bigrams": ByTerms(Bm25(tokenizer=CharacterBigrams())),

@@ -24,7 +24,7 @@ from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vectors
+from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import not_received, to_embed
@@ -80,7 +80,7 @@ class QueryVectors(Stage[Vectors]):
     def make(self, run: Run) -> Vectors:
         queries = self.queries.read(run)
         vectors = self.embedder.embed_queries(queries, run.read(self.state))
-        return checked_vectors(vectors, len(queries), self.embedder, are_queries=True)
+        return checked_vectors(vectors, len(queries), self.embedder, texts=Embedded.QUERIES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@
 The vectors of chunks and queries are those of a dense search with the same embedder.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -26,7 +27,7 @@ from runner.engine.store.part_files import read_part
 from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.asked_counts import AskedCounts
-from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vectors
+from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_facts import GRAPH, AskedFacts, DistinctFacts, fact_counts
 from runner.pipeline.corpus.chunk_vectors import Vectors, block_size, chunk_vectors, fitted_embedder
 from runner.pipeline.corpus.corpus_terms import CorpusTerms
@@ -102,7 +103,8 @@ class FactVectors(Stage[Vectors]):
         return joined_blocks(run.workspace / "vectors.npy", blocks)
 
     def _embed(self, texts: Passages, state: EmbedderState) -> Vectors:
-        return checked_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder)
+        kind = Embedded.PHRASES if self.texts.are_phrases else Embedded.FACTS
+        return checked_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder, texts=kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,41 +192,38 @@ class GraphReport(StepReport):
         return fact_counts(run, self._asked)
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """Return the numbers of distinct facts, phrases and pairs of synonyms, and of the requests and their tokens.
+        """Return the numbers of distinct facts, phrases and chunks, of what the graphs count, such as synonyms, and of
+        requests and their tokens.
 
         `n_left_out` counts the entries of replies that are no facts. Tokens are None if the provider did not count
         them.
         """
-        tables = [run.read(graph.table) for graph in self.graphs]
+        tables = [run.read(table) for table in {graph.table.key: graph.table for graph in self.graphs}.values()]
         read = [run.read(stage) for stage in self._asked]
         usage = self.asked(run)[GRAPH].usage
-        n_synonyms = sum(
-            int(own["n_synonyms"][0])
-            for graph in self.graphs
-            for own in sub_corpora.split(run.read(graph))
-            if "n_synonyms" in own
-        )
+        more: Counter[str] = Counter()
+        for graph in self.graphs:
+            for own in sub_corpora.split(run.read(graph)):
+                more.update(graph.graph.counts(own))
         facts: dict[str, Json] = {
             "n_facts": sum(len(table.facts) for table in tables),
             "n_phrases": sum(len(table.phrases) for table in tables),
-            "n_synonyms": n_synonyms,
+            **more,
             "n_chunks": sum(table.n_chunks for table in tables),
             "n_chunks_without_facts": sum(table.n_chunks - len(np.unique(table.chunk)) for table in tables),
             "n_left_out": sum(own.n_left_out for own in read),
             **{name: usage[name] for name in ("n_requests", "n_prompt_tokens", "n_completion_tokens")},
         }
-        return facts | {LINE: _line(facts)}
+        return facts | {LINE: _line(facts, more)}
 
 
-def _line(facts: Mapping[str, Json]) -> str:
+def _line(facts: Mapping[str, Json], more: Mapping[str, int]) -> str:
     n_tokens = [facts[f"n_{side}_tokens"] for side in ("prompt", "completion")]
     tokens = "" if None in n_tokens else f" and {sum(n_tokens):,} tokens"
     without = f"{facts['n_chunks_without_facts']:,} of {count(facts['n_chunks'], 'chunk')} without facts"
-    return (
-        f"graph: {count(facts['n_facts'], 'fact')} about {count(facts['n_phrases'], 'phrase')}, "
-        f"{count(facts['n_synonyms'], 'pair')} of synonyms, {without}; "
-        f"it took {count(facts['n_requests'], 'request')}{tokens}"
-    )
+    shown = [f"{n:,} {name.removeprefix('n_').replace('_', ' ')}" for name, n in more.items()]
+    about = f"{count(facts['n_facts'], 'fact')} about {count(facts['n_phrases'], 'phrase')}"
+    return f"graph: {', '.join([about, *shown, without])}; it took {count(facts['n_requests'], 'request')}{tokens}"
 
 
 def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> GraphHits:
