@@ -47,6 +47,7 @@ NEEDED = {
             "refiner/summary.yaml",
             "refiner/combined.yaml",
             "header/contextual.yaml",
+            "retriever/graph.yaml",
             "compressor/llm.yaml",
             "reviser/reflect.yaml",
             "reviser/abstain_if_unsupported.yaml",

@@ -19,6 +19,7 @@ tokenizing      words and tokens
 chunking        chunks of documents, and the headers that are indexed with them
 embedding       vectors
 searching       indexes, the arms of a retriever, and the processing of hits before reranking
+graph_search    the facts of chunks, and the graph that a search follows
 reranking       rerankers
 queries         query variants
 iterating       further searches that a language model asks for
@@ -65,6 +66,7 @@ from components.protocols.embedding import (
     TokenVectorEncoder,
     TokenWeigher,
 )
+from components.protocols.graph_search import FactReader, GraphArm, PassageGraph
 from components.protocols.iterating import AnyIteration, IterativeSearch, SingleSearch
 from components.protocols.language_models import LLM, AnswersFrom, Ask, Pipeline
 from components.protocols.metrics import (
@@ -160,10 +162,12 @@ __all__ = [
     "Examples",
     "ExistingIndexArm",
     "Expander",
+    "FactReader",
     "FileParser",
     "Filter",
     "Fusion",
     "Generator",
+    "GraphArm",
     "Header",
     "HeaderWriter",
     "History",
@@ -181,6 +185,7 @@ __all__ = [
     "ParentChunker",
     "ParsedFile",
     "Parser",
+    "PassageGraph",
     "PickingArm",
     "Pipeline",
     "PlainReranker",

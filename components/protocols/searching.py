@@ -11,6 +11,7 @@ from components.encodings import SparseVectors
 from components.protocols.chunking import Chunker
 from components.protocols.component import Arrays, Component
 from components.protocols.embedding import Embedder, ThreeWayEncoder, TokenVectorEncoder, TokenWeigher
+from components.protocols.graph_search import GraphArm
 from components.protocols.tokenizing import WordTokenizer
 from components.records import AllowedDocuments, Documents, Hits, IndexBlock, IndexedText, Passages, Sample, Spans
 
@@ -222,7 +223,7 @@ class ExistingIndexArm(Protocol):
         """
 
 
-Arm = DenseArm | SparseArm | EncodedArm | PickingArm | ExistingIndexArm
+Arm = DenseArm | SparseArm | EncodedArm | GraphArm | PickingArm | ExistingIndexArm
 """One part of a retriever, which contributes one ranking."""
 
 

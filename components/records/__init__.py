@@ -8,6 +8,7 @@ documents      a corpus
 samples        questions with reference answers and gold evidence, and a benchmark of them
 chunks         spans of documents, their texts and their words
 passages       texts for prompts, and texts to search
+facts          facts that a language model reads from chunks
 hits           queries, and the rankings that a search returns
 answers        requests to language models, and their replies
 scores         scores and intervals
@@ -26,6 +27,7 @@ from components.records.answers import (
 )
 from components.records.chunks import ChunkOrigins, Segments, Spans, SpanTexts, Terms, TextsWithUnits, Units, Words
 from components.records.documents import Documents, Origins, RefinedDocuments, TextRows
+from components.records.facts import Fact, FactRows, FactsOfChunk, FactTable
 from components.records.hits import (
     AllowedDocuments,
     Context,
@@ -68,6 +70,10 @@ __all__ = [
     "ErrorClass",
     "Evidence",
     "Expansion",
+    "Fact",
+    "FactRows",
+    "FactTable",
+    "FactsOfChunk",
     "GeneratedAnswer",
     "HitOrder",
     "Hits",

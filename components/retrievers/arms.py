@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from components.protocols import (
     Embedder,
+    FactReader,
     Fusion,
+    PassageGraph,
     SparseIndex,
     ThreeWayEncoder,
     TokenIndex,
@@ -62,6 +64,17 @@ class ByLateInteraction:
 
     encoder: ThreeWayEncoder | TokenVectorEncoder
     candidates: tuple[ByEmbedding | ByTerms | ByEncodedVector | ByTokenWeights, ...]
+
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class ByGraph:
+    """Best chunks by a graph of the facts that a language model reads from them (a GraphArm)."""
+
+    embedder: Embedder
+    extractor: FactReader
+    graph: PassageGraph
 
     version: ClassVar[int] = 1
 

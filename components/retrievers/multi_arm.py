@@ -10,12 +10,13 @@ from components.protocols import (
     EncodedDenseArm,
     EncodedSparseArm,
     Fusion,
+    GraphArm,
     LateInteractionArm,
     SparseArm,
 )
 from components.retrievers.arms import depth_mistakes
 
-SearchArm = DenseArm | SparseArm | EncodedDenseArm | EncodedSparseArm | LateInteractionArm
+SearchArm = DenseArm | SparseArm | EncodedDenseArm | EncodedSparseArm | LateInteractionArm | GraphArm
 
 
 @dataclass(frozen=True)

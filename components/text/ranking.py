@@ -38,6 +38,28 @@ def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], 
     return chosen, score[chosen]
 
 
+def best_columns(score: NDArray[np.floating], depth: int) -> Hits:
+    """Return the `depth` best entries above -inf of each row of a table of scores, ties by position.
+
+    Rows have length `depth`, or the number of columns if that is smaller.
+    """
+    n_rows, n_columns = score.shape
+    depth = min(depth, n_columns)
+    score = score.astype(np.float32)
+    hits = empty_hits(n_rows, depth)
+    if not depth or not n_rows:
+        return hits
+    # Narrow down first: sorting whole rows of a large corpus would dominate the search.
+    threshold = np.partition(score, n_columns - depth, axis=1)[:, n_columns - depth, None]
+    row, column = np.nonzero((score >= threshold) & (score > -np.inf))
+    order = np.lexsort((column, -score[row, column], row))
+    row, column = row[order], column[order]
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    row, column, place = (own[place < depth] for own in (row, column, place))
+    hits.chunk[row, place], hits.score[row, place] = column, score[row, column]
+    return hits
+
+
 def better_of(one: Hits, other: Hits) -> Hits:
     """Return the best hits of two searches for the same queries in different chunks, as wide as `one`."""
     chunk = np.concatenate([one.chunk, other.chunk], axis=1)

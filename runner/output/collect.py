@@ -22,6 +22,7 @@ from runner.output.money import priced
 from runner.output.sweep_warnings import error_counts
 from runner.pipeline.answers.compressing import COMPRESSOR
 from runner.pipeline.answers.revising import REVISER
+from runner.pipeline.corpus.chunk_facts import GRAPH
 from runner.pipeline.corpus.chunk_headers import HEADER
 from runner.pipeline.corpus.refined_corpora import REFINER
 from runner.pipeline.planned import PlannedCell
@@ -205,6 +206,7 @@ _LONGEST_CAUSE = 500
 _ASKED_FOR = {
     REFINER: "documents of the {}",
     HEADER: "texts of the {}",
+    GRAPH: "lists of facts of the {}",
     EXPANDER: "queries of the {}",
     ITERATIVE: "decisions about a next search",
     RERANKER: "orders of the {}",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from components.errors import ComponentError
-from components.protocols import Chunker, DenseArm, ReadsTokens
+from components.protocols import Chunker, DenseArm, GraphArm, ReadsTokens
 from components.records import Documents, SpanTexts
 from components.text.tables import segment
 from runner.engine.store import Store
@@ -45,7 +45,7 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
 def _windowed(cell: PlannedCell, store: Store) -> Iterator[str]:
     own = cell.request.cell
     for arm in arms_and_candidates(own.retriever) if own.pipeline.is_built_in else ():
-        embedder = arm.embedder if isinstance(arm, DenseArm) else None
+        embedder = arm.embedder if isinstance(arm, DenseArm | GraphArm) else None
         if not (reads_documents(embedder) and isinstance(embedder, ReadsTokens)):
             continue
         limit = embedder.token_limit()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from components.json_value import Json
 from components.openai_server.gate import Tokens
 from components.prices import Price, Prices
-from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement
+from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement, GraphArm
 from runner.console.display import estimate
 from runner.engine.plan import Plan
 from runner.engine.request_counts import RequestCount
@@ -13,6 +13,7 @@ from runner.engine.spending import Budget, Spent
 from runner.engine.spending.admitted import account_of
 from runner.engine.stage import AnyStage
 from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.chunk_facts import GRAPH
 from runner.pipeline.corpus.refined_corpora import REFINER
 from runner.pipeline.search.expanding import EXPANDER
 from runner.results import CellResult
@@ -45,15 +46,22 @@ def _asked_for(part: str, cell: Cell) -> object:
     if role == "judge":
         judge = cell.judge.scores.get(name)
         return judge.llm if judge else getattr(cell.reviser, "llm", None)  # whose check is a metric, too
-    if role in (EXPANDER, REFINER):
-        steps = cell.expander.variants if role == EXPANDER else cell.refiner.steps
-        first, *others = [step.llm for step in steps if isinstance(step, AskedVariant | AskingRefinement)]
+    if role in (EXPANDER, REFINER, GRAPH):
+        first, *others = _models_of_steps(role, cell)
         return first if all(other == first for other in others) else None
     component = getattr(cell, role)
     for nested in filter(None, name.split("/")):  # a candidate of a selection, a step of a cascade
         component = getattr(component, "candidates", None) or component.steps
         component = component[nested]
     return component.llm
+
+
+def _models_of_steps(role: str, cell: Cell) -> list[LLM]:
+    """Return the language models of the steps of an expander or a refiner, or of the graphs of a retriever."""
+    if role == GRAPH:
+        return [arm.extractor.llm for arm in cell.retriever.arms if isinstance(arm, GraphArm)]
+    steps = cell.expander.variants if role == EXPANDER else cell.refiner.steps
+    return [step.llm for step in steps if isinstance(step, AskedVariant | AskingRefinement)]
 
 
 def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | None:

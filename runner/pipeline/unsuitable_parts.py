@@ -14,6 +14,7 @@ from components.protocols import (
     DenseArm,
     Expander,
     Generator,
+    GraphArm,
     Header,
     History,
     PickingArm,
@@ -30,6 +31,7 @@ from runner.pipeline.answers.compressing import compressor_mistakes
 from runner.pipeline.answers.generating import draw_mistakes
 from runner.pipeline.answers.revising import reviser_mistakes
 from runner.pipeline.cell import Cell
+from runner.pipeline.corpus.chunk_facts import extractor_mistakes
 from runner.pipeline.corpus.chunk_headers import header_mistakes
 from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import Data, metadata_names
@@ -99,7 +101,7 @@ def _search_mistakes(
     header: Header | None,
 ) -> list[str]:
     """Return errors of the steps that only a cell has that searches."""
-    mistakes = []
+    mistakes = extractor_mistakes(retriever)
     if expander is not None:
         mistakes += expander_mistakes(expander)
         if history is not None and history.has_rounds:
@@ -115,7 +117,7 @@ def _search_mistakes(
 def _headers_in_documents(header: Header, retriever: Retriever) -> list[str]:
     """Return an error for headers of chunks that an embedder reads in their documents, where headers have no place."""
     arms = arms_and_candidates(retriever)
-    reading = [arm.embedder for arm in arms if isinstance(arm, DenseArm) and reads_documents(arm.embedder)]
+    reading = [arm.embedder for arm in arms if isinstance(arm, DenseArm | GraphArm) and reads_documents(arm.embedder)]
     if not header.writers or not reading:
         return []
     return [

@@ -25,7 +25,7 @@ Source: Nielsen 1993, "Usability Engineering", chapter 5.5.
 PER_COST = 1_000
 
 _STEPS_PER_QUESTION = ("expander", "iterative", "reranker", "compressor", "reviser")
-"""Steps that may ask a language model about each question. A refiner and a header ask once per corpus."""
+"""Steps that may ask a language model about each question. A refiner, a header and a graph ask once per corpus."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from components.asking.reply import flag, json_values, read_object, whole_number
+from components.fact_graph.fact_replies import read_facts
 from components.judges.answer_relevancy import read_derived
 from components.judges.claim_replies import read_claims, read_verdicts
 from components.judges.context_relevance import read_sentence_numbers
@@ -16,7 +17,7 @@ from components.judges.quest_eval_inquiries import read_answers, read_questions
 from components.rerankers.listwise import read_ranking
 
 GOOD = '{"reason": "because", "grade": 2, "questions": ["a", "b"], "answers": ["x"], "ranking": [1, 2, 3]}'
-NAMES = ("grade", "applicable", "questions", "answers", "ranking", "claims", "verdicts", "sentences")
+NAMES = ("grade", "applicable", "questions", "answers", "ranking", "claims", "verdicts", "sentences", "facts")
 VALUES = ("null", "[null]", "[[1]]", '{"a": 1}', '"x"', "[{}]", "[5]", "NaN", "-Infinity", "1e999", '[{"answer": [1]}]')
 SIGNS = [
     "{",
@@ -56,6 +57,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "verdicts": lambda text: read_verdicts(text, 2),
     "nuggets": lambda text: read_nuggets(text, ""),
     "assignments": lambda text: read_assignments(text, 2),
+    "facts": lambda text: read_facts(text, "", 50),
     "derived": lambda text: read_derived(text, 2, ""),
     "sentences": lambda text: read_sentence_numbers(text, 4),
     "ranking": lambda text: read_ranking(text, 3),

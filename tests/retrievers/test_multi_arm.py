@@ -20,7 +20,7 @@ from tests.retrievers.test_retrievers import RetrieverContract
 from tests.runner.sweeping import small_request
 
 ARMS = sorted(path.stem for path in (Path(conf.__file__).parent / "retriever" / "arm").glob("*.yaml"))
-SEARCHES = {
+SEARCHES: dict[str, ByEmbedding | ByTerms] = {
     "dense": ByEmbedding(Hashing(), Flat()),
     "words": ByTerms(Bm25()),
     "bigrams": ByTerms(Bm25(tokenizer=CharacterBigrams())),
@@ -79,7 +79,7 @@ def test_a_rule_without_weights_joins_searches_that_weigh_the_same() -> None:
 @pytest.mark.parametrize("arm", ARMS)
 def test_every_option_of_an_arm_is_one(arm: str) -> None:
     model = [f"retriever.searches.more.encoder.{field}" for field in ("model=owner/name", f"revision={'0' * 40}")]
-    of_arm = model if arm in ("splade", "colbert") else []
+    of_arm = {"splade": model, "colbert": model, "graph": ["llm=scripted"]}.get(arm, [])
     cell = small_request("retriever=arms", f"+retriever/arm@retriever.searches.more={arm}", *of_arm).cell
     assert len(cell.retriever.arms) == 4
 

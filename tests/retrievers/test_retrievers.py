@@ -4,14 +4,18 @@ import pytest
 
 from components.embedders.bge_m3 import BgeM3
 from components.embedders.hashing import Hashing
+from components.fact_graph.entity_graph import EntityGraph
+from components.fact_graph.written_facts import WrittenFacts
 from components.fusions.rrf import ReciprocalRank
 from components.fusions.weighted import WeightedScores
+from components.llms.scripted import Scripted
 from components.multi_vector_encoders.multi_vector_text_encoder import MultiVectorTextEncoder
 from components.protocols import (
     DenseArm,
     EncodedDenseArm,
     EncodedSparseArm,
     ExistingIndexArm,
+    GraphArm,
     LateInteractionArm,
     PickingArm,
     Retriever,
@@ -20,6 +24,7 @@ from components.protocols import (
 from components.retrievers.arms import ByTerms
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
+from components.retrievers.graph import GraphSearch
 from components.retrievers.hybrid import Hybrid
 from components.retrievers.late_interaction import LateInteractionSearch
 from components.retrievers.learned_sparse import LearnedSparse
@@ -31,7 +36,16 @@ from components.sparse_indexes.token_weights import TokenWeights
 from components.vector_indexes.faiss_index import Flat
 from tests.contracts.component_contract import ComponentContract
 
-KINDS = (DenseArm, SparseArm, EncodedDenseArm, EncodedSparseArm, LateInteractionArm, PickingArm, ExistingIndexArm)
+KINDS = (
+    DenseArm,
+    SparseArm,
+    EncodedDenseArm,
+    EncodedSparseArm,
+    LateInteractionArm,
+    GraphArm,
+    PickingArm,
+    ExistingIndexArm,
+)
 HEADS = BgeM3("owner/name", "0" * 40)
 EQUAL = ReciprocalRank(weights=(1.0, 1.0, 1.0))
 
@@ -81,6 +95,10 @@ class TestLateInteractionSearch(RetrieverContract):
         assert arm.candidates == ()
         (arm,) = replace(self.component, candidates={"words": ByTerms(Bm25())}).arms
         assert arm.candidates == (ByTerms(Bm25()),)
+
+
+class TestGraphSearch(RetrieverContract):
+    component = GraphSearch(Hashing(), WrittenFacts(Scripted(), "", "{passage}", "Again."), EntityGraph())
 
 
 class TestHybrid(RetrieverContract):

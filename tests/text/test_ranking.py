@@ -1,6 +1,6 @@
 import numpy as np
 
-from components.text.ranking import best_of, empty_hits, sort_hits
+from components.text.ranking import best_columns, best_of, empty_hits, sort_hits
 
 
 def test_sorts_by_score_then_position_and_pads() -> None:
@@ -31,3 +31,21 @@ def test_best_of_leaves_out_what_is_not_positive() -> None:
 def test_no_queries_give_no_hits() -> None:
     assert empty_hits(0, 3).chunk.shape == (0, 3)
     assert sort_hits(np.zeros((0, 4), dtype=np.int32), np.zeros((0, 4), dtype=np.float32), 3).chunk.shape == (0, 3)
+
+
+def test_best_columns_are_those_of_a_full_sort() -> None:
+    draw = np.random.default_rng(0)
+    for n_columns, depth in ((1, 1), (7, 3), (40, 40), (40, 99), (40, 5)):
+        score = draw.integers(-3, 3, (30, n_columns)).astype(np.float32)
+        score[draw.random(score.shape) < 0.3] = -np.inf
+        chunk = np.where(score > -np.inf, np.arange(n_columns, dtype=np.int32), -1).astype(np.int32)
+        expected = sort_hits(chunk, score, min(depth, n_columns))
+        found = best_columns(score, depth)
+        assert np.array_equal(found.chunk, expected.chunk)
+        assert np.array_equal(found.score, expected.score)
+
+
+def test_best_columns_of_nothing() -> None:
+    assert best_columns(np.zeros((3, 0)), 5).chunk.shape == (3, 0)
+    assert best_columns(np.zeros((0, 4)), 2).chunk.shape == (0, 2)
+    assert best_columns(np.zeros((2, 4)), 0).chunk.shape == (2, 0)

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +16,24 @@ log = logging.getLogger(__name__)
 
 A = TypeVar("A", bound=Arrays)
 
+
+class Embedded(StrEnum):
+    """The texts of which vectors are checked."""
+
+    CHUNKS = "chunks"
+    QUERIES = "queries"
+    FACTS = "facts"
+    PHRASES = "phrases"
+
+
+_OF_ZERO = {
+    Embedded.CHUNKS: "a dense search never finds them",
+    Embedded.QUERIES: "a dense search finds nothing for them",
+    Embedded.FACTS: "no query is near them",
+    Embedded.PHRASES: "they have no synonyms",
+}
+"""Consequence of a zero vector."""
+
 _FILE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
@@ -26,12 +45,12 @@ def checked_scores(scores: object, n_pairs: int, reranker: object) -> NDArray[np
 
 
 def checked_vectors(
-    vectors: object, n_texts: int, embedder: object, *, are_queries: bool = False
+    vectors: object, n_texts: int, embedder: object, *, texts: Embedded = Embedded.CHUNKS
 ) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers.
 
-    Logs the number of zero vectors, because a dense search finds nothing by them. A single text logs nothing: it is a
-    question to an exported pipeline.
+    Logs the number of zero vectors and what follows for `texts`. A single text logs nothing: it is a question to an
+    exported pipeline.
     """
     numbers = _check_numbers(
         vectors, (n_texts, None), embedder, f"vectors of shape {{}} for {n_texts} texts, expected a row each"
@@ -41,12 +60,12 @@ def checked_vectors(
     n_zero = int((~numbers.any(axis=1)).sum())
     if n_zero and n_texts > 1:
         log.warning(
-            "%s: %d of %d %s have a zero vector, such as texts without a known word: a dense search %s",
+            "%s: %d of %d %s have a zero vector, such as texts without a known word: %s",
             type(embedder).__name__,
             n_zero,
             n_texts,
-            "queries" if are_queries else "chunks",
-            "finds nothing for them" if are_queries else "never finds them",
+            texts.value,
+            _OF_ZERO[texts],
         )
     return numbers
 

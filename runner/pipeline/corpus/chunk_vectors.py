@@ -94,7 +94,7 @@ class ChunkVectors(Stage[Vectors]):
     def make(self, run: Run) -> Vectors:
         """Embed block by block. An interrupted run resumes after the last complete block."""
         chunks, state = self.chunks.read(run), run.read(self.state)
-        if len(chunks) <= self._block_size:
+        if len(chunks) <= block_size(self.embedder):
             return self._embed(run, chunks, slice(0, len(chunks)), state)
         blocks = []
         for rows, name in self._blocks(len(chunks), self._documents_of_chunks(run)):
@@ -135,10 +135,6 @@ class ChunkVectors(Stage[Vectors]):
         blocks = (not_received(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing)
         return to_embed(self.embedder, blocks, prefix)
 
-    @property
-    def _block_size(self) -> int:
-        return self.embedder.n_chunks_per_block if isinstance(self.embedder, SlowEmbedder) else BLOCK_CHUNKS
-
     def _blocks(self, n_chunks: int, document: NDArray[np.int32] | None = None) -> Iterator[tuple[slice, str]]:
         """Yield the rows and the name of each block. The name is unique to the rows.
 
@@ -146,11 +142,16 @@ class ChunkVectors(Stage[Vectors]):
         """
         first = 0
         while first < n_chunks:
-            last = min(first + self._block_size, n_chunks)
+            last = min(first + block_size(self.embedder), n_chunks)
             if document is not None:
                 last = int(np.searchsorted(document, document[last - 1], side="right"))
             yield slice(first, last), f"{first}-{last}"
             first = last
+
+
+def block_size(embedder: Embedder) -> int:
+    """Return the number of texts that are embedded per block."""
+    return embedder.n_chunks_per_block if isinstance(embedder, SlowEmbedder) else BLOCK_CHUNKS
 
 
 def reads_documents(embedder: object) -> TypeGuard[DocumentEmbedder]:

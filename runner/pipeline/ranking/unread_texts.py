@@ -12,6 +12,7 @@ from components.protocols import (
     DenseArm,
     EncodedArm,
     EncodedReranker,
+    GraphArm,
     ReadsQueriesInPart,
     ReadsTokens,
     Reranker,
@@ -139,9 +140,9 @@ def cut_texts(
     """
     of_chunks, of_queries = ChunkPassages(data.corpus, chunks), tuple(map(QueryPassages, queries))
     models = [
-        arm.embedder if isinstance(arm, DenseArm) else arm.encoder
+        arm.embedder if isinstance(arm, DenseArm | GraphArm) else arm.encoder
         for arm in arms_and_candidates(retriever)
-        if isinstance(arm, DenseArm | EncodedArm)
+        if isinstance(arm, DenseArm | EncodedArm | GraphArm)
     ]
     stages = []
     for own in models:

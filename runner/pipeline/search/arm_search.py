@@ -7,6 +7,7 @@ from components.protocols import (
     EncodedArm,
     EncodedDenseArm,
     EncodedSparseArm,
+    GraphArm,
     SparseArm,
     ThreeWayEncoder,
     TokenVectorEncoder,
@@ -26,6 +27,7 @@ from runner.pipeline.search.encoded_search import (
     LateInteractionHits,
     TokenHits,
 )
+from runner.pipeline.search.graph_search import graph_hits
 from runner.pipeline.search.searching import Search
 from runner.pipeline.search.sparse_search import sparse_hits, without_alarm
 from runner.pipeline.search.token_vectors import ChunkTokenVectors, QueryTokenVectors
@@ -33,7 +35,7 @@ from runner.pipeline.search.weighed_texts import WeighedChunks, WeighedQueries
 
 
 def hits_of_arm(
-    arm: CandidateArm | EncodedArm,
+    arm: CandidateArm | EncodedArm | GraphArm,
     data: Data,
     chunks: Stage[Spans],
     queries: Stage[Queries],
@@ -50,6 +52,8 @@ def hits_of_arm(
     if isinstance(arm, SparseArm):
         index = arm.sparse_index if is_first else without_alarm(arm.sparse_index)
         return sparse_hits(index, data, chunks, queries, depth)
+    if isinstance(arm, GraphArm):
+        return graph_hits(arm, data, chunks, queries, depth)
     return _encoded_hits(arm, data, chunks, queries, depth, is_first=is_first)
 
 

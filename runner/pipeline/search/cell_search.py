@@ -14,6 +14,7 @@ from components.protocols import (
     ExistingIndexArm,
     Expander,
     Filter,
+    GraphArm,
     IterativeSearch,
     PickingArm,
     Retriever,
@@ -31,6 +32,7 @@ from runner.pipeline.search.existing_index import IndexReport, index_search
 from runner.pipeline.search.expanding import gives_one_query, reranking_queries, searched_queries, unasked_queries
 from runner.pipeline.search.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.search.fusing import Ranking, joined_hits
+from runner.pipeline.search.graph_search import graph_reports
 from runner.pipeline.search.hit_ranks import RankingOfArm, names_of_arms
 from runner.pipeline.search.iterating import iterated_search
 from runner.pipeline.search.picked_hits import PickedHits
@@ -114,7 +116,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
         is_one_query_each=gives_one_query(cell.expander),
     )
     judged_by = reranking_queries(cell.expander, data)
-    reports = filter_reports(data, allowed, joined)
+    reports = (*filter_reports(data, allowed, joined), *graph_reports(retriever, *texts.searched))
     named = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
     if not isinstance(cell.iterative, IterativeSearch):
         return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, named, reports)
@@ -140,7 +142,7 @@ def _rankings(
     retriever, (data, chunks), rankings = cell.retriever, texts.searched, []
     for arm, names in zip(retriever.arms, names_of_arms(retriever), strict=True):
         for variant in queries:
-            assert isinstance(arm, CandidateArm | EncodedArm), "a picking arm is the only arm of a retriever"
+            assert isinstance(arm, CandidateArm | EncodedArm | GraphArm), "a picking arm is the only arm of a retriever"
             search = hits_of_arm(arm, data, chunks, variant, retriever.depth, is_first=is_first)
             rankings.append((names, Ranking(filtered_hits(search, variant, allowed, chunks), variant)))
     return rankings

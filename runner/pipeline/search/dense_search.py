@@ -24,7 +24,7 @@ from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vectors
+from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import not_received, to_embed
@@ -80,7 +80,7 @@ class QueryVectors(Stage[Vectors]):
     def make(self, run: Run) -> Vectors:
         queries = self.queries.read(run)
         vectors = self.embedder.embed_queries(queries, run.read(self.state))
-        return checked_vectors(vectors, len(queries), self.embedder, are_queries=True)
+        return checked_vectors(vectors, len(queries), self.embedder, texts=Embedded.QUERIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +146,7 @@ class DenseHits(Search):
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
         """Return the chunks that are nearest to the chosen queries."""
         built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[chosen]
-        if vectors.shape[1] != queries.shape[1] and len(vectors) and len(queries):
-            embedder = getattr(self.query_vectors, "embedder", self.index)
-            sizes = f"vectors of queries have {queries.shape[1]} dimensions, vectors of chunks {vectors.shape[1]}"
-            raise broken_contract(embedder, sizes)
+        require_equal_dimensions(vectors, queries, getattr(self.query_vectors, "embedder", self.index))
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
         found = [
             self._search_part(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts
@@ -159,6 +156,13 @@ class DenseHits(Search):
     def _search_part(self, built: Parts, vectors: Vectors, queries: Vectors, depth: int) -> Hits:
         hits = self.index.search(built, vectors, queries, depth)
         return checked_hits(hits, len(queries), len(vectors), self.index)
+
+
+def require_equal_dimensions(vectors: Vectors, queries: Vectors, embedder: object) -> None:
+    """Raise ComponentError, which names the class of the embedder, for vectors of different lengths."""
+    if vectors.shape[1] != queries.shape[1] and len(vectors) and len(queries):
+        sizes = f"vectors of queries have {queries.shape[1]} dimensions, vectors of chunks {vectors.shape[1]}"
+        raise broken_contract(embedder, sizes)
 
 
 def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> DenseHits:

@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from components.protocols import Arm, DenseArm, EncodedDenseArm, EncodedSparseArm, Retriever, SparseArm
+from components.protocols import Arm, DenseArm, EncodedDenseArm, EncodedSparseArm, GraphArm, Retriever, SparseArm
 from components.records import Hits, Spans
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
+from runner.pipeline.corpus.chunk_facts import GRAPH
 from runner.pipeline.corpus.parent_chunks import parents_of
 from runner.pipeline.search.fusing import Ranking
 from runner.pipeline.search.hit_columns import HitTable
@@ -85,6 +86,8 @@ def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
 def _kind_of(arm: Arm) -> str:
     if isinstance(arm, DenseArm | EncodedDenseArm):
         return DENSE
+    if isinstance(arm, GraphArm):
+        return GRAPH
     return SPARSE if isinstance(arm, SparseArm | EncodedSparseArm) else "late_interaction"
 
 

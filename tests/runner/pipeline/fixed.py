@@ -29,6 +29,8 @@ from components.examples.drawn import DrawnExamples
 from components.examples.none import NoExamples
 from components.expanders.none import NoExpander
 from components.expanders.written import WrittenQueries
+from components.fact_graph.entity_graph import EntityGraph
+from components.fact_graph.written_facts import WrittenFacts
 from components.filters.metadata import ByMetadata
 from components.filters.none import NoFilter
 from components.fusions.rrf import ReciprocalRank
@@ -81,6 +83,7 @@ from components.rerankers.selected import Selected
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.given import Given
+from components.retrievers.graph import GraphSearch
 from components.retrievers.hybrid import Hybrid
 from components.retrievers.late_interaction import LateInteractionSearch
 from components.retrievers.learned_sparse import LearnedSparse
@@ -506,6 +509,9 @@ _CITED = MetricSettings(
     {"em": ExactMatch(), "citations": Citations()}, Intervals(n_resamples=50), without_citations=True
 )
 
+FACTS = WrittenFacts(Scripted(reply='{"facts": [["river", "is near", "{question}"], [1]]}'), "", "{passage}", "Again.")
+"""Each chunk states that something is near the river."""
+
 CELLS = {
     "hybrid, reranked, judged": {
         "reranker": LexicalCoverage(depth=3, tokenizer=CharacterBigrams()),
@@ -613,6 +619,11 @@ CELLS = {
     },
     "late interaction of words": {
         "retriever": LateInteractionSearch(LetterVectors(), depth=6),
+        "llm": NoGenerator(),
+    },
+    "a graph of facts": {
+        "dataset": FixedData(side_by_side=True),
+        "retriever": GraphSearch(LetterCounts(), FACTS, EntityGraph(synonym_threshold=0.99), depth=6),
         "llm": NoGenerator(),
     },
     "the best sentences of the passages": {

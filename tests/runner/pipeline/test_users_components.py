@@ -10,7 +10,7 @@ from components.filters.none import NoFilter
 from components.means import combine_mean, mean_scores
 from components.metrics.interval import Intervals
 from components.records import AllowedDocuments, Kind, Sample, Scores, ScoreState
-from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_scores, checked_vectors
+from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_scores, checked_vectors
 from runner.pipeline.scoring.score_stages import scoring
 from runner.pipeline.search.checked_hits import checked_allowed
 from runner.pipeline.search.query_stages import queries_of
@@ -148,9 +148,13 @@ def test_zero_vectors_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     assert "Mine: 2 of 3 chunks have a zero vector" in caplog.text
     assert "a dense search never finds them" in caplog.text
     caplog.clear()
-    checked_vectors([[0.0, 1.0], [0.0, 0.0]], 2, Mine(), are_queries=True)
+    checked_vectors([[0.0, 1.0], [0.0, 0.0]], 2, Mine(), texts=Embedded.QUERIES)
     assert "Mine: 1 of 2 queries have a zero vector" in caplog.text
     assert "a dense search finds nothing for them" in caplog.text
+    caplog.clear()
+    checked_vectors([[0.0], [0.0]], 2, Mine(), texts=Embedded.PHRASES)
+    assert "Mine: 2 of 2 phrases have a zero vector" in caplog.text
+    assert "they have no synonyms" in caplog.text
     caplog.clear()
     checked_vectors(np.ones((2, 3)), 2, Mine())
     assert not caplog.text

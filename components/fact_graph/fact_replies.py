@@ -1,0 +1,63 @@
+"""Parsing of replies with facts. A reply whose entries are all unusable is unreadable, and never a lack of facts."""
+
+import re
+import unicodedata
+
+from components.asking.reply import json_values, repeats_form, without_thoughts
+from components.json_value import Json
+from components.records import Fact, FactsOfChunk
+from components.text.normalize import whole_characters
+
+KEY = "facts"
+_CLOSED = re.compile(r"\[\s*\]")
+_PARTS = ("subject", "relation", "object")
+_LONGEST = 300
+"""Characters of a part of a fact, beyond which it is no name and no relation."""
+
+
+def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | None:
+    """Return the facts of a reply in their order, each once; None for an unreadable reply.
+
+    The reply is a JSON object with a list `facts`, or the list alone. Each entry is a list of three texts, or an object
+    with `subject`, `relation` and `object`. Numbers count as texts. Left out are entries of another shape, with a blank
+    part or one of more than 300 characters, copies of the form in `instruction`, facts beyond `max_facts`, and the last
+    entry of a list that is cut off. An empty list is readable only if it is closed.
+    """
+    shown = unicodedata.normalize("NFKC", without_thoughts(reply))
+    is_cut = shown.count("[") > shown.count("]")
+    for value in json_values(reply):
+        entries = value.get(KEY) if isinstance(value, dict) else value
+        if not isinstance(entries, list) or (entries is value and not (entries and all(map(_is_entry, entries)))):
+            continue
+        if not entries:
+            return FactsOfChunk() if _CLOSED.search(shown) else None
+        facts = [_fact(entry, instruction) for entry in (entries[:-1] if is_cut else entries)]
+        distinct = list(dict.fromkeys(fact for fact in facts if fact is not None))
+        kept = tuple(distinct[:max_facts])
+        n_left_out = is_cut + facts.count(None) + len(distinct) - len(kept)
+        return FactsOfChunk(kept, n_left_out) if kept else None
+    return None
+
+
+def _is_entry(entry: Json) -> bool:
+    """Return True for what may be an entry of a list without a name."""
+    return isinstance(entry, list) or (isinstance(entry, dict) and set(_PARTS) <= set(entry))
+
+
+def _fact(entry: Json, instruction: str) -> Fact | None:
+    if isinstance(entry, dict):
+        entry = [entry.get(part) for part in _PARTS]
+    if not isinstance(entry, list) or len(entry) != len(_PARTS):
+        return None
+    parts = [_text(part) for part in entry]
+    if not all(parts) or all(repeats_form(part, instruction) for part in parts):
+        return None
+    return Fact(*parts)
+
+
+def _text(part: Json) -> str:
+    """Return a part on one line; "" for an unusable one."""
+    if isinstance(part, bool) or not isinstance(part, str | int | float):
+        return ""
+    text = " ".join(whole_characters(str(part)).split())
+    return text if len(text) <= _LONGEST else ""

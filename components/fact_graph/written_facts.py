@@ -1,0 +1,74 @@
+"""Facts of chunks that a language model reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.asking.templates import chat
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.asking.written_texts import wording_mistakes
+from components.fact_graph.fact_replies import KEY, read_facts
+from components.json_value import Json
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import FactsOfChunk, Kind, Passages, Request, Sample
+from components.text.languages import languages_of_prompts
+from components.text.templates import fill
+
+_SCHEMA: Mapping[str, Json] = {
+    "type": "object",
+    "properties": {KEY: {"type": "array", "items": {"type": "array", "items": {"type": "string"}}}},
+    "required": [KEY],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class WrittenFacts:
+    """Up to `max_facts` facts per chunk, which a language model reads from it: (subject, relation, object).
+
+    `instruction` has the place {passage}, and may have {title}, the title of the document. The reply is a JSON object
+    with a list `facts` of lists of three texts; see `read_facts`. After an unreadable reply the model is asked again
+    with `reminder`, up to `max_attempts` times in all. A chunk without a readable reply has no facts. A blank chunk has
+    none either, and the model is not asked.
+    """
+
+    llm: LLM
+    system: str
+    instruction: str
+    reminder: str
+    max_facts: int = 50
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Return errors of numbers below 1, and of missing or unknown places."""
+        mistakes = too_small(self, max_facts=1, max_attempts=1)
+        return mistakes + wording_mistakes(self.instruction, ["{passage}"], ["{title}"])
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of passages that the instruction is written for; () for any."""
+        return languages_of_prompts(self.system, self.instruction)
+
+    def read_facts(self, chunks: Passages, ask: Ask) -> list[FactsOfChunk]:
+        """Return the outcome of the request for each chunk. All requests are sent in one call."""
+        titles = list(chunks.titles) or [""] * len(chunks)
+        asked = [row for row, text in enumerate(chunks.texts) if text.strip()]
+        inquiries = [self._inquiry(f"chunk {row}", chunks.texts[row], titles[row]) for row in asked]
+        replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        of_row = dict(zip(asked, map(_outcome, replies), strict=True))
+        return [of_row.get(row, FactsOfChunk()) for row in range(len(chunks))]
+
+    def _inquiry(self, request_id: str, text: str, title: str) -> Inquiry[FactsOfChunk]:
+        messages = chat(self.system, fill(self.instruction, {"{title}": title, "{passage}": text}))
+        about = Sample(request_id, "", Kind.QA, text, ())  # a backend reads the messages only
+        return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
+
+    def _read(self, reply: str) -> FactsOfChunk | None:
+        return read_facts(reply, self.instruction, self.max_facts)
+
+
+def _outcome(reply: FactsOfChunk | Unread) -> FactsOfChunk:
+    return FactsOfChunk(unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else reply

@@ -1,0 +1,136 @@
+"""Stages of facts that a language model reads from chunks: the replies, and the distinct facts of the corpus."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.fact_graph.fact_tables import fact_table
+from components.fields import runtime_only
+from components.json_value import Json
+from components.protocols import FactReader, GraphArm, Retriever
+from components.records import Fact, FactsOfChunk, FactTable
+from runner.engine.broken_contracts import broken_contract
+from runner.engine.codecs import Codec, Columns
+from runner.engine.stage import Stage
+from runner.engine.stage_run import Run
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.text_passages import ChunkPassages
+
+PURPOSE = "facts"
+GRAPH = "graph"
+"""Name of the counts of facts by a language model, which are listed with the counts of judges."""
+
+
+@dataclass(frozen=True)
+class ReadFacts:
+    """The facts of all chunks as columns: chunk `chunk[i]` states the i-th fact, int32, non-decreasing.
+
+    `n_left_out` counts the entries of replies that are no facts. `replies` and `usage` count the requests (see
+    `reply_counts`).
+    """
+
+    chunk: NDArray[np.int32]
+    subject: Sequence[str]
+    relation: Sequence[str]
+    object: Sequence[str]
+    n_chunks: int
+    n_left_out: int
+    replies: Mapping[str, Json]
+    usage: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class AskedFacts(Stage[ReadFacts]):
+    """The facts of each chunk, read by a language model. A chunk without a readable reply has none."""
+
+    kind: ClassVar[str] = "asked_facts"
+    in_words: ClassVar[str] = "facts by a language model"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[ReadFacts]] = Columns(ReadFacts)
+
+    extractor: FactReader
+    chunks: ChunkPassages
+    n_documents: int = runtime_only(0, "the documents are part of the corpus' key")
+
+    must_read_replies: ClassVar[bool] = True
+    counts_ahead: ClassVar[bool] = True
+
+    @property
+    def n_requests(self) -> int:
+        """Number of requests, one per chunk.
+
+        The chunks are counted ahead. If that fails, this is the number of documents.
+        """
+        return self.n_documents
+
+    def make(self, run: Run) -> ReadFacts:
+        """Ask for the facts of every chunk."""
+        chunks = self.chunks.read(run)
+        ask = run.ask(self.extractor.llm, PURPOSE)
+        read = _checked(self.extractor.read_facts(chunks, ask), len(chunks), self.extractor)
+        facts = [(chunk, fact) for chunk, own in enumerate(read) for fact in own.facts]
+        return ReadFacts(
+            np.array([chunk for chunk, _ in facts], dtype=np.int32),
+            [fact.subject for _, fact in facts],
+            [fact.relation for _, fact in facts],
+            [fact.object for _, fact in facts],
+            len(chunks),
+            sum(own.n_left_out for own in read),
+            reply_counts(read, len(read)),
+            dict(ask.usage),
+        )
+
+
+def _checked(read: object, n_chunks: int, extractor: object) -> list[FactsOfChunk]:
+    if not isinstance(read, list) or not all(map(_is_valid, read)):
+        raise broken_contract(extractor, "returned something else than a list of FactsOfChunk, one per chunk")
+    if len(read) != n_chunks:
+        raise broken_contract(extractor, f"returned facts of {len(read)} chunks, expected {n_chunks}")
+    return read
+
+
+def _is_valid(own: object) -> bool:
+    """Return True for an outcome with fields of their types, which a class of the user's own may not have."""
+    if not isinstance(own, FactsOfChunk) or not all(isinstance(fact, Fact) for fact in own.facts):
+        return False
+    parts = [part for fact in own.facts for part in (fact.subject, fact.relation, fact.object)]
+    texts: tuple[object, ...] = (own.unread, own.failed, *parts)
+    return all(isinstance(text, str) for text in texts) and isinstance(own.n_left_out, int)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctFacts(Stage[FactTable]):
+    """The distinct facts of all chunks, and their phrases."""
+
+    kind: ClassVar[str] = "fact_table"
+    in_words: ClassVar[str] = "distinct facts"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[FactTable]] = Columns(FactTable)
+
+    facts: AskedFacts
+
+    def make(self, run: Run) -> FactTable:
+        """Join equal facts and equal phrases."""
+        read = run.read(self.facts)
+        columns = zip(read.chunk.tolist(), read.subject, read.relation, read.object, strict=True)
+        return fact_table(((chunk, Fact(*parts)) for chunk, *parts in columns), read.n_chunks)
+
+
+def fact_counts(run: Run, asked: Sequence[AskedFacts]) -> dict[str, AskedCounts]:
+    """Return the counts of facts by a language model under GRAPH; {} without any."""
+    return counts_of_step(GRAPH, map(run.read, asked))
+
+
+def extractor_mistakes(retriever: Retriever) -> list[str]:
+    """Return errors for graphs that would ask something else than a language model for facts."""
+    names: Sequence[str] = getattr(retriever, "arm_names", ())
+    places = [f"retriever.searches.{name}" for name in names] or ["retriever"] * len(retriever.arms)
+    return [
+        mistake
+        for arm, place in zip(retriever.arms, places, strict=True)
+        if isinstance(arm, GraphArm)
+        for mistake in model_mistakes(f"{place}.extractor", "facts", [arm.extractor.llm])
+    ]

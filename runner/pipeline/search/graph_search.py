@@ -1,0 +1,252 @@
+"""Stages of the search in a graph of facts.
+
+    chunks ── asked_facts ── fact_table ─┬─ phrase vectors ── fact_graph ─┐
+                                         └─ fact vectors ─────────────────┴─ graph_hits
+
+The vectors of chunks and queries are those of a dense search with the same embedder.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from components.fact_graph.fact_tables import facts_within
+from components.json_value import Json
+from components.protocols import AsksInBatches, Embedder, EmbedderState, GraphArm, PassageGraph, Retriever
+from components.records import Hits, Passages, Queries, Spans
+from components.text.tables import query_terms as terms_of_texts
+from runner.console.prose import count
+from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
+from runner.engine.source_code import require_equal_files
+from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work
+from runner.engine.stage_run import Run
+from runner.engine.store.part_files import read_part
+from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
+from runner.pipeline.corpus import sub_corpora
+from runner.pipeline.corpus.asked_counts import AskedCounts
+from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
+from runner.pipeline.corpus.chunk_facts import GRAPH, AskedFacts, DistinctFacts, fact_counts
+from runner.pipeline.corpus.chunk_vectors import Vectors, block_size, chunk_vectors, fitted_embedder
+from runner.pipeline.corpus.corpus_terms import CorpusTerms
+from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.server_requests import not_received, to_embed
+from runner.pipeline.corpus.step_reports import LINE, StepReport
+from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
+from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.search.checked_hits import checked_hits
+from runner.pipeline.search.dense_search import QueryVectors, require_equal_dimensions
+from runner.pipeline.search.searching import Search
+
+_FACT_ROWS = "fact_rows"
+"""Name of the array of a stored graph with the positions of its facts among all facts."""
+
+
+@dataclass(frozen=True)
+class FactTexts(StageGroup):
+    """The facts as texts, or their phrases, as passages for an embedder that may read terms of the corpus."""
+
+    table: DistinctFacts
+    are_phrases: bool
+    terms: tuple[CorpusTerms, ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """Return the texts, and terms if there is a tokenizer."""
+        table = run.read(self.table)
+        texts = table.phrases if self.are_phrases else table.facts
+        if not self.terms:
+            return Passages(texts)
+        (terms,) = self.terms
+        return Passages(texts, terms_of_texts(texts, terms.tokenizer, run.read(terms)))
+
+
+@dataclass(frozen=True, eq=False)
+class FactVectors(Stage[Vectors]):
+    """float32[n, d], the vectors of the facts or of their phrases, embedded as chunks are."""
+
+    kind: ClassVar[str] = "fact_vectors"
+    in_words: ClassVar[str] = "vectors of facts"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
+
+    embedder: Embedder
+    texts: FactTexts
+    state: Stage[EmbedderState]
+
+    def server_requests(self, run: Run) -> ServerRequests | None:
+        """Return the requests for all texts. None before the facts are stored, because their number is unknown."""
+        if not isinstance(self.embedder, AsksInBatches) or not run.is_kept(self.texts.table):
+            return None
+        texts = not_received(self.embedder, self.texts.read(run).texts, run.received, are_queries=False)
+        return to_embed(self.embedder, [texts], getattr(self.embedder, "passage_prefix", ""))
+
+    def make(self, run: Run) -> Vectors:
+        """Embed block by block. An interrupted run resumes after the last complete block."""
+        texts, state = self.texts.read(run), run.read(self.state)
+        size = block_size(self.embedder)
+        if len(texts) <= size:
+            return self._embed(texts, state)
+        blocks = []
+        for first in range(0, len(texts), size):
+            rows = slice(first, min(first + size, len(texts)))
+            block = read_block(run.workspace, f"{rows.start}-{rows.stop}")
+            if block is None:
+                vectors = self._embed(sub_corpora.rows(texts, rows), state)
+                require_equal_files(type(self.embedder))
+                path = write_block(run.workspace, f"{rows.start}-{rows.stop}", vectors)
+                run.received.drop()  # the block contains all of them
+                block = read_part(path)  # read back from disk, to free the memory for the next block
+            blocks.append(block)
+            run.report(rows.stop, len(texts))
+        return joined_blocks(run.workspace / "vectors.npy", blocks)
+
+    def _embed(self, texts: Passages, state: EmbedderState) -> Vectors:
+        kind = Embedded.PHRASES if self.texts.are_phrases else Embedded.FACTS
+        return checked_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder, texts=kind)
+
+
+@dataclass(frozen=True, eq=False)
+class FactGraph(Stage[Parts]):
+    """The graph of the facts and the chunks, one for each sub-corpus."""
+
+    kind: ClassVar[str] = "fact_graph"
+    in_words: ClassVar[str] = "graph of facts"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Parts]] = Named()
+
+    graph: PassageGraph
+    table: DistinctFacts
+    phrases: FactVectors
+    corpora: SubCorpora
+
+    def make(self, run: Run) -> Parts:
+        """Build each graph from the facts of its chunks."""
+        table, phrases = run.read(self.table), run.read(self.phrases)
+        built = []
+        for part in self.corpora.ranges(run):
+            first, last, _ = part.chunks.indices(table.n_chunks)
+            facts = facts_within(table, first, last)
+            arrays = checked_arrays(self.graph.build(facts, phrases[facts.phrase_rows]), self.graph)
+            built.append({**arrays, _FACT_ROWS: facts.fact_rows})
+        return sub_corpora.join(built)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphHits(Search):
+    """The chunks that the graph ranks highest for every query."""
+
+    kind: ClassVar[str] = "graph_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    graph: PassageGraph
+    depth: int
+    built: FactGraph
+    facts: FactVectors
+    vectors: Stage[Vectors]
+    query_vectors: QueryVectors
+    corpora: SearchedCorpora
+
+    def make(self, run: Run) -> Hits:
+        """Search for all queries."""
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """Return the chunks that the graph ranks highest for the chosen queries."""
+        built, facts = run.read(self.built), run.read(self.facts)
+        vectors, queries = run.read(self.vectors), run.read(self.query_vectors)[chosen]
+        require_equal_dimensions(vectors, queries, self.query_vectors.embedder)
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
+        found = []
+        for part in parts:
+            graph = dict(sub_corpora.take(built, part))
+            rows = graph.pop(_FACT_ROWS)
+            own = facts if len(rows) == len(facts) else facts[rows]
+            chunks, of_part = vectors[part.chunks], queries[part.queries]
+            hits = self.graph.search(graph, own, chunks, of_part, depth)
+            found.append(checked_hits(hits, len(of_part), len(chunks), self.graph))
+        return sub_corpora.merge(found, parts, len(queries))
+
+
+@dataclass(frozen=True)
+class GraphReport(StepReport):
+    """The size of all graphs of a cell, and what it took to read their facts."""
+
+    step: ClassVar[str] = "retriever"
+
+    graphs: tuple[FactGraph, ...]
+
+    @property
+    def also_read(self) -> Sequence[AnyStage]:
+        return [own for graph in self.graphs for own in (graph.table, graph.table.facts)]
+
+    @property
+    def _asked(self) -> list[AskedFacts]:
+        return list({graph.table.facts.key: graph.table.facts for graph in self.graphs}.values())
+
+    def asked(self, run: Run) -> dict[str, AskedCounts]:
+        """Return the counts of the requests for facts."""
+        return fact_counts(run, self._asked)
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """Return the numbers of distinct facts, phrases and chunks, of what the graphs count, such as synonyms, and of
+        requests and their tokens.
+
+        `n_left_out` counts the entries of replies that are no facts. Tokens are None if the provider did not count
+        them.
+        """
+        tables = [run.read(table) for table in {graph.table.key: graph.table for graph in self.graphs}.values()]
+        read = [run.read(stage) for stage in self._asked]
+        usage = self.asked(run)[GRAPH].usage
+        more: Counter[str] = Counter()
+        for graph in self.graphs:
+            for own in sub_corpora.split(run.read(graph)):
+                more.update(graph.graph.counts(own))
+        facts: dict[str, Json] = {
+            "n_facts": sum(len(table.facts) for table in tables),
+            "n_phrases": sum(len(table.phrases) for table in tables),
+            **more,
+            "n_chunks": sum(table.n_chunks for table in tables),
+            "n_chunks_without_facts": sum(table.n_chunks - len(np.unique(table.chunk)) for table in tables),
+            "n_left_out": sum(own.n_left_out for own in read),
+            **{name: usage[name] for name in ("n_requests", "n_prompt_tokens", "n_completion_tokens")},
+        }
+        return facts | {LINE: _line(facts, more)}
+
+
+def _line(facts: Mapping[str, Json], more: Mapping[str, int]) -> str:
+    n_tokens = [facts[f"n_{side}_tokens"] for side in ("prompt", "completion")]
+    tokens = "" if None in n_tokens else f" and {sum(n_tokens):,} tokens"
+    without = f"{facts['n_chunks_without_facts']:,} of {count(facts['n_chunks'], 'chunk')} without facts"
+    shown = [f"{n:,} {name.removeprefix('n_').replace('_', ' ')}" for name, n in more.items()]
+    about = f"{count(facts['n_facts'], 'fact')} about {count(facts['n_phrases'], 'phrase')}"
+    return f"graph: {', '.join([about, *shown, without])}; it took {count(facts['n_requests'], 'request')}{tokens}"
+
+
+def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> GraphHits:
+    """Return the ranking of an arm that searches a graph of facts."""
+    embedder = arm.embedder
+    vectors = chunk_vectors(embedder, data, chunks)
+    built = _built_graph(arm, data, chunks)
+    facts = FactVectors(embedder, replace(built.phrases.texts, are_phrases=False), vectors.state)
+    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
+    of_queries = QueryVectors(embedder, passages, vectors.state)
+    searched = sub_corpora.searched(built.corpora, queries, data.samples)
+    return GraphHits(arm.graph, depth, built, facts, vectors, of_queries, searched)
+
+
+def _built_graph(arm: GraphArm, data: Data, chunks: Stage[Spans]) -> FactGraph:
+    table = DistinctFacts(AskedFacts(arm.extractor, ChunkPassages(data.corpus, chunks), data.n_documents))
+    texts = FactTexts(table, are_phrases=True, terms=corpus_terms(arm.embedder.tokenizer, data))
+    phrases = FactVectors(arm.embedder, texts, fitted_embedder(arm.embedder, data))
+    return FactGraph(arm.graph.as_built, table, phrases, sub_corpora.sub_corpora(data, chunks))
+
+
+def graph_reports(retriever: Retriever, data: Data, chunks: Stage[Spans]) -> tuple[GraphReport, ...]:
+    """Return the report of the graphs of a retriever, if it searches any."""
+    built = [_built_graph(arm, data, chunks) for arm in retriever.arms if isinstance(arm, GraphArm)]
+    graphs = tuple({graph.key: graph for graph in built}.values())
+    return (GraphReport(graphs),) if graphs else ()
