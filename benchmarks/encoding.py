@@ -1,4 +1,5 @@
-"""Tokens per second of the embedder `sentence_transformers` and of the package's own `encode`, side by side.
+"""Tokens per second of our encoders and of sentence-transformers' own `encode`, side by side: vectors of texts, token
+weights (SPLADE) and token vectors (ColBERT).
 
 On a CPU, the model is a BERT of 6 layers and 384 dimensions, timed in seconds of one core, which other work on the
 machine does not change. On a GPU, if there is one, it is a BERT of 12 layers and 768 dimensions (as BGE base) in
@@ -53,6 +54,9 @@ def measure(settings: Settings) -> list[Measure]:
     found = in_child(on_cpu, settings).value
     bounds = {"texts of equal length": 1.0, "chunks of 128 tokens": 1.0, "chunks of 32 to 512 tokens": 1.0}
     measures = [found[name].measure(name, "of one core", bound) for name, bound in bounds.items()]
+    for kind in (token_weights, token_vectors):
+        name = f"{kind.__name__.replace('_', ' ')}: chunks of 128 tokens"
+        measures.append(in_child(kind, settings).value.measure(name, "of one core", 1.0))
     gpu = in_child(on_gpu, settings).value
     if gpu:
         peak = f"of what products of {_MATRIX} x {_MATRIX} matrices reach on it"
@@ -78,6 +82,72 @@ def on_cpu(settings: Settings) -> dict[str, Compared]:
         ],
     }
     return {name: _compare(folder, own, "cpu", "float32", time.process_time) for name, own in texts.items()}
+
+
+def token_weights(settings: Settings) -> Compared:
+    """Compare token weights with those of `SparseEncoder.encode_document`, on one thread."""
+    import torch
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sparse_encoder.modules import SpladePooling
+
+    from components.records import Passages
+    from components.sparse_encoders.sparse_text_encoder import SparseTextEncoder
+
+    torch.set_num_threads(1)
+    texts, bert = _texts_and_bert(settings, "BertForMaskedLM")
+    folder = str(settings.scratch / "splade")
+    network = Transformer(str(bert), transformer_task="fill-mask")
+    SparseEncoder(modules=[network, SpladePooling()], device="cpu").save(folder, create_model_card=False)
+    package, own = SparseEncoder(folder, device="cpu"), SparseTextEncoder(folder, "", device="cpu")
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        weights: NDArray[np.float32] = package.encode_document(texts, show_progress_bar=False).to_dense().numpy()
+        return weights
+
+    def weigh(texts: list[str]) -> NDArray[np.float32]:
+        found = own.weigh_chunks(Passages(texts))
+        rows = np.repeat(np.arange(len(texts)), np.diff(found.weight_offsets))
+        weights = np.zeros((len(texts), package.get_embedding_dimension() or 0), dtype=np.float32)
+        weights[rows, found.weight_ids] = found.weights
+        return weights
+
+    return _in_turns(encode, weigh, texts, own.count_chunk_tokens(texts), time.process_time)
+
+
+def token_vectors(settings: Settings) -> Compared:
+    """Compare token vectors with those of `MultiVectorEncoder.encode_document`, on one thread."""
+    import torch
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+
+    from components.multi_vector_encoders.multi_vector_text_encoder import MultiVectorTextEncoder
+    from components.records import Passages
+
+    torch.set_num_threads(1)
+    texts, bert = _texts_and_bert(settings, "BertModel")
+    folder = str(settings.scratch / "colbert")
+    of_tokens = {"bias": False, "activation_function": torch.nn.Identity(), "module_input_name": "token_embeddings"}
+    modules = [Transformer(str(bert)), Dense(384, 128, **of_tokens), Normalize(module_input_name="token_embeddings")]
+    MultiVectorEncoder(modules=modules, device="cpu").save(folder, create_model_card=False)
+    package, own = MultiVectorEncoder(folder, device="cpu"), MultiVectorTextEncoder(folder, "", device="cpu")
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        found = package.encode_document(texts, show_progress_bar=False)
+        return np.concatenate([each.float().cpu().numpy() for each in found])
+
+    def embed(texts: list[str]) -> NDArray[np.float32]:
+        return own.encode_chunk_tokens(Passages(texts)).vectors.astype(np.float32)
+
+    return _in_turns(encode, embed, texts, own.count_chunk_tokens(texts), time.process_time)
+
+
+def _texts_and_bert(settings: Settings, architecture: str) -> tuple[list[str], Path]:
+    n = settings.scale.n_embedded
+    documents = crud_rag.documents(settings.crud_rag, 4 * n)
+    folder = settings.scratch / architecture
+    save_random_bert(folder, documents, n_layers=6, n_dimensions=384, architecture=architecture)
+    return _spread(_chunks(documents, 128), n), folder
 
 
 def on_gpu(settings: Settings) -> Compared | None:
@@ -108,7 +178,6 @@ def _spread(texts: Sequence[str], n: int) -> list[str]:
 
 
 def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Callable[[], float]) -> Compared:
-    """Run both in turns, so that they see the same state of the machine."""
     import torch
     from sentence_transformers import SentenceTransformer
 
@@ -119,24 +188,35 @@ def _compare(folder: Path, texts: list[str], device: str, dtype: str, clock: Cal
     package = SentenceTransformer(str(folder), device=device).to(getattr(torch, dtype))
     own = SentenceTransformers(str(folder), "", dtype=Dtype(dtype), device=device)
 
-    def encode() -> NDArray[np.float32]:
+    def encode(texts: list[str]) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = package.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-        return vectors
+        return vectors.astype(np.float32)
 
-    def embed() -> NDArray[np.float32]:
+    def embed(texts: list[str]) -> NDArray[np.float32]:
         return own.embed_chunks(Passages(texts), {})
 
-    package.encode(texts[:8])
-    own.embed_chunks(Passages(texts[:8]), {})
-    seconds: dict[Callable[[], NDArray[np.float32]], list[float]] = {encode: [], embed: []}
-    vectors = {}
+    return _in_turns(encode, embed, texts, own.count_chunk_tokens(texts), clock)
+
+
+def _in_turns(
+    encode: Callable[[list[str]], NDArray[np.float32]],
+    embed: Callable[[list[str]], NDArray[np.float32]],
+    texts: list[str],
+    n_tokens: NDArray[np.int64],
+    clock: Callable[[], float],
+) -> Compared:
+    """Run the package and our encoder in turns, so that they see the same state of the machine."""
+    seconds: dict[Callable[[list[str]], NDArray[np.float32]], list[float]] = {encode: [], embed: []}
+    found = {}
+    for work in seconds:
+        work(texts[:8])
     for work in [encode, embed] * _N_ROUNDS:
         started = clock()
-        vectors[work] = work()
+        found[work] = work(texts)
         seconds[work].append(clock() - started)
-    difference = float(np.abs(vectors[encode].astype(np.float32) - vectors[embed]).max())
-    n_tokens = int(np.minimum(own.count_chunk_tokens(texts), MAX_TOKENS).sum())
-    return Compared(len(texts), n_tokens, min(seconds[encode]), min(seconds[embed]), difference)
+    difference = float(np.abs(found[encode] - found[embed]).max())
+    n_read = int(np.minimum(n_tokens, MAX_TOKENS).sum())
+    return Compared(len(texts), n_read, min(seconds[encode]), min(seconds[embed]), difference)
 
 
 def _flops(compared: Compared, *, n_layers: int, n_dimensions: int) -> float:
