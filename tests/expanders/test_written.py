@@ -137,6 +137,21 @@ def test_the_form_of_an_option_is_not_a_query(option: str, language: str) -> Non
     assert expansion.unread
 
 
+@pytest.mark.parametrize("option", ["keywords", "hypothetical_document"])
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_copied_question_is_not_a_query(option: str, language: str) -> None:
+    """SmolLM2 goes on in the form of the prompt."""
+    wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
+    heading = wording["instruction"].splitlines()[0]
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        return [Answer(request.id, AnswerState.OK, f"{heading}\nWho won?\n\nThe answer:\n2025") for request in requests]
+
+    (expansion,) = written(**wording, takes_plain_text=True).write([PLAIN], ask)
+    assert expansion.queries == (PLAIN.question,)
+    assert "Who won?" in expansion.unread
+
+
 def test_texts_beside_a_placeholder_are_read() -> None:
     own = written(instruction='{question} {"texts": ["keyword", ...]}', n_texts=3)
     assert queries(own, '{"texts": ["keyword", "bridge", "..."]}') == ("bridge",)
