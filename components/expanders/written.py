@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.reply import json_values, repeats_form, repeats_heading, without_thoughts
-from components.asking.templates import chat
+from components.asking.templates import chat, questions_by_line
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_mistakes
 from components.fields import added_later
@@ -97,7 +97,7 @@ class WrittenQueries:
 
     def _inquiry(self, sample: Sample, request_id: str) -> Inquiry[tuple[str, ...]]:
         earlier = [turn.question for turn in sample.history[-self.n_turns :]] if self.n_turns else []
-        values = {"{question}": "\n".join([*earlier, sample.question]), "{n}": str(self.n_texts)}
+        values = {"{question}": questions_by_line([*earlier, sample.question]), "{n}": str(self.n_texts)}
         messages = chat(self.system, fill(self.instruction, values))
         about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend reads the messages only
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)

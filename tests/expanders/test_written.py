@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,19 @@ def test_the_model_sees_the_questions_of_earlier_turns(n_turns: int, shown: list
 
     written(n_turns=n_turns).write([TALK], ask)
     assert asked[0].messages[0].content == "1: " + "\n".join(shown)
+
+
+def test_a_question_of_several_lines_is_shown_as_one() -> None:
+    """The wordings say that the last line is the question, and that the others are earlier ones."""
+    asked: list[Request] = []
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        asked.extend(requests)
+        return [Answer(requests[0].id, AnswerState.ERROR, error="x")]
+
+    (expansion,) = written().write([replace(PLAIN, question="Who won?\n\nIn which year?")], ask)
+    assert asked[0].messages[0].content == "1: Who won? In which year?"
+    assert expansion.queries == ("Who won?\n\nIn which year?",)
 
 
 def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
