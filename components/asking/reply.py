@@ -39,6 +39,9 @@ _DEEPEST = 100
 would scan the rest of the reply.
 """
 
+_HEADING = re.compile(r"\[[^\[\]]*[^\W\d][^\[\]]*\]|【[^【】]+】")
+"""A heading of a part of a prompt. Marks such as [3] are none."""
+
 _WORDS_FOLLOW = re.compile(r"[^\w{\[\n]*\w")
 _TAG = re.compile(r"<[^>]*>")
 
@@ -119,6 +122,22 @@ def json_values(text: str) -> list[Json]:
 def repeats_form(text: str, instruction: str) -> bool:
     """Return True for an empty text, "...", and a placeholder of the form in an instruction, such as "keyword"."""
     return f'"{text}"' in instruction or not text.strip(" .…\n\t")
+
+
+def repeats_heading(text: str, instruction: str) -> bool:
+    """Return True if a line begins with a heading of the instruction, such as "[Document]" or "The question:".
+
+    Small models copy their prompt, and then go on in its form.
+    """
+    headings = tuple(heading for line in instruction.splitlines() if (heading := _heading(line)))
+    return any(line.lstrip().startswith(headings) for line in text.splitlines())
+
+
+def _heading(line: str) -> str:
+    """Return the words in square brackets with which a line begins, or a line without places that ends with a colon."""
+    if found := _HEADING.match(line):
+        return found[0]
+    return line if line.endswith((":", "：")) and "{" not in line else ""
 
 
 def without_form(text: str, prompt: str, *, is_alone: bool = True) -> str:

@@ -16,6 +16,11 @@ def asked_question(sample: Sample) -> str:
     return "\n".join([*turns, f"user: {sample.question}"]) if turns else sample.question
 
 
+def questions_by_line(questions: Sequence[str]) -> str:
+    """Return the questions of a conversation, each on a line of its own, also a question of several lines."""
+    return "\n".join(" ".join(question.split()) for question in questions)
+
+
 def reference_text(sample: Sample) -> str:
     """Return the reference, or several ones numbered as alternatives; "" without any."""
     references = [reference for reference in sample.references if reference.strip()]

@@ -1,6 +1,6 @@
 """Requests that are repeated until the reply is readable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -44,30 +44,36 @@ def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str,
 
     An inquiry with an unreadable reply is sent again, with that reply and `reminder` appended to the conversation, up
     to `max_attempts` times in all. An empty, refused or truncated reply counts as unreadable, because its intended end
-    is unknown. A failed request is not repeated: the model behind `ask` has already retried it. Without inquiries,
+    is unknown. So does a reply that repeats an unreadable one: small models copy a truncated text to its last word, and
+    then end it. A failed request is not repeated: the model behind `ask` has already retried it. Without inquiries,
     nothing is sent.
     """
     results: dict[int, T | Unread] = {}
+    quoted: list[dict[str, AnswerState]] = [{} for _ in inquiries]
     waiting = dict(enumerate(inquiries))
     for _ in range(max_attempts):
         if not waiting:
             break
         answers = ask([inquiry.request for inquiry in waiting.values()])
         for (place, inquiry), answer in zip(list(waiting.items()), answers, strict=True):
-            results[place] = result = _result(inquiry, answer)
+            results[place] = result = _result(inquiry, answer, quoted[place])
             if isinstance(result, Unread) and result.state is ScoreState.UNPARSABLE:
                 waiting[place] = _with_reminder(inquiry, answer, reminder)
+                quoted[place].setdefault(_quote(answer).strip(), answer.state)
             else:
                 del waiting[place]
     return [results[place] for place in range(len(inquiries))]
 
 
-def _result(inquiry: Inquiry[T], answer: Answer) -> T | Unread:
+def _result(inquiry: Inquiry[T], answer: Answer, quoted: Mapping[str, AnswerState]) -> T | Unread:
+    """Return the result of one reply. `quoted` has the states of the unreadable replies that the model was shown."""
     if answer.state is AnswerState.ERROR:
         return Unread(ScoreState.FAILED, answer.error)
-    read = inquiry.read(answer.text) if answer.state is AnswerState.OK else None
+    repeated = quoted.get(without_thoughts(answer.text).strip())
+    state = answer.state if repeated is None or answer.state is not AnswerState.OK else repeated
+    read = inquiry.read(answer.text) if repeated is None and state is AnswerState.OK else None
     if read is None:
-        why = "" if answer.state is AnswerState.OK else f"({answer.state.value} reply)"
+        why = "" if state is AnswerState.OK else f"({state.value} reply)"
         return Unread(ScoreState.UNPARSABLE, f"cannot be read: {' '.join(filter(None, [why, _quote(answer)]))}")
     return read
 

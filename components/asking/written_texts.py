@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from components.asking.reply import without_thoughts
+from components.asking.reply import repeats_heading, without_thoughts
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
 from components.records import AskedText, Kind, Message, Request, Sample
@@ -12,23 +12,33 @@ _PLACEHOLDER = re.compile(r"{[a-z_]+}")
 
 
 def written_texts(
-    messages: Sequence[tuple[Message, ...]], topics: Sequence[str], ask: Ask, reminder: str, max_attempts: int
+    messages: Sequence[tuple[Message, ...]],
+    topics: Sequence[str],
+    ask: Ask,
+    instruction: str,
+    reminder: str,
+    max_attempts: int,
 ) -> list[AskedText]:
-    """Return the model's reply to each of the messages; `topics` describe them.
+    """Return the model's reply to each of the messages, which fill `instruction`; `topics` describe them.
 
-    A blank, refused or truncated reply is unreadable: the model is asked again with `reminder`, up to `max_attempts`
-    times in all.
+    A blank, refused or truncated reply is unreadable, and so is one that copies a heading of `instruction`: the model
+    is asked again with `reminder`, up to `max_attempts` times in all.
     """
+
+    def read(reply: str) -> str | None:
+        return read_text(reply, instruction)
+
     inquiries = []
     for number, (own, topic) in enumerate(zip(messages, topics, strict=True)):
         about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend reads the messages only
-        inquiries.append(Inquiry(Request(about.id, own, about, ()), read_text))
+        inquiries.append(Inquiry(Request(about.id, own, about, ()), read))
     return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
 
 
-def read_text(reply: str) -> str | None:
-    """Return a reply without thoughts; None for a blank one."""
-    return without_thoughts(reply).strip() or None
+def read_text(reply: str, instruction: str) -> str | None:
+    """Return a reply without thoughts; None for a blank one, and for one that copies a heading of `instruction`."""
+    text = without_thoughts(reply).strip()
+    return text if text and not repeats_heading(text, instruction) else None
 
 
 def as_asked_text(reply: str | Unread) -> AskedText:

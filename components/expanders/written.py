@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.reply import json_values, repeats_form, without_thoughts
-from components.asking.templates import chat
+from components.asking.reply import json_values, repeats_form, repeats_heading, without_thoughts
+from components.asking.templates import chat, questions_by_line
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_mistakes
 from components.fields import added_later
@@ -38,9 +38,9 @@ class WrittenQueries:
 
     The reply is a JSON object with a list `texts`. With `takes_plain_text`, a reply without JSON is the text, if there
     is a single query; small models reply like this. Instead of a list, a single query may be a string. Placeholders
-    copied from the form in `instruction` are no texts. A reply without text is unreadable: the model is asked again
-    with `reminder`, up to `max_attempts` times in all. After that, the question is the query. Texts beyond `n_texts`
-    are ignored. Sources: docs/steps.md.
+    copied from the form in `instruction` are no texts, and neither is a plain text with a heading of `instruction`. A
+    reply without text is unreadable: the model is asked again with `reminder`, up to `max_attempts` times in all. After
+    that, the question is the query. Texts beyond `n_texts` are ignored. Sources: docs/steps.md.
     """
 
     llm: LLM
@@ -56,7 +56,7 @@ class WrittenQueries:
     max_attempts: int = 3
     takes_plain_text: bool = added_later(False)
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
         """Return errors of numbers out of range, of missing or unknown places, and of several texts for a reranker."""
@@ -97,14 +97,14 @@ class WrittenQueries:
 
     def _inquiry(self, sample: Sample, request_id: str) -> Inquiry[tuple[str, ...]]:
         earlier = [turn.question for turn in sample.history[-self.n_turns :]] if self.n_turns else []
-        values = {"{question}": "\n".join([*earlier, sample.question]), "{n}": str(self.n_texts)}
+        values = {"{question}": questions_by_line([*earlier, sample.question]), "{n}": str(self.n_texts)}
         messages = chat(self.system, fill(self.instruction, values))
         about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend reads the messages only
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
 
     def _read(self, reply: str) -> tuple[str, ...] | None:
         objects = [value for value in json_values(reply) if isinstance(value, dict)]
-        if self.takes_plain_text and self.gives_one_query and not objects and (plain := _plain_text(reply)):
+        if self.takes_plain_text and self.gives_one_query and not objects and (plain := self._plain_text(reply)):
             return (plain,)
         lists = [value["texts"] for value in objects if "texts" in value]
         texts = lists[0] if lists else []
@@ -114,6 +114,13 @@ class WrittenQueries:
         read = tuple(text for text in stripped if not repeats_form(text, self.instruction))
         return read[: self.n_texts] or None
 
+    def _plain_text(self, reply: str) -> str:
+        """Return the reply without thoughts and fences; "" for a list, text without a word, and a copied heading."""
+        lines = without_thoughts(reply).splitlines()
+        text = "\n".join(line for line in lines if not line.strip().startswith("```")).strip()
+        is_none = text.startswith("[") or not _WORD.search(text) or repeats_heading(text, self.instruction)
+        return "" if is_none else text
+
     def _expansion(self, sample: Sample, reply: tuple[str, ...] | Unread | None) -> Expansion:
         if reply is None:
             return Expansion((sample.question,), is_asked=False)
@@ -121,10 +128,3 @@ class WrittenQueries:
             return Expansion((sample.question,), unread=reply.unread, failed=reply.failed)
         texts = (" ".join(reply),) if self.joined else tuple(dict.fromkeys(reply))
         return Expansion(tuple(f"{sample.question}\n{text}" for text in texts) if self.with_question else texts)
-
-
-def _plain_text(reply: str) -> str:
-    """Return the reply without thoughts and fences; "" for a list, and for text without a word."""
-    lines = without_thoughts(reply).splitlines()
-    text = "\n".join(line for line in lines if not line.strip().startswith("```")).strip()
-    return "" if text.startswith("[") or not _WORD.search(text) else text

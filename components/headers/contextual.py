@@ -28,7 +28,7 @@ class ContextualHeader:
     reminder: str
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return errors for missing or unknown places, and for fewer than one attempt."""
@@ -49,7 +49,7 @@ class ContextualHeader:
             self._messages(documents, document, text)
             for document, text in zip(chunks.document.tolist(), texts, strict=True)
         ]
-        return written_texts(messages, texts, ask, self.reminder, self.max_attempts)
+        return written_texts(messages, texts, ask, self.instruction, self.reminder, self.max_attempts)
 
     def _messages(self, documents: Documents, document: int, chunk: str) -> tuple[Message, ...]:
         values = {"{document}": documents.texts[document], "{title}": documents.titles[document], "{chunk}": chunk}

@@ -43,7 +43,7 @@ class AdaptiveSearches:
     then: AskedSearches
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     decides_first: ClassVar[bool] = True
 
     def check(self) -> list[str]:

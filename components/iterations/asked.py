@@ -43,7 +43,7 @@ class AskedSearches:
     with_thoughts: bool = False
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     decides_first: ClassVar[bool] = False
 
     def check(self) -> list[str]:

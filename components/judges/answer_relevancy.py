@@ -60,7 +60,7 @@ class AnswerRelevancy:
     max_attempts: int
     embedder: PretrainedEmbedder
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     larger_is_better: ClassVar[bool | None] = True
     is_share: ClassVar[bool] = False
     names: ClassVar[tuple[str, ...]] = _NAMES

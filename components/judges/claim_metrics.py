@@ -60,7 +60,7 @@ class ClaimMetrics:
     max_attempts: int
     entailment: Entailment | None = None
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
     purpose: ClassVar[str] = "judge claims"
 

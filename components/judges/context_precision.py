@@ -42,7 +42,7 @@ class ContextPrecision:
     reminder: str
     max_attempts: int
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     larger_is_better: ClassVar[bool | None] = True
     n_rounds_to_prepare: ClassVar[int] = 0
 

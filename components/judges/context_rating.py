@@ -38,7 +38,7 @@ class ContextRating:
     reminder: str
     max_attempts: int
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     larger_is_better: ClassVar[bool | None] = True
     reads_answers: ClassVar[bool] = False
     n_rounds_to_prepare: ClassVar[int] = 0

@@ -39,7 +39,7 @@ class ContextRecall:
     max_attempts: int
     entailment: Entailment | None = None
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("context_recall",)
     reads_answers: ClassVar[bool] = False

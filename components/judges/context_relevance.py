@@ -43,7 +43,7 @@ class ContextRelevance:
     reminder: str
     max_attempts: int
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("context_relevance",)
     reads_answers: ClassVar[bool] = False

@@ -49,7 +49,7 @@ class Faithfulness:
     max_attempts: int
     entailment: Entailment | None = None
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("faithfulness",)
     reads_answers: ClassVar[bool] = True

@@ -74,7 +74,7 @@ class Graded:
     max_attempts: int
     prompt_version: int
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def check(self) -> list[str]:
         """Return an error for grades that are not a scale, and for templates with places that will not be filled."""

@@ -120,7 +120,7 @@ class Nuggets:
     source: NuggetSource = added_later(NuggetSource.REFERENCES)
     document_prompt: str = added_later("")
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = _NAMES
     reads_answers: ClassVar[bool] = True

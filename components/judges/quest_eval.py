@@ -54,7 +54,7 @@ class QuestEval:
     questions_file: str = runtime_only("", "its content is in the key through content_hash, not its path")
     tokenizer: Tokenizer = JiebaWords()
 
-    version: ClassVar[int] = 5 + ANSWER_FORM_VERSION
+    version: ClassVar[int] = 6 + ANSWER_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:

@@ -46,7 +46,7 @@ class RelevanceGrades:
     relevant_from: int
     max_attempts: int
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = _NAMES
     reads_answers: ClassVar[bool] = False

@@ -30,7 +30,7 @@ class Summaries:
     reminder: str
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return errors for missing or unknown places, and for `max_attempts` below 1."""
@@ -54,7 +54,9 @@ class Summaries:
         """Return all documents, from one call of `ask`, so that the model can answer many requests in parallel."""
         asked = [place for place, text in enumerate(documents.texts) if text.strip()]
         topics = [documents.titles[place] or documents.ids[place] for place in asked]
-        written = written_texts(self.messages(documents), topics, ask, self.reminder, self.max_attempts)
+        written = written_texts(
+            self.messages(documents), topics, ask, self.instruction, self.reminder, self.max_attempts
+        )
         pieces = [[copied(text)] for text in documents.texts]
         for place, own in zip(asked, written, strict=True):
             if own.text:

@@ -52,7 +52,7 @@ class Listwise:
     passes: int = 1
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return errors of numbers out of range, and of places missing in the instruction."""

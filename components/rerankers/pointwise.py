@@ -35,7 +35,7 @@ class Pointwise:
     depth: int = 20
     max_attempts: int = 3
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
         """Return errors of numbers out of range, too few grades, and places missing in the instruction."""

@@ -40,7 +40,7 @@ class AbstainIfUnsupported:
     abstention: str
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
+    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION
     n_requests: ClassVar[int] = 1
     checks_again: ClassVar[bool] = False
 

@@ -46,7 +46,7 @@ class Reflect:
     max_attempts: int = 3
     checks_again: bool = runtime_only(True, "changes no answer")
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:
@@ -65,7 +65,9 @@ class Reflect:
 
     def revise(self, answers: Sequence[JudgeInput], verdicts: Sequence[AnswerCheck], ask: Ask) -> list[AskedText]:
         """Return the revised answers, from one request each."""
-        inquiries = [Inquiry(self._revision_request(*own), read_text) for own in zip(answers, verdicts, strict=True)]
+        inquiries = [
+            Inquiry(self._revision_request(*own), self._read_answer) for own in zip(answers, verdicts, strict=True)
+        ]
         return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)]
 
     def _check_request(self, item: JudgeInput) -> Request:
@@ -76,6 +78,9 @@ class Reflect:
         found = {f"{{{name}}}": "\n".join(f"- {text}" for text in getattr(verdict, name)) or "-" for name in _LISTS}
         messages = messages_about(item, self.system, self.revise_instruction, found)
         return Request(f"revise {item.sample.id}", messages, item.sample, item.passages)
+
+    def _read_answer(self, reply: str) -> str | None:
+        return read_text(reply, self.revise_instruction)
 
     def _read(self, reply: str) -> AnswerCheck | None:
         found = read_object(reply, _LISTS[0]) or {}

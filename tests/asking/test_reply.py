@@ -5,6 +5,7 @@ from components.asking.reply import (
     json_values,
     read_object,
     repeats_form,
+    repeats_heading,
     whole_number,
     without_form,
     without_thoughts,
@@ -130,6 +131,30 @@ def test_a_single_value_next_to_alternatives_is_read(value: str) -> None:
 )
 def test_placeholders_of_a_form_are_recognized(text: str, is_placeholder: bool) -> None:
     assert repeats_form(text, 'Print {"texts": ["keyword", "keyword", ...]}') == is_placeholder
+
+
+@pytest.mark.parametrize(
+    ("text", "is_copied"),
+    [
+        ("[Document] Meters", True),
+        ("A guide.\n  [A passage of it]\nMeters.", True),
+        ("The question:\nHow long?", True),
+        ("The question: How long?", True),
+        ("【文档】水表", True),
+        ("问题：多久？", True),
+        ("Meters [Document] last eleven years.", False),
+        ("[3] Meters last eleven years.", False),
+        ("Short: eleven years.", False),
+        ("It answers the question: eleven years.", False),
+        ("", False),
+    ],
+)
+def test_headings_of_a_prompt_are_recognized(text: str, is_copied: bool) -> None:
+    prompt = (
+        "[Document] {title}\n{document}\n[A passage of it]\n[3] {chunk}\n【文档】\nThe question:\n问题：\n"
+        "Short: {question}\nIn {n} words:\n\nPrint one sentence."
+    )
+    assert repeats_heading(text, prompt) == is_copied
 
 
 def test_lists_come_as_a_whole_and_in_parts() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,21 @@ def test_the_form_of_an_option_is_not_a_query(option: str, language: str) -> Non
     assert expansion.unread
 
 
+@pytest.mark.parametrize("option", ["keywords", "hypothetical_document"])
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_copied_question_is_not_a_query(option: str, language: str) -> None:
+    """SmolLM2 goes on in the form of the prompt."""
+    wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
+    heading = wording["instruction"].splitlines()[0]
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        return [Answer(request.id, AnswerState.OK, f"{heading}\nWho won?\n\nThe answer:\n2025") for request in requests]
+
+    (expansion,) = written(**wording, takes_plain_text=True).write([PLAIN], ask)
+    assert expansion.queries == (PLAIN.question,)
+    assert "Who won?" in expansion.unread
+
+
 def test_texts_beside_a_placeholder_are_read() -> None:
     own = written(instruction='{question} {"texts": ["keyword", ...]}', n_texts=3)
     assert queries(own, '{"texts": ["keyword", "bridge", "..."]}') == ("bridge",)
@@ -163,6 +179,19 @@ def test_the_model_sees_the_questions_of_earlier_turns(n_turns: int, shown: list
 
     written(n_turns=n_turns).write([TALK], ask)
     assert asked[0].messages[0].content == "1: " + "\n".join(shown)
+
+
+def test_a_question_of_several_lines_is_shown_as_one() -> None:
+    """The wordings say that the last line is the question, and that the others are earlier ones."""
+    asked: list[Request] = []
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        asked.extend(requests)
+        return [Answer(requests[0].id, AnswerState.ERROR, error="x")]
+
+    (expansion,) = written().write([replace(PLAIN, question="Who won?\n\nIn which year?")], ask)
+    assert asked[0].messages[0].content == "1: Who won? In which year?"
+    assert expansion.queries == ("Who won?\n\nIn which year?",)
 
 
 def test_a_question_without_earlier_turns_is_not_rewritten() -> None:

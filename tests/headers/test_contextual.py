@@ -34,5 +34,17 @@ class TestContextualHeader(ComponentContract):
         written = HEADER.write_by_asking(DOCUMENTS, CHUNKS, ask)
         assert [(own.text, own.failed) for own in written] == [("", "broken")] * 3
 
+    def test_a_copy_of_the_prompt_is_no_header(self) -> None:
+        asking = replace(
+            HEADER, instruction="[Document] {title}\n{document}\n[A passage of it]\n{chunk}", max_attempts=2
+        )
+
+        def ask(requests: Sequence[Request]) -> list[Answer]:
+            is_second = len(requests[0].messages) > 1
+            text = "It is from First." if is_second else "Here it is.\n[A passage of it]\nText."
+            return [Answer(request.id, AnswerState.OK, text) for request in requests]
+
+        assert [own.text for own in asking.write_by_asking(DOCUMENTS, CHUNKS, ask)] == ["It is from First."] * 3
+
     def test_an_instruction_without_the_chunk_is_reported(self) -> None:
         assert replace(HEADER, instruction="{document}").check() == ["instruction: has no {chunk}"]

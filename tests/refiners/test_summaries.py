@@ -47,6 +47,19 @@ class TestSummaries(ComponentContract):
             assert getattr(asked, told)
             assert n_requests == n_asked
 
+    def test_a_copy_of_the_prompt_is_no_summary(self) -> None:
+        """SmolLM2 writes the headings again."""
+
+        def ask(requests: Sequence[Request]) -> list[Answer]:
+            return [
+                Answer(request.id, AnswerState.OK, "[Summary]\n[Title] A\n\n[Document]\nA.") for request in requests
+            ]
+
+        asking = replace(SUMMARIES, instruction="[Title] {title}\n\n[Document]\n{text}\n\nWrite a summary.")
+        refined, (asked,) = asking.refine_by_asking(Documents(["a"], ["A"], ["A text."]), ask)
+        assert list(refined.texts) == ["A text."]
+        assert asked.unread.startswith("cannot be read: [Summary]")
+
     def test_no_documents_give_an_empty_result(self) -> None:
         refined, asked = SUMMARIES.refine_by_asking(Documents((), (), ()), self.ask)
         assert (list(refined.texts), asked) == ([], [])

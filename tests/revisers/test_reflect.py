@@ -118,6 +118,18 @@ def test_a_revision_without_a_whole_reply_gives_no_text(reply: Answer, unread: s
     assert (text.text, text.unread, text.failed) == ("", unread, failed)
 
 
+def test_a_revision_that_copies_its_prompt_gives_no_text() -> None:
+    headed = "[First answer]\n{answer}\n[Statements that no source supports]\n{unsupported}"
+    asking = reflect(max_attempts=1, revise_instruction=f"{{question}}{{passages}}{{missing}}\n{headed}")
+    for reply, text in (
+        ("[First answer]\nIt is red.", ""),
+        ("It is red [1].\n[2] It is long.", "It is red [1].\n[2] It is long."),
+    ):
+        (written,) = asking.revise([OWN], [AnswerCheck(False, ("a",))], replies(reply)[0])
+        assert written.text == text
+        assert bool(written.unread) == (not text)
+
+
 def test_the_question_of_a_conversation_is_shown_with_its_earlier_turns() -> None:
     ask, asked = replies(found([], []))
     sample = Sample("s", "qa", Kind.QA, "And there?", (), history=(Turn("Where?", "Here."),))

@@ -33,7 +33,7 @@ class Answerable:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION
+    version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:

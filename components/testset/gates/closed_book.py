@@ -31,7 +31,7 @@ class ClosedBook:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION
+    version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:

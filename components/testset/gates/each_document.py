@@ -37,7 +37,7 @@ class EachDocument:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION
+    version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
         return too_small(self, most_documents=2) + self._reading.mistakes("{question}", "{documents}")

@@ -58,7 +58,7 @@ class Inspection:
     wording: Wording
     max_attempts: int
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     n_requests: ClassVar[int] = 1
     tags: ClassVar[bool] = False
 

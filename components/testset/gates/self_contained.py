@@ -40,7 +40,7 @@ class SelfContained:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:

@@ -42,7 +42,7 @@ class SingleAnswer:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     n_requests: ClassVar[int] = 1
 
     def check(self) -> list[str]:

@@ -32,7 +32,7 @@ class Supported:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     n_requests: ClassVar[int] = 1
 
     def check(self) -> list[str]:

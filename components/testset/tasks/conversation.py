@@ -36,7 +36,7 @@ class Conversation:
     most_turns: int = 5
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     kind: ClassVar[Kind] = Kind.CONVERSATION
     removes_source: ClassVar[bool] = False
 

@@ -39,7 +39,7 @@ class Correction:
     most_replaced: int = 60
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
+    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION
     kind: ClassVar[Kind] = Kind.CORRECTION
     removes_source: ClassVar[bool] = False
     n_documents: ClassVar[int] = 1

@@ -33,7 +33,7 @@ class Question:
     wording: WriterWording
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     removes_source: ClassVar[bool] = False
 
     def check(self) -> list[str]:

@@ -35,7 +35,7 @@ class Summary:
     wording: WriterWording
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     kind: ClassVar[Kind] = Kind.SUMMARIZATION
     removes_source: ClassVar[bool] = True
 

@@ -48,7 +48,7 @@ class DraftedTopics:
     seed: int = 0
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Return an error for numbers out of range, and for missing or unknown places."""

@@ -82,7 +82,7 @@ class TopicVoting:
     adjudicator: Voter
     seed: int = 0
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
         """Return an error without voters, or for a voter with the adjudicator's name."""

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from components.asking.templates import questions_by_line
 from components.fields import runtime_only
 from components.forensics.stages import THETA
 from components.found_gold import GoldPlaces, SpansOfSamples
@@ -65,7 +66,7 @@ class NextSearches(Stage[DecidedSearches]):
 
     kind: ClassVar[str] = "next_searches"
     in_words: ClassVar[str] = "next searches"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[DecidedSearches]] = Columns(DecidedSearches)
 
@@ -138,7 +139,7 @@ def _is_valid(own: object) -> bool:
 
 def _question(sample: Sample) -> str:
     """Return the question after the earlier questions of its conversation, one per line."""
-    return "\n".join([*(turn.question for turn in sample.history), sample.question])
+    return questions_by_line([*(turn.question for turn in sample.history), sample.question])
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,11 +40,11 @@ TEXTS = {
 SAMPLES = [
     {"id": "1", "question": "On which river lies the town of birth of the designer of the Ostrel bridge?",
      "references": ["Sorn"], "gold": [{"document": own} for own in ("bridge", "designer", "town")]},
-    {"id": "2", "question": "What did the Ostrel mill grind?", "references": ["corn"], "gold": [{"document": "mill"}]},
+    {"id": "2", "question": "What did\nthe Ostrel mill grind?", "references": ["corn"], "gold": [{"document": "mill"}]},
     {"id": "3", "question": "Is the lake of Velm deep?", "references": ["yes"], "gold": [{"document": "lake"}]},
 ]  # fmt: skip
 NEXT = {"Ostrel bridge?": ["Where was Mara Linde born?", "Tavik river"], "mill grind?": ["Who owned the mill?"]}
-"""The queries of a model after each search, by the end of the question. Then it is done."""
+"""The queries of a model after each search, by the end of the question, which has one line. Then it is done."""
 
 
 def wanted(prompt: str) -> str:

@@ -1,0 +1,8 @@
+"""Parts of prompts."""
+
+from components.asking.templates import questions_by_line
+
+
+def test_a_question_takes_one_line() -> None:
+    assert questions_by_line(["Who won?", "And\n in 1932?\n"]) == "Who won?\nAnd in 1932?"
+    assert questions_by_line([]) == ""
