@@ -24,13 +24,13 @@ def store(tmp_path: Path) -> Store:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count the lookups of manifests by kind."""
     counts: Counter[str] = Counter()
-    opened = manifests._open_without_waiting
+    read = manifests.read_small
 
-    def counted(path: str, flags: int) -> int:
-        counts[Path(path).parents[2].name] += 1
-        return opened(path, flags)
+    def counted(path: Path, most_bytes: int) -> bytes:
+        counts[path.parents[2].name] += 1
+        return read(path, most_bytes)
 
-    monkeypatch.setattr(manifests, "_open_without_waiting", counted)
+    monkeypatch.setattr(manifests, "read_small", counted)
     return counts
 
 
