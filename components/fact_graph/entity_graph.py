@@ -16,6 +16,9 @@ from components.text.ranking import best_columns, empty_hits
 _CELLS_AT_ONCE = 1 << 22
 """Most ranks in memory at a time, of nodes and queries: 32 MiB, and several times that while they are computed."""
 
+_LARGEST_DAMPING = 0.99
+"""Beyond it, the ranks need thousands of steps."""
+
 _RESOLUTION = 6
 """Decimals of a similarity, as in the vector indexes."""
 
@@ -52,9 +55,10 @@ class EntityGraph:
     def check(self) -> list[str]:
         """Return errors of numbers out of range."""
         mistakes = too_small(self, max_synonyms=0, n_facts=1)
-        for name in ("damping", "tolerance"):
-            if not 0 < (value := getattr(self, name)) < 1:
-                mistakes.append(f"{name}: got {value:g}, expected a number between 0 and 1")
+        if not 0 < self.damping <= _LARGEST_DAMPING:
+            mistakes.append(f"damping: got {self.damping:g}, expected a number above 0, up to {_LARGEST_DAMPING}")
+        if not 0 < self.tolerance < 1:
+            mistakes.append(f"tolerance: got {self.tolerance:g}, expected a number between 0 and 1")
         if not 0 < self.synonym_threshold <= 1:
             got = f"synonym_threshold: got {self.synonym_threshold:g}"
             mistakes.append(f"{got}, expected a cosine above 0, up to 1 (for no synonyms, max_synonyms=0)")
@@ -151,9 +155,11 @@ class EntityGraph:
         fact = best.chunk[row, place]
         weight = _scaled(nearness, np.ones(nearness.shape, dtype=bool))[row, fact]
         sums, counts = np.zeros(n_queries * n_phrases), np.zeros(n_queries * n_phrases)
-        for side in ("subject", "object"):
-            cell = row * n_phrases + np.asarray(graph[side], dtype=np.int64)[fact]
-            sums += np.bincount(cell, weight, minlength=len(sums))
+        subject, other = (np.asarray(graph[side], dtype=np.int64)[fact] for side in ("subject", "object"))
+        is_about_two = subject != other
+        for phrase, rows in ((subject, slice(None)), (other, is_about_two)):
+            cell = (row * n_phrases + phrase)[rows]
+            sums += np.bincount(cell, weight[rows], minlength=len(sums))
             counts += np.bincount(cell, minlength=len(counts))
         mean = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0).reshape(n_queries, n_phrases)
         weights: NDArray[np.float64] = mean / np.maximum(graph["n_passages"], 1)

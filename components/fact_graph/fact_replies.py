@@ -2,14 +2,19 @@
 
 import re
 import unicodedata
+from math import isfinite
 
 from components.asking.reply import json_values, repeats_form, without_thoughts
+from components.fact_graph.fact_tables import phrase_form
 from components.json_value import Json
 from components.records import Fact, FactsOfChunk
 from components.text.normalize import whole_characters
 
 KEY = "facts"
 _CLOSED = re.compile(r"\[\s*\]")
+_NAMED = re.compile(rf"{KEY}[\"'”’]?\s*:")
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]]', re.DOTALL)
+"""Strings, which may contain brackets and may be cut off, and brackets."""
 _PARTS = ("subject", "relation", "object")
 _LONGEST = 300
 """Characters of a part of a fact, beyond which it is no name and no relation."""
@@ -20,11 +25,12 @@ def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | N
 
     The reply is a JSON object with a list `facts`, or the list alone. Each entry is a list of three texts, or an object
     with `subject`, `relation` and `object`. Numbers count as texts. Left out are entries of another shape, with a blank
-    part or one of more than 300 characters, copies of the form in `instruction`, facts beyond `max_facts`, and the last
-    entry of a list that is cut off. An empty list is readable only if it is closed.
+    part or one of more than 300 characters, with a subject or object without a letter or digit, copies of the form in
+    `instruction`, facts beyond `max_facts`, and the last entry of a list that is cut off. An empty list is readable
+    only if it is closed.
     """
     shown = unicodedata.normalize("NFKC", without_thoughts(reply))
-    is_cut = shown.count("[") > shown.count("]")
+    is_cut = _is_cut(shown)
     for value in json_values(reply):
         entries = value.get(KEY) if isinstance(value, dict) else value
         if not isinstance(entries, list) or (entries is value and not (entries and all(map(_is_entry, entries)))):
@@ -37,6 +43,17 @@ def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | N
         n_left_out = is_cut + facts.count(None) + len(distinct) - len(kept)
         return FactsOfChunk(kept, n_left_out) if kept else None
     return None
+
+
+def _is_cut(reply: str) -> bool:
+    """Return True if the list of facts does not end. Brackets within strings do not count."""
+    named = [match.end() for match in _NAMED.finditer(reply)]
+    depth = 0
+    for bracket in _BRACKETS.findall(reply, named[-1] if named else 0):
+        depth += {"[": 1, "]": -1}.get(bracket, 0)
+        if depth == 0 and bracket == "]":
+            return False
+    return depth > 0
 
 
 def _is_entry(entry: Json) -> bool:
@@ -52,12 +69,14 @@ def _fact(entry: Json, instruction: str) -> Fact | None:
     parts = [_text(part) for part in entry]
     if not all(parts) or all(repeats_form(part, instruction) for part in parts):
         return None
-    return Fact(*parts)
+    return Fact(*parts) if phrase_form(parts[0]) and phrase_form(parts[2]) else None
 
 
 def _text(part: Json) -> str:
     """Return a part on one line; "" for an unusable one."""
     if isinstance(part, bool) or not isinstance(part, str | int | float):
+        return ""
+    if isinstance(part, float) and not isfinite(part):
         return ""
     text = " ".join(whole_characters(str(part)).split())
     return text if len(text) <= _LONGEST else ""

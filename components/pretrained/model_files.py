@@ -1,6 +1,5 @@
 """Location and size of a pretrained model's files, found without downloading or reading weights."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -12,7 +11,9 @@ from components.pretrained.model_folder import WEIGHTS, loading, local_folder
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Files of a model. `n_parameters` is None unless the weights are in safetensors, which state it at the start."""
+    """Files of a model. `n_parameters` is None unless the weights are in undamaged safetensors, which state it at
+    the start.
+    """
 
     folder: Path
     n_bytes: int
@@ -26,7 +27,7 @@ def model_files(model: str, revision: str) -> ModelFiles | None:
         return None
     sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
     weights = sorted(folder.rglob("*.safetensors"))
-    return ModelFiles(folder, sum(sizes), sum(_parameters(weights)) if weights else None)
+    return ModelFiles(folder, sum(sizes), _n_parameters(weights) if weights else None)
 
 
 def folder_here(model: str, revision: str) -> Path | None:
@@ -84,9 +85,15 @@ def _cached(model: str, revision: str) -> Path | None:
         return None
 
 
-def _parameters(files: list[Path]) -> Iterator[int]:
-    from safetensors import safe_open
+def _n_parameters(files: list[Path]) -> int | None:
+    """Return the number of parameters. None if a file is damaged, which loading the model reports."""
+    from safetensors import SafetensorError, safe_open
 
+    n = 0
     for file in files:
-        with safe_open(file, framework="np") as tensors:
-            yield sum(prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 - no mapping
+        try:
+            with safe_open(file, framework="np") as tensors:
+                n += sum(prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 - no mapping
+        except (OSError, SafetensorError):
+            return None
+    return n

@@ -34,9 +34,9 @@ class FactsOfChunk:
 class FactTable:
     """The distinct facts of a corpus, their phrases, and the chunks that state them.
 
-    `phrases` are the distinct subjects and objects, and `facts` the facts as text; both are sorted. Fact i is about the
-    phrases `subject[i]` and `object[i]`, int32 positions. Chunk `chunk[m]` states `fact[m]`, int32, sorted, each pair
-    once. Chunks are numbered from 0 to `n_chunks` - 1.
+    `phrases` are the distinct subjects and objects, sorted, and `facts` the facts as text, sorted by their parts. Fact
+    i is about the phrases `subject[i]` and `object[i]`, int32 positions. Chunk `chunk[m]` states `fact[m]`, int32,
+    sorted, each pair once. Chunks are numbered from 0 to `n_chunks` - 1.
     """
 
     phrases: Sequence[str]

@@ -230,10 +230,15 @@ def _as_folders(search_path: ConfigSearchPath) -> ConfigSearchPath:
 
 
 def _as_folder(place: str) -> str:
-    kind, _, name = place.partition("://")
+    kind, separator, name = place.partition("://")
     package, *below = name.replace("/", ".").strip(".").split(".")
-    if kind not in _IMPORTING or package in _KNOWN:
+    if not separator or kind == "file" or (kind in _OF_PACKAGES and package in (*_KNOWN, "")):
         return place
+    if kind not in _IMPORTING:  # a module of "structured" would be imported
+        raise HydraException(
+            f"hydra.searchpath: got {place}, expected a folder (file://FOLDER, or --config-dir FOLDER) or a package "
+            "with configuration files (pkg://PACKAGE)"
+        )
     folders = [Path(folder, *below) for folder in _folders_of(package)]
     found = next((folder for folder in folders if folder.is_dir()), None)
     if found is None:

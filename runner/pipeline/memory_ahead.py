@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_files import ModelFiles, model_files
-from components.protocols import AnyChunker, KnowsTokenBytes, TokenWeigher
+from components.protocols import AnyChunker, AsksInBatches, KnowsTokenBytes, TokenWeigher
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, some_documents
 from runner.pipeline.search.encoded_search import EncodedChunks
+from runner.pipeline.search.graph_search import FactVectors
 from runner.pipeline.search.token_vectors import ChunkTokenVectors
 from runner.pipeline.search.weighed_texts import WeighedChunks
 
@@ -24,22 +25,22 @@ _BYTES_PER_WEIGHT = 8
 """Bytes of a token weight: an int32 id and a float32."""
 
 
-def memory_lines(cell: Cell, graph: Graph, store: Store, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+def memory_lines(cell: Cell, graph: Graph, store: Store, known: dict[object, str]) -> tuple[str, ...]:
     """Return a line for each model with weights on this machine, and for each encoder of chunks into many numbers.
 
-    `known` are the lines of stages, by their key. Raises DataError, and ComponentError if a tokenizer cannot be loaded.
+    Stages whose results are stored need none. `known` has the lines of encoders that were estimated before. Raises
+    DataError, and ComponentError if a tokenizer cannot be loaded.
     """
     lines: list[str] = []
     for stage in graph.result.upstream():
-        if stage.key not in known:
-            known[stage.key] = (*_of_models(stage), *_of_encodings(stage, cell.chunk, graph.data, store))
-        lines += known[stage.key]
+        if stage.models and not store.is_kept(stage.kind, stage.key):
+            lines += [*_of_models(stage), *_of_encodings(stage, cell.chunk, graph.data, store, known)]
     return tuple(dict.fromkeys(lines))
 
 
 def _of_models(stage: AnyStage) -> Iterator[str]:
     """Yield the size of the weights of each model that runs in this process."""
-    for part in stage.components() if stage.models else ():
+    for part in stage.components():
         model, dtype = getattr(part, "model", None), getattr(part, "dtype", None)
         if not (model and isinstance(dtype, Dtype)):
             continue
@@ -50,14 +51,25 @@ def _of_models(stage: AnyStage) -> Iterator[str]:
 
 def _size(files: ModelFiles, dtype: Dtype) -> str:
     n = files.n_parameters
-    return f"about {_in_bytes(files.n_bytes)}" if n is None else f"{_in_bytes(n * _BYTES[dtype])} ({n:,} in {dtype})"
+    return (
+        f"about {_in_bytes(files.n_bytes)}"
+        if n is None
+        else f"{_in_bytes(n * _BYTES[dtype])} ({n:,} parameters in {dtype})"
+    )
 
 
-def _of_encodings(stage: AnyStage, chunker: AnyChunker, data: Data, store: Store) -> Iterator[str]:
+def _of_encodings(
+    stage: AnyStage, chunker: AnyChunker, data: Data, store: Store, known: dict[object, str]
+) -> Iterator[str]:
     if isinstance(stage, EncodedChunks | ChunkTokenVectors) and isinstance(stage.encoder, KnowsTokenBytes):
-        yield _of_token_vectors(stage.encoder, chunker, data, store)
+        key = stage.encoder, data.key, _overlap(chunker)
+        if key not in known:
+            known[key] = _of_token_vectors(stage.encoder, chunker, data, store)
+        yield known[key]
     elif isinstance(stage, WeighedChunks):
         yield _of_token_weights(stage.encoder)
+    elif isinstance(stage, FactVectors) and isinstance(stage.embedder, AsksInBatches):
+        yield "requests for vectors of facts: their number is known once the facts are stored"
 
 
 def _of_token_vectors(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data, store: Store) -> str:
@@ -69,8 +81,8 @@ def _of_token_vectors(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data,
     per_document = encoder.count_chunk_tokens(texts).mean() if len(texts) else 0
     n_tokens = round(per_document * data.n_documents / (1 - _overlap(chunker)))
     return (
-        f"disk: about {_in_bytes(n_tokens * per_token)} for the token vectors of {name}, twice that during encoding "
-        f"({per_token:,} bytes for each of about {float(f'{n_tokens:.2g}'):,.0f} tokens)"
+        f"disk: about {_in_bytes(n_tokens * per_token)} for the token vectors of {name} for each chunking, twice "
+        f"that during encoding ({per_token:,} bytes for each of about {float(f'{n_tokens:.2g}'):,.0f} tokens)"
     )
 
 

@@ -113,7 +113,7 @@ def plan_cells(
     planned: dict[str, PlannedCell] = {}
     mistakes: list[str] = []
     in_prompts: dict[str, CorpusInPrompts] = {}
-    memory: dict[str, tuple[str, ...]] = {}
+    memory: dict[object, str] = {}
 
     def load(dataset: Dataset, run: RunSettings) -> Data:
         data = next((data for known, data in loaded if known == dataset), None)

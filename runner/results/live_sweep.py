@@ -22,6 +22,7 @@ from components.secrets.mask import masked_values
 from runner.console.written_files import write_whole
 from runner.results.cell_result import RUNNING, SweepResult
 from runner.results.json_types import require_types
+from runner.results.sealed_json import read_content
 
 if TYPE_CHECKING:
     from runner.engine.store.writers import Writers
@@ -97,7 +98,7 @@ def read_live(sweep_dir: Path, sweep: SweepResult) -> LiveSweep:
 
 def _read_progress(path: Path) -> Progress | None:
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(read_content(path))
         require_types(raw, Progress)
         progress = Progress(**raw)
         for name in (progress.process, progress.ledger):

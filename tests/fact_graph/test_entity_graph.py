@@ -113,7 +113,7 @@ def _scores(
     for own in best:
         span = max(near.values()) - min(near.values())
         weight = (near[own] - min(near.values())) / span if span else 1.0
-        for phrase in (own[0], own[2]):
+        for phrase in {own[0], own[2]}:
             found[phrase].append(weight)
     for phrase, weights in found.items():
         seeds[phrase] = sum(weights) / len(weights) / len(holders[phrase])
@@ -229,7 +229,7 @@ def test_the_whole_contract_holds_for_other_settings() -> None:
 @pytest.mark.parametrize(
     ("fields", "mistake"),
     [
-        ({"damping": 1.0}, "damping: got 1, expected a number between 0 and 1"),
+        ({"damping": 1.0}, "damping: got 1, expected a number above 0, up to 0.99"),
         ({"tolerance": 0.0}, "tolerance: got 0, expected a number between 0 and 1"),
         ({"n_facts": 0}, "n_facts: got 0, expected at least 1"),
         ({"max_synonyms": -1}, "max_synonyms: got -1, expected at least 0"),

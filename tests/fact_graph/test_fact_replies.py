@@ -125,3 +125,25 @@ def test_random_replies_give_facts_or_nothing() -> None:
             assert all(part.strip() == part and part for fact in found.facts for part in vars(fact).values())
             assert found.facts or "[]" in "".join(reply.split())
     assert n_read > 30
+
+
+@pytest.mark.parametrize(
+    ("reply", "objects", "n_left_out"),
+    [
+        ('{"facts": [["overlap","lies in","[0, 1)"],["mara","born in","tavik"]]}', ["[0, 1)", "tavik"], 0),
+        ('{"facts": [["overlap","lies in","[0, 1)"]]}', ["[0, 1)"], 0),
+        ('{"facts": [["mara","born in","tavik"]]}\n(Source [1, p. 2)', ["tavik"], 0),
+        ('{"facts": [["x","lies in","(0, 1]"],["y","in","(2, 3]"],["mara","born in","tav', ["(0, 1]", "(2, 3]"], 1),
+        ('{"facts": [["a","is","!!!"],["b","is","c"],["NaN","is",NaN],["d","is",Infinity]]}', ["c"], 3),
+    ],
+)
+def test_brackets_in_texts_do_not_end_a_list_and_no_number_is_a_name(
+    reply: str, objects: list[str], n_left_out: int
+) -> None:
+    found = read_facts(reply, "", 50)
+    assert found is not None
+    assert ([fact.object for fact in found.facts], found.n_left_out) == (objects, n_left_out)
+
+
+def test_facts_without_letters_are_unreadable() -> None:
+    assert read_facts('{"facts": [["...","is","!!!"],["$","is","%"]]}', "", 50) is None

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -123,6 +122,16 @@ def test_no_command_runs_code(name: str, mode: tuple[str, ...], evil: Planted) -
 @pytest.mark.parametrize("kind", ["pkg", "group"])
 def test_no_place_of_files_is_imported(kind: str, evil: Planted) -> None:
     assert compose_config([f"hydra.searchpath=[{kind}://evil_package]"])["top_k"] == 5
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["structured://evil_package", "structured://missing", "PKG://evil_package", "http://127.0.0.1:1/x", "x://y"],
+)
+def test_a_place_of_another_kind_is_one_error_and_nothing_is_imported(evil: Planted, place: str) -> None:
+    with pytest.raises(ConfigError, match=r"hydra\.searchpath: got .*, expected a folder"):
+        compose_config([f"hydra.searchpath=[{place}]"])
+    assert not list(evil.folder.glob("x.*"))
 
 
 @pytest.mark.parametrize("mode", [(), ("-m",)])
@@ -246,4 +255,4 @@ def test_the_code_that_is_planted_would_run(evil: Planted) -> None:
     __import__("evil_package")
     assert evil.mark.exists()
     evil.forget()
-    assert "evil_package" not in sys.modules
+    assert not list(evil.folder.glob("x.*"))

@@ -6,11 +6,26 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 _PLACES = re.compile(
-    rb"\b(?:Path|PurePath|__file__|__path__|__spec__|resources|dirname|getcwd|open|get(?:source|abs)?file)\b"
+    rb"\b(?:Path|PurePath|__file__|__path__|__spec__|__loader__|resources|dirname|getcwd|chdir|open|get_data"
+    rb"|get(?:source|abs)?file|PackageLoader|FileSystemLoader)\b"
 )
 """Names used to build paths. In a module without any of them, slashes are arithmetic or URLs."""
 
-_LISTING = frozenset({"fwalk", "glob", "iglob", "iterdir", "listdir", "rglob", "scandir", "walk"})
+_LISTING = frozenset(
+    {
+        "FileSystemLoader",
+        "PackageLoader",
+        "chdir",
+        "fwalk",
+        "glob",
+        "iglob",
+        "iterdir",
+        "listdir",
+        "rglob",
+        "scandir",
+        "walk",
+    }
+)
 _CHANGING = frozenset({"with_stem", "with_suffix"})
 _NAMING = frozenset({"Path", "PurePath", "get_data", "joinpath", "open", "with_name"})
 """Calls that take the name of a file."""
@@ -27,14 +42,17 @@ _OF_PACKAGES = frozenset({"open_binary", "open_text", "read_binary", "read_text"
 """Functions of importlib.resources. Methods of a path with these names take at most an encoding."""
 
 
+def builds_paths(text: bytes) -> bool:
+    """Return True for a module that names a place, such as `HERE = Path(__file__).parent`, which others may import."""
+    return bool(_PLACES.search(text))
+
+
 @lru_cache(4096)
 def computes_paths(text: bytes) -> bool:
     """Return True for a module that may compute the names of the files it opens, list them, or receive them.
 
     May also return True for other modules. Text that is not Python computes nothing.
     """
-    if not _PLACES.search(text):
-        return False
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -56,22 +74,26 @@ def _is_computed(node: ast.AST) -> bool:
 
 def _is_computing_call(call: ast.Call) -> bool:
     name, function = _name(call.func), call.func
+    if name == "join" and isinstance(function, ast.Attribute) and _name(function.value) not in ("path", "posixpath"):
+        return _has_slash(function.value)
     if name == "join":
-        is_of_paths = not isinstance(function, ast.Attribute) or _name(function.value) in ("path", "posixpath")
-        return is_of_paths and not _ends_in_constant(call)
+        return not _ends_in_constants(call)
     if name == "format":
         return isinstance(function, ast.Attribute) and _has_slash(function.value)
     if name in _OF_PACKAGES:
         return len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)
     if name not in _NAMING or not call.args:
         return False
-    if name in ("Path", "PurePath", "open"):
+    if name in ("Path", "PurePath", "open") and (name == "open" or len(call.args) == 1):
         return not _is_plain(call.args[0])
-    return not _ends_in_constant(call)
+    return not _ends_in_constants(call)
 
 
-def _ends_in_constant(call: ast.Call) -> bool:
-    return bool(call.args) and isinstance(call.args[-1], ast.Constant)
+def _ends_in_constants(call: ast.Call) -> bool:
+    """Return True if all arguments, except a folder or a package as the first, are constants."""
+    has_folder = len(call.args) > 1 and _name(call.func) in ("Path", "PurePath", "get_data", "join")
+    rest = call.args[1:] if has_folder else call.args
+    return bool(rest) and all(isinstance(each, ast.Constant) for each in rest)
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
-from runner.engine.plugins.computed_paths import computes_paths
+from runner.engine.plugins.computed_paths import builds_paths, computes_paths
 from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
@@ -97,7 +97,8 @@ class Snapshot:
         }
 
     def _data_at_computed_paths(self, modules: Collection[str]) -> set[str]:
-        if not any(computes_paths(self.files[name].text or b"") for name in modules):
+        texts = [self.files[name].text or b"" for name in modules]
+        if not (any(map(builds_paths, texts)) and any(map(computes_paths, texts))):
             return set()
         packages = set(map(top_level, modules))
         return {name for name, file in self.files.items() if file.is_data and top_level(name) in packages}

@@ -44,22 +44,26 @@ _DYNAMIC = (
     | _PROGRAMS
     | {
         "__import__",
-        "eval",
-        "exec",
         "exec_module",
         "import_module",
         "import_string",
         "load_module",
         "locate",  # of pydoc
-        "modules",  # as in sys.modules
         "pkgutil",
         "reload",
         "resolve_name",
+        "run_path",
         "runpy",
         "spec_from_file_location",
     }
 )
 """A file that uses one of these names may import any module of its package."""
+
+_BUILTINS = frozenset({"eval", "exec"})
+_OF_MODULES = frozenset(
+    {"builtins.eval", "builtins.exec", "hydra.utils.call", "importlib.reload", "os.system", "sys.modules"}
+)
+"""The same, only as names of these modules: objects have an `eval`, a `call`, a `system` or `modules`, too."""
 
 _GAP = r"(?:[^\S\r\n]|\\\r?\n)"
 _MENTIONED = re.compile(rf"\b(?:from|import){_GAP}+((?:[\w.,]|{_GAP})+)")
@@ -127,6 +131,8 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
     for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute | ast.alias):
             is_dynamic = is_dynamic or not _DYNAMIC.isdisjoint(_identifiers(node))
+        if isinstance(node, ast.Name) and node.id in _BUILTINS:
+            is_dynamic = True
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
             bound |= {
@@ -135,6 +141,7 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
             }
         elif isinstance(node, ast.ImportFrom):
             base = _base_of(node, module, is_package=is_package)
+            is_dynamic = is_dynamic or not _DYNAMIC.isdisjoint(base.split("."))
             names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
             starred |= {base for alias in node.names if alias.name == "*"}
             bound |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
@@ -145,7 +152,7 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
     names |= {
         dotted for node in nodes if isinstance(node, ast.Attribute) and (dotted := _through_attributes(node, bound))
     }
-    is_dynamic = is_dynamic or "os.system" in names  # other modules have a `system`, too
+    is_dynamic = is_dynamic or not names.isdisjoint(_OF_MODULES)
     return Imports(frozenset(names), frozenset(starred), is_dynamic, _does_nothing(tree))
 
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from components.errors import StoreError
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import keeping
+from runner.engine.store.regular_files import open_regular
 
 if sys.platform != "win32":
     import fcntl
@@ -59,9 +61,9 @@ class SharedNumbers:
     def read(self) -> list[float]:
         """Return the numbers without a lock: a change that is being written may be seen in part. 0 without a file."""
         try:
-            with _in_this_process, self._path.open("rb") as file:
+            with _in_this_process, open_regular(self._path) as file:
                 return self._unpack(file.read(self._format.size))
-        except OSError:
+        except (OSError, StoreError):
             return self._unpack(b"")
 
     def _unpack(self, found: bytes) -> list[float]:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import keeping
+from runner.engine.store.regular_files import open_regular
 from runner.engine.store.writers import LOOKS_PER_LEASE, Writers
 
 log = logging.getLogger(__name__)
@@ -127,7 +128,8 @@ def _read_claim(path: Path) -> str:
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-    return path.read_text(encoding="utf-8", errors="replace")
+    with open_regular(path) as file:
+        return file.read(4 * _LONGEST_CLAIM + 1).decode("utf-8", "replace")
 
 
 def _try_to_take(path: Path, claim: str) -> bool:

@@ -36,7 +36,7 @@ def test_token_vectors_take_about_as_much_as_the_plan_says(tmp_path: Path, save:
     model = save(tmp_path / "model")  # type: ignore[operator]
     cell = ("retriever=colbert", f"retriever.encoder.model={model}", "metrics=retrieval", f"chunk.overlap={overlap}")
     weights, vectors = lines_of(tmp_path, *cell)
-    assert re.fullmatch(rf"memory: 0\.13 MB \(32,0\d\d in float32\) for the weights of {model}, .*", weights)
+    assert re.fullmatch(rf"memory: 0\.13 MB \(32,0\d\d parameters in float32\) for the weights of {model}, .*", weights)
     announced = re.search(r"^disk: about ([\d.]+) MB .* \(32 bytes for each of about ([\d,]+) tokens", vectors)
     assert announced, vectors
     assert run_small(tmp_path, cell) == 0
@@ -69,3 +69,20 @@ def test_token_weights_are_as_many_as_they_are_limited_to(tmp_path: Path, given:
     model = save_splade(tmp_path / "model")
     _, weights = lines_of(tmp_path, "retriever=splade", f"retriever.encoder.model={model}", *given)
     assert weights.startswith(f"memory: 8 bytes for each token weight of {model}; {number}")
+
+
+def test_a_damaged_model_ends_no_plan(tmp_path: Path) -> None:
+    model = save_colbert(tmp_path / "model")
+    (model / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1")
+    weights, _ = lines_of(tmp_path, "retriever=colbert", f"retriever.encoder.model={model}")
+    assert weights.startswith("memory: about")
+
+
+def test_cells_share_a_line_until_all_is_stored(tmp_path: Path) -> None:
+    model = save_colbert(tmp_path / "model")
+    cell = ("retriever=colbert", f"retriever.encoder.model={model}", "metrics=retrieval")
+    first, second = plan_small(tmp_path, (*cell, "chunk.size=64"), (*cell, "chunk.size=128")).cells
+    assert first.lines == second.lines
+    assert "for each chunking" in first.lines[1]
+    assert run_small(tmp_path, (*cell, "chunk.size=64")) == 0
+    assert lines_of(tmp_path, *cell, "chunk.size=64") == ()

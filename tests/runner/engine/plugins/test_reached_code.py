@@ -71,6 +71,12 @@ def test_code_that_computes_names_counts_all_named_plugins(place: Path) -> None:
         "import reaching\n\ndef word():\n    return reaching.words.WORD\n",
         "import reaching as own\n\ndef word():\n    return own.words.WORD\n",
         "import subprocess, sys\nsubprocess.run([sys.executable, 'words.py'])\n",
+        "from subprocess import run\nrun(['python', '-m', 'reaching.wor' + 'ds'])\n",
+        "from pickle import load\nload(open('x', 'rb'))\n",
+        "from runpy import run_path\nrun_path('wor' + 'ds.py')\n",
+        "from hydra.utils import call\ncall({'_target_': 'reaching.wor' + 'ds.word'})\n",
+        "import hydra.utils as hu\nhu.call({'_target_': 'reaching.wor' + 'ds.word'})\n",
+        "import sys\nsys.modules['reaching.wor' + 'ds']\n",
         "import os, sys\nos.popen(sys.executable + ' -m reaching.wor' + 'ds')\n",
         "import os\nos.system('python -m reaching.wor' + 'ds')\n",
         "from os import system\nsystem('python -m reaching.wor' + 'ds')\n",
@@ -85,10 +91,15 @@ def test_a_models_code_counts_modules_that_no_import_names(text: str, place: Pat
     assert "reaching.words" in take_snapshot("reaching").model_code(model).modules
 
 
+OTHERS = (
+    "import platform\nsystem = platform.system()\nclass A:\n    system = ''\n"
+    "def f(model, frame, client):\n    model.eval(), model.modules(), frame.eval('a + b'), client.call()\n"
+)
+"""Names of objects that import nothing."""
+
+
 def test_other_names_of_starting_a_program_reach_no_other_module(place: Path) -> None:
-    write(
-        place, "reaching/model.py", "import platform\nsystem = platform.system()\nclass A:\n    system = ''\n" + MODEL
-    )
+    write(place, "reaching/model.py", OTHERS + MODEL)
     write(place, "reaching/words.py", "WORD = 1\n")
     model = type("Model", (), {"__module__": "reaching.model"})
     assert "reaching.words" not in take_snapshot("reaching").model_code(model).modules

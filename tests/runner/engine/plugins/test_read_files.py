@@ -157,6 +157,11 @@ COMPUTED = (
     "os.path.dirname(__file__) + os.sep + name",
     "open(KIND + '.txt')",
     "open(TEXT.replace('py', 'txt'))",
+    "Path(os.path.dirname(__file__), KIND + '.txt').read_text()",
+    "Path(__file__).parent.joinpath(KIND, 'system.txt').read_text()",
+    "open('/'.join([os.path.dirname(__file__), KIND + '.txt']))",
+    "get_data('reading', KIND + '.txt')",
+    "Environment(loader=PackageLoader('reading')).get_template('a')",
 )
 
 PLAIN = (
@@ -192,6 +197,13 @@ class TestModels:
     def test_an_edit_of_a_file_at_a_computed_path_asks_again(self, read: str, module: str, place: Path) -> None:
         write(place, "reading/model.py", "from reading.helper import read")
         write(place, f"reading/{module}.py", f"import os\nfrom pathlib import Path\ndef read(name):\n    return {read}")
+        before = self.code()
+        write(place, "reading/other.txt", "2")
+        assert self.code() != before
+
+    def test_a_place_from_another_module_may_be_joined_anywhere(self, place: Path) -> None:
+        write(place, "reading/paths.py", "from pathlib import Path\nHERE = Path(__file__).parent\n")
+        write(place, "reading/model.py", "from reading.paths import HERE\ndef read(name):\n    return HERE / name")
         before = self.code()
         write(place, "reading/other.txt", "2")
         assert self.code() != before
