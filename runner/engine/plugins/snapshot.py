@@ -17,6 +17,7 @@ from pathlib import Path
 
 from runner.engine.plugins.computed_paths import builds_paths, computes_paths
 from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
+from runner.engine.plugins.named_files import names_in
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
@@ -97,11 +98,19 @@ class Snapshot:
         }
 
     def _data_at_computed_paths(self, modules: Collection[str]) -> set[str]:
+        """Return all data of the packages if a module computes paths, else the data whose name or folder one names.
+
+        A name may be relative to any folder of the package: `Path(__file__).parent.parent / "prompts" / "answer.txt"`.
+        """
         texts = [self.files[name].text or b"" for name in modules]
-        if not (any(map(builds_paths, texts)) and any(map(computes_paths, texts))):
+        if not any(map(builds_paths, texts)):
             return set()
         packages = set(map(top_level, modules))
-        return {name for name, file in self.files.items() if file.is_data and top_level(name) in packages}
+        data = {name for name, file in self.files.items() if file.is_data and top_level(name) in packages}
+        if any(map(computes_paths, texts)):
+            return data
+        named = frozenset[str]().union(*map(names_in, texts))
+        return {name for name in data if not named.isdisjoint(_parts_of(name))}
 
     def _reachable(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
@@ -118,6 +127,13 @@ class Snapshot:
             waiting += [each for imported in imports.names for each in _with_parents(imported)]
             waiting += [each for each in self.files if each.rpartition(".")[0] in imports.of_packages]
         return reached
+
+
+def _parts_of(name: str) -> Iterator[str]:
+    """Yield the parts of a path that may name its file or one of its folders, without the package."""
+    parts = name.split("/")[1:]
+    for last in range(1, len(parts) + 1):
+        yield from ("/".join(parts[first:last]) for first in range(last))
 
 
 def _digest(files: Mapping[str, SourceFile]) -> str:

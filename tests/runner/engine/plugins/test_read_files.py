@@ -201,6 +201,29 @@ class TestModels:
         write(place, "reading/other.txt", "2")
         assert self.code() != before
 
+    @pytest.mark.parametrize(
+        "read",
+        [
+            "(Path(__file__).parent.parent / 'prompts' / 'answer.txt').read_text()",
+            "(Path(__file__).parents[1] / 'prompts/answer.txt').read_text()",
+            "open(os.path.join(os.path.dirname(os.path.dirname(__file__)), 'prompts', 'answer.txt')).read()",
+            "resources.files('reading.prompts').joinpath('answer.txt').read_text()",
+            "resources.read_text('reading.prompts', 'answer.txt')",
+            "load(Path(__file__).parents[1] / 'prompts')",
+        ],
+    )
+    def test_a_name_may_be_relative_to_any_folder_of_the_package(self, read: str, place: Path) -> None:
+        write(place, "reading/model.py", "from reading.deep.helper import read")
+        write(place, "reading/deep/__init__.py", "")
+        write(place, "reading/deep/helper.py", f"from pathlib import Path\ndef read():\n    return {read}")
+        write(place, "reading/prompts/answer.txt", "1")
+        write(place, "reading/other.txt", "1")
+        before = self.code()
+        write(place, "reading/other.txt", "2")
+        assert self.code() == before
+        write(place, "reading/prompts/answer.txt", "2")
+        assert self.code() != before
+
     def test_a_place_from_another_module_may_be_joined_anywhere(self, place: Path) -> None:
         write(place, "reading/paths.py", "from pathlib import Path\nHERE = Path(__file__).parent\n")
         write(place, "reading/model.py", "from reading.paths import HERE\ndef read(name):\n    return HERE / name")
