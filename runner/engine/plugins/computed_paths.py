@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 _PLACES = re.compile(
@@ -57,22 +58,45 @@ def computes_paths(text: bytes) -> bool:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(map(_is_computed, ast.walk(tree))) or _changes_own_file(tree)
+    plain = _plain_names(tree)
+    return any(_is_computed(node, plain) for node in ast.walk(tree)) or _changes_own_file(tree)
 
 
-def _is_computed(node: ast.AST) -> bool:
+def _plain_names(tree: ast.AST) -> frozenset[str]:
+    """Return the names that the module binds only to plain paths: `PROMPT = Path(__file__).parent / "prompt.txt"`."""
+    values: dict[str, list[ast.expr]] = {}
+    n_bound = Counter(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            n_bound[node.id] += 1
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                values.setdefault(_name(target), []).append(node.value)
+    return frozenset(
+        name for name, own in values.items() if len(own) == n_bound[name] and all(_is_plain(each) for each in own)
+    )
+
+
+def _is_computed(node: ast.AST, plain: frozenset[str]) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return not isinstance(node.right, ast.Constant)
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Add | ast.Mod) and (_is_of_path(node.left) or _is_of_path(node.right))
+        is_sum = isinstance(node.op, ast.Add | ast.Mod)
+        return is_sum and (_is_of_path(node.left) or (_is_of_path(node.right) and not _has_slash(node.right)))
     if isinstance(node, ast.JoinedStr):
-        return any(map(_has_slash, node.values))
+        return _computes_end(node.values)
     if isinstance(node, ast.Call):
-        return _is_computing_call(node)
+        return _is_computing_call(node, plain)
     return _name(node) in _LISTING | _CHANGING | _OF_OBJECTS
 
 
-def _is_computing_call(call: ast.Call) -> bool:
+def _computes_end(pieces: Sequence[ast.expr]) -> bool:
+    """Return True for an f-string with a value behind a slash. A constant end names the file, or is that of a URL."""
+    values = [place for place, piece in enumerate(pieces) if isinstance(piece, ast.FormattedValue)]
+    return any(map(_has_slash, pieces[: values[-1] if values else 0]))
+
+
+def _is_computing_call(call: ast.Call, plain: frozenset[str]) -> bool:
     name, function = _name(call.func), call.func
     if name == "join" and isinstance(function, ast.Attribute) and _name(function.value) not in ("path", "posixpath"):
         return _has_slash(function.value)
@@ -85,7 +109,7 @@ def _is_computing_call(call: ast.Call) -> bool:
     if name not in _NAMING or not call.args:
         return False
     if name in ("Path", "PurePath", "open") and (name == "open" or len(call.args) == 1):
-        return not _is_plain(call.args[0])
+        return not _is_plain(call.args[0], plain)
     return not _ends_in_constants(call)
 
 
@@ -96,13 +120,14 @@ def _ends_in_constants(call: ast.Call) -> bool:
     return bool(rest) and all(isinstance(each, ast.Constant) for each in rest)
 
 
-def _is_plain(node: ast.expr) -> bool:
+def _is_plain(node: ast.expr, plain: frozenset[str] = frozenset()) -> bool:
     """Return True for a constant, for `__file__`, and for an expression that is checked separately."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.Div)
     if isinstance(node, ast.Call):
         return _name(node.func) in _PLAIN_CALLS
-    return isinstance(node, ast.Constant) or _name(node) == "__file__"
+    is_plain_name = isinstance(node, ast.Name) and node.id in plain
+    return isinstance(node, ast.Constant) or is_plain_name or _name(node) == "__file__"
 
 
 def _changes_own_file(tree: ast.AST) -> bool:

@@ -109,7 +109,7 @@ class Snapshot:
         data = {name for name, file in self.files.items() if file.is_data and top_level(name) in packages}
         if any(map(computes_paths, texts)):
             return data
-        named = frozenset[str]().union(*map(names_in, texts))
+        named = {constant.strip("/") for text in texts for constant in names_in(text)}
         return {name for name in data if not named.isdisjoint(_parts_of(name))}
 
     def _reachable(self, modules: Collection[str]) -> set[str]:

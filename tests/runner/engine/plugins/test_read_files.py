@@ -172,8 +172,14 @@ PLAIN = (
     "open(Path(__file__).with_name('table.txt'))",
     "open(os.path.join(os.path.dirname(__file__), 'table.txt'))",
     "json.loads((Path(str(Path(__file__).parent)) / 'table.txt').read_text())",
+    "open(TABLE)",
+    "post(f'{base_url}/chat/completions', (Path(__file__).parent / 'table.txt').read_text())",
+    "post(base_url + '/chat/completions', (Path(__file__).parent / 'table.txt').read_text())",
+    "numpy.load(f'{os.path.dirname(__file__)}/table.txt')",
 )
 """A constant names the file."""
+
+OWN = "import os\nfrom pathlib import Path\nTABLE = Path(__file__).parent / 'table.txt'\n"
 
 
 class TestModels:
@@ -233,7 +239,7 @@ class TestModels:
 
     @pytest.mark.parametrize("read", PLAIN)
     def test_an_edit_of_a_file_that_is_not_named_pays_for_nothing_again(self, read: str, place: Path) -> None:
-        write(place, "reading/model.py", f"import os\nfrom pathlib import Path\ndef read():\n    return {read}")
+        write(place, "reading/model.py", f"{OWN}def read():\n    return {read}")
         write(place, "reading/other.txt", "1")
         before = self.code()
         write(place, "reading/other.txt", "2")
