@@ -8,8 +8,8 @@ _DEEPEST, _MOST_NODES, _LONGEST_NUMBER = 100, 1_000_000, 1000
 
 
 def require_plain_yaml(content: bytes) -> None:
-    """Raise ValueError for a byte-order mark, an alias within its own anchor, deep nesting, a number of thousands of
-    digits, and aliases that stand for more than a million values. Raises yaml.YAMLError for other texts.
+    """Raise ValueError for a byte-order mark, a single value, an alias within its own anchor, deep nesting, a number of
+    thousands of digits, and aliases that stand for more than a million values. Raises yaml.YAMLError for other texts.
 
     Hydra does not recognise a header after a byte-order mark, and copies all that an alias stands for.
     """
@@ -41,6 +41,8 @@ class _Nodes:
                 raise ValueError(f"the alias *{event.anchor} is a part of what it stands for")
             self._n += self._sizes.get(event.anchor, 1)
         elif isinstance(event, yaml.ScalarEvent):
+            if not self._n and event.value:
+                raise ValueError("it contains a single value, expected names with values")
             if len(event.value) > _LONGEST_NUMBER and event.implicit[0] and event.value.lstrip("+-")[:1].isdigit():
                 raise ValueError(f"a number of more than {_LONGEST_NUMBER:,} digits")
             self._n += 1

@@ -221,7 +221,7 @@ def _line(facts: Mapping[str, Json], more: Mapping[str, int]) -> str:
     n_tokens = [facts[f"n_{side}_tokens"] for side in ("prompt", "completion")]
     tokens = "" if None in n_tokens else f" and {sum(n_tokens):,} tokens"
     without = f"{facts['n_chunks_without_facts']:,} of {count(facts['n_chunks'], 'chunk')} without facts"
-    shown = [f"{n:,} {name.removeprefix('n_').replace('_', ' ')}" for name, n in more.items()]
+    shown = [count(n, name.removeprefix("n_").removesuffix("s").replace("_", " ")) for name, n in more.items()]
     about = f"{count(facts['n_facts'], 'fact')} about {count(facts['n_phrases'], 'phrase')}"
     return f"graph: {', '.join([about, *shown, without])}; it took {count(facts['n_requests'], 'request')}{tokens}"
 

@@ -14,6 +14,7 @@ from runner.launch.plain_yaml import require_plain_yaml
 BOMB = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9 if n else ['x'] * 9)}]\n" for n in range(9))
 REFUSED = {
     "a byte-order mark": ("\ufefftop_k: 3\n", "byte-order mark"),
+    "a single value": ("5\n", "single value"),
     "an alias within itself": ("chunk: &a\n  x: *a\n", r"alias \*a is a part"),
     "a list within itself": ("top_k: &a [*a]\n", r"alias \*a is a part"),
     "nesting": ("x: " + "[" * 3000 + "]" * 3000, "nested more than 100 levels"),
