@@ -85,7 +85,7 @@ def on_cpu(settings: Settings) -> dict[str, Compared]:
 
 
 def token_weights(settings: Settings) -> Compared:
-    """Compare token weights with those of `SparseEncoder.encode_document`, on one thread."""
+    """Compare our encoder with `SparseEncoder.encode_document`, on one thread."""
     import torch
     from sentence_transformers import SparseEncoder
     from sentence_transformers.base.modules import Transformer
@@ -116,7 +116,7 @@ def token_weights(settings: Settings) -> Compared:
 
 
 def token_vectors(settings: Settings) -> Compared:
-    """Compare token vectors with those of `MultiVectorEncoder.encode_document`, on one thread."""
+    """Compare our encoder with `MultiVectorEncoder.encode_document`, on one thread."""
     import torch
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Dense, Normalize, Transformer

@@ -40,7 +40,7 @@ would scan the rest of the reply.
 """
 
 _HEADING = re.compile(r"\[[^\[\]]*[^\W\d][^\[\]]*\]|【[^【】]+】")
-"""A heading of a part of a prompt. Marks such as [3] are none."""
+"""A heading of a part of a prompt. Marks such as [3] are not headings."""
 
 _WORDS_FOLLOW = re.compile(r"[^\w{\[\n]*\w")
 _TAG = re.compile(r"<[^>]*>")

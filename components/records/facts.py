@@ -18,7 +18,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class FactsOfChunk:
-    """The facts that a language model read from one chunk. `n_left_out` counts the entries of its reply that are none.
+    """The facts that a language model read from one chunk. `n_left_out` counts the other entries of its reply.
 
     There are no facts without a usable reply. `unread` then says why it could not be parsed, or `failed` why the
     request failed; "" if neither happened.

@@ -1,6 +1,6 @@
 """Stages that fit the embedder and embed the chunks of a corpus."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeGuard
 
@@ -96,19 +96,13 @@ class ChunkVectors(Stage[Vectors]):
         chunks, state = self.chunks.read(run), run.read(self.state)
         if len(chunks) <= block_size(self.embedder):
             return self._embed(run, chunks, slice(0, len(chunks)), state)
-        blocks = []
-        for rows, name in self._blocks(len(chunks), self._documents_of_chunks(run)):
-            block = read_block(run.workspace, name)
-            if block is None:
-                vectors = self._embed(run, chunks, rows, state)
-                require_equal_files(type(self.embedder))
-                path = write_block(run.workspace, name, vectors)
-                if not self.joined_by:
-                    run.received.drop()  # the block contains all of them
-                block = read_part(path)  # read back from disk, to free the memory for the next block
-            blocks.append(block)
-            run.report(rows.stop, len(chunks))
-        return joined_blocks(run.workspace / "vectors.npy", blocks)
+        return embedded_in_blocks(
+            run,
+            self.embedder,
+            list(blocks_of(self.embedder, len(chunks), self._documents_of_chunks(run))),
+            lambda rows: self._embed(run, chunks, rows, state),
+            shares_received=bool(self.joined_by),
+        )
 
     def _embed(self, run: Run, chunks: Passages, rows: slice, state: EmbedderState) -> Vectors:
         """Embed some of the chunks, or read them in their documents."""
@@ -131,22 +125,54 @@ class ChunkVectors(Stage[Vectors]):
         some, prefix = self.chunks.some(run), getattr(self.embedder, "passage_prefix", "")
         if some.times > 1:
             return to_embed(self.embedder, [some.texts], prefix, some.times)
-        missing = (rows for rows, name in self._blocks(len(some.texts)) if not has_block(run.workspace, name))
+        missing = (
+            rows for rows, name in blocks_of(self.embedder, len(some.texts)) if not has_block(run.workspace, name)
+        )
         blocks = (not_received(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing)
         return to_embed(self.embedder, blocks, prefix)
 
-    def _blocks(self, n_chunks: int, document: NDArray[np.int32] | None = None) -> Iterator[tuple[slice, str]]:
-        """Yield the rows and the name of each block. The name is unique to the rows.
 
-        With the `document` of each chunk, a block ends with a document, so that each is read once.
-        """
-        first = 0
-        while first < n_chunks:
-            last = min(first + block_size(self.embedder), n_chunks)
-            if document is not None:
-                last = int(np.searchsorted(document, document[last - 1], side="right"))
-            yield slice(first, last), f"{first}-{last}"
-            first = last
+def embedded_in_blocks(
+    run: Run,
+    embedder: Embedder,
+    blocks: Sequence[tuple[slice, str]],
+    embed: Callable[[slice], Vectors],
+    *,
+    shares_received: bool = False,
+) -> Vectors:
+    """Return the vectors of all blocks, each of which is stored when it is complete, under its name.
+
+    Vectors received from a server are dropped with their block, unless other stages share them.
+    """
+    found = []
+    for rows, name in blocks:
+        block = read_block(run.workspace, name)
+        if block is None:
+            vectors = embed(rows)
+            require_equal_files(type(embedder))
+            path = write_block(run.workspace, name, vectors)
+            if not shares_received:
+                run.received.drop()  # the block contains all of them
+            block = read_part(path)  # read back from disk, to free the memory for the next block
+        found.append(block)
+        run.report(rows.stop, blocks[-1][0].stop)
+    return joined_blocks(run.workspace / "vectors.npy", found)
+
+
+def blocks_of(
+    embedder: Embedder, n_texts: int, document: NDArray[np.int32] | None = None
+) -> Iterator[tuple[slice, str]]:
+    """Yield the rows and the name of each block. The name is unique to the rows.
+
+    With the `document` of each chunk, a block ends with a document, so that each is read once.
+    """
+    first = 0
+    while first < n_texts:
+        last = min(first + block_size(embedder), n_texts)
+        if document is not None:
+            last = int(np.searchsorted(document, document[last - 1], side="right"))
+        yield slice(first, last), f"{first}-{last}"
+        first = last
 
 
 def block_size(embedder: Embedder) -> int:

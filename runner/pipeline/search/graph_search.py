@@ -20,16 +20,19 @@ from components.records import Hits, Passages, Queries, Spans
 from components.text.tables import query_terms as terms_of_texts
 from runner.console.prose import count
 from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
-from runner.engine.source_code import require_equal_files
 from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
-from runner.engine.store.part_files import read_part
-from runner.engine.store.stored_blocks import joined_blocks, read_block, write_block
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_facts import GRAPH, AskedFacts, DistinctFacts, fact_counts
-from runner.pipeline.corpus.chunk_vectors import Vectors, block_size, chunk_vectors, fitted_embedder
+from runner.pipeline.corpus.chunk_vectors import (
+    Vectors,
+    blocks_of,
+    chunk_vectors,
+    embedded_in_blocks,
+    fitted_embedder,
+)
 from runner.pipeline.corpus.corpus_terms import CorpusTerms
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.server_requests import not_received, to_embed
@@ -85,22 +88,12 @@ class FactVectors(Stage[Vectors]):
     def make(self, run: Run) -> Vectors:
         """Embed block by block. An interrupted run resumes after the last complete block."""
         texts, state = self.texts.read(run), run.read(self.state)
-        size = block_size(self.embedder)
-        if len(texts) <= size:
+        blocks = list(blocks_of(self.embedder, len(texts)))
+        if len(blocks) < 2:
             return self._embed(texts, state)
-        blocks = []
-        for first in range(0, len(texts), size):
-            rows = slice(first, min(first + size, len(texts)))
-            block = read_block(run.workspace, f"{rows.start}-{rows.stop}")
-            if block is None:
-                vectors = self._embed(sub_corpora.rows(texts, rows), state)
-                require_equal_files(type(self.embedder))
-                path = write_block(run.workspace, f"{rows.start}-{rows.stop}", vectors)
-                run.received.drop()  # the block contains all of them
-                block = read_part(path)  # read back from disk, to free the memory for the next block
-            blocks.append(block)
-            run.report(rows.stop, len(texts))
-        return joined_blocks(run.workspace / "vectors.npy", blocks)
+        return embedded_in_blocks(
+            run, self.embedder, blocks, lambda rows: self._embed(sub_corpora.rows(texts, rows), state)
+        )
 
     def _embed(self, texts: Passages, state: EmbedderState) -> Vectors:
         kind = Embedded.PHRASES if self.texts.are_phrases else Embedded.FACTS
