@@ -69,11 +69,14 @@ class KeptReplies(Protocol):
 class Asker:
     """Asks one model for one purpose, stores the replies, and counts requests and tokens."""
 
-    def __init__(self, llm: LLM, replies: KeptReplies, report: Report) -> None:
-        """`replies` must belong to this model and this purpose."""
+    def __init__(
+        self, llm: LLM, replies: KeptReplies, report: Report, note_files: Callable[[], None] = lambda: None
+    ) -> None:
+        """`replies` must belong to this model and this purpose. `note_files` is called before answers are stored."""
         self._llm = llm
         self._replies = replies
         self._report = report
+        self._note_files = note_files
         self.asks_a_language_model = is_language_model(llm)
         self.n_failed = 0
         self._n_requests = 0
@@ -138,6 +141,7 @@ class Asker:
             batches = ([answer] for answer in generated) if self.asks_a_language_model else _batches(generated)
             for batch in batches:
                 require_equal_files(code_class(self._llm), as_model=self.asks_a_language_model)
+                self._note_files()
                 for answer in self._replies.add_all(batch):
                     lacking.pop(answer.request_id, None)
                     yield answer
@@ -228,7 +232,7 @@ def is_language_model(llm: LLM) -> bool:
 
 
 def replies_key(llm: LLM, purpose: str) -> str:
-    """Return the key of the folder with a model's replies for one purpose ("answers", or the metric of a judge).
+    """Return the key of a model's replies for one purpose ("answers", or the metric of a judge).
 
     A user's language model costs money: only the code that it reaches counts, so that an edit elsewhere in its package
     does not repeat paid requests. A baseline costs nothing: its whole package counts, as in all other stages.

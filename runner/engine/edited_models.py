@@ -7,11 +7,11 @@ from typing import TypedDict
 
 from components.errors import DamagedEntryError
 from components.protocols import LLM
-from runner.engine.ask import is_language_model, replies_key
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import describe, key_of
+from runner.engine.model_replies import changed_files, has_users_code, replies_name
 from runner.engine.plugins.plugin_loading import code_class
-from runner.engine.source_code import is_ours, model_modules
+from runner.engine.source_code import model_modules
 from runner.engine.store import Store
 
 KIND = "model_code"
@@ -22,7 +22,7 @@ KIND = "model_code"
 class EditedModel:
     """A user's model with changed code. Its earlier code gave `n_answers` of the answers that the plan lacks.
 
-    `modules` are the modules that were changed, added or removed since then.
+    `modules` are the modules and files that were changed, added or removed since then.
     """
 
     name: str
@@ -39,9 +39,9 @@ class _StoredCode(TypedDict):
 
 def note_code(llm: LLM, purpose: str, store: Store) -> None:
     """Store the code of a user's model, once per version of the code. Does nothing for a model of this project."""
-    key = replies_key(llm, purpose)
-    if _has_users_code(llm) and not store.is_kept(KIND, key):
-        code = _StoredCode(model=_key_without_code(llm, purpose), modules=dict(model_modules(code_class(llm))))
+    key = replies_name(llm, purpose, store)
+    if has_users_code(llm) and not store.is_kept(KIND, key):
+        code = _StoredCode(model=_key_without_code(llm, purpose), modules=_files(llm, purpose, store))
         store.write(KIND, key, {"code": code}, seconds=0.0, made_from=None)
 
 
@@ -49,21 +49,21 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
     """Return the edit that invalidated most of the `missing` replies (keys of requests). None if earlier code gave
     none.
     """
-    if not _has_users_code(llm):
+    if not has_users_code(llm):
         return None
     earlier = _earlier_code(llm, purpose, store)
     found = [(modules, len(store.replies(key).get_all(missing))) for key, modules in earlier]
     then, n_answers = max(found, key=itemgetter(1), default=({}, 0))
     if not n_answers:
         return None
-    now = model_modules(code_class(llm))
+    now = _files(llm, purpose, store)
     changed = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
     return EditedModel(class_name(code_class(llm)), n_answers, tuple(changed))
 
 
 def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the keys of the model's replies under other code, with the digests of that code's modules."""
-    current, model = replies_key(llm, purpose), _key_without_code(llm, purpose)
+    current, model = replies_name(llm, purpose, store), _key_without_code(llm, purpose)
     for entry in store.entries(KIND):
         try:
             code: _StoredCode = entry.part("code")
@@ -73,8 +73,9 @@ def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, M
             yield entry.manifest.key, code["modules"]
 
 
-def _has_users_code(llm: LLM) -> bool:
-    return is_language_model(llm) and not is_ours(code_class(llm))
+def _files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
+    """Return the digests of the model's modules, and of what it opened in an earlier run that has changed since."""
+    return {**model_modules(code_class(llm)), **changed_files(llm, purpose, store)}
 
 
 def _key_without_code(llm: LLM, purpose: str) -> str:

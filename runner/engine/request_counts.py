@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from components.openai_server.gate import Tokens
 from components.protocols import LLM
-from runner.engine.ask import Asking, CountingAsker, is_language_model, replies_key
+from runner.engine.ask import Asking, CountingAsker, is_language_model
 from runner.engine.cache import Cache
 from runner.engine.edited_models import EditedModel, edited_model
+from runner.engine.model_replies import replies_name
 from runner.engine.stage import AnyStage, ServerRequests, Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
@@ -81,7 +82,7 @@ class _CountingRun(Run):
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Return a function that counts the requests."""
-        replies = replies_key(llm, purpose)
+        replies = replies_name(llm, purpose, self._store)
         asker = CountingAsker(llm, self._store.replies(replies))
         self._counted.append((llm, purpose, replies, asker))
         return asker

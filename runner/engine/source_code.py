@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.engine.plugins.plugin_loading import loaded, require_unchanged, snapshot_of
+from runner.engine.plugins.plugin_loading import loaded, opened_by_model, require_unchanged, snapshot_of
 from runner.engine.plugins.snapshot import installed_digest
 
 
@@ -33,6 +33,19 @@ def model_code(cls: type) -> str:
 def model_modules(cls: type) -> Mapping[str, str]:
     """Return the modules behind `model_code` of a user's class, with the SHA-256 (hex) of each."""
     return snapshot_of(cls).model_code(cls).modules
+
+
+def model_opened(cls: type) -> Mapping[str, str]:
+    """Return what the code of a user's language model was seen to open in this process, besides `model_modules`.
+
+    Files, folders and code by name, with the SHA-256 (hex) of each.
+    """
+    return {} if is_ours(cls) else opened_by_model(cls)
+
+
+def digest_now(cls: type, opened: str) -> str:
+    """Return the SHA-256 (hex) of a file, a folder or code that `model_opened` named earlier. "" for a deleted file."""
+    return snapshot_of(cls).digest_of_opened(opened)
 
 
 def require_equal_files(cls: type, *, as_model: bool = False) -> None:

@@ -9,10 +9,11 @@ from components.errors import DamagedEntryError
 from components.loading import loading
 from components.openai_server.received import Received, keeping_received
 from components.protocols import LLM
-from runner.engine.ask import Asker, Asking, Report, replies_key
+from runner.engine.ask import Asker, Asking, Report
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.edited_models import note_code
+from runner.engine.model_replies import asker_for
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store, StoredResult
 from runner.engine.store.pair_scores import PairScores
@@ -70,7 +71,7 @@ class Run:
         metric.
         """
         note_code(llm, purpose, self._store)
-        asker = Asker(llm, self._store.replies(replies_key(llm, purpose)), self.report)
+        asker = asker_for(llm, purpose, self._store, self.report)
         self._askers.append(asker)
         return asker
 

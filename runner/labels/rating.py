@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from components.clusters import connected
 from components.judges.graded import Graded
 from components.records import ScoreState
-from runner.engine.ask import Asker, replies_key
+from runner.engine.model_replies import asker_for
 from runner.engine.store import Store
 from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
 from runner.pipeline.scoring.judging import purpose_of
@@ -41,8 +41,7 @@ def rate(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Ra
         for item, question in zip(items, questions_of(items), strict=True)
         if grader.name in item.labels
     ]
-    replies = store.replies(replies_key(grader.llm, purpose_of(grader)))
-    ask = Asker(grader.llm, replies, lambda done, total: None)
+    ask = asker_for(grader.llm, purpose_of(grader), store)
     prepared = grader.prepare([item.judged.sample for item, _ in labelled], ask)
     judgements = grader.judge([item.judged for item, _ in labelled], prepared, ask)
     scores = judgements.scores[grader.name]

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from components.errors import ComponentError
 from runner.console.own_packages import see_working_directory
 from runner.engine.plugins.files import SUFFIXES, SourceFile
+from runner.engine.plugins.opened_files import OpenedFiles
 from runner.engine.plugins.snapshot import OURS, Snapshot, is_users, take_snapshot
 from runner.engine.plugins.source_imports import top_level
 
@@ -41,6 +42,7 @@ class _State:
         """Top-level packages that the snapshots cover."""
         self.imported: dict[str, str] = {}
         """Digests of the imported files of these packages, by module. Only imports through this module are included."""
+        self.opened = OpenedFiles()
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
         self.are_edits_refused = False
 
@@ -50,6 +52,7 @@ class _State:
         self.files = {name: file for known in snapshots.values() for name, file in known.files.items()}
         self.packages = frozenset(name for known in snapshots.values() for name in known.packages)
         self.imported = {name: each for name, each in self.imported.items() if top_level(name) in self.packages}
+        self.opened.watch(self.packages, self.files)
 
     def add(self, snapshots: Iterable[Snapshot]) -> None:
         new = {each.name: each for each in snapshots}
@@ -113,6 +116,8 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
         del sys.modules[name]
     for name in [name for top in covered - stale for name in _modules_of(top)]:
         _note_classes(sys.modules[name])
+        if name not in _state.imported:  # imported before anything was recorded
+            _state.opened.assume_read(name)
     _find_plugins_first()
     return sorted(stale)
 
@@ -147,7 +152,8 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
     depend on.
     """
     known = snapshot_of(cls)
-    for file in known.read_by(cls if as_model else None):
+    opened = [known.files[name] for name in opened_by_model(cls) if name in known.files] if as_model else []
+    for file in (*known.read_by(cls if as_model else None), *opened):
         if file.has_changed:
             raise ComponentError(
                 f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran. Its code may read this file, so "
@@ -155,6 +161,14 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
                 "code itself writes this file, let it write to a hidden folder (.cache) of the working directory, or "
                 "call it *.log"
             )
+
+
+def opened_by_model(cls: type) -> dict[str, str]:
+    """Return what the code of a user's language model opened so far, besides the files of its `model_code`, with the
+    digests of the snapshot. Names as in `Snapshot.opened_by`.
+    """
+    known = snapshot_of(cls)
+    return {name: known.digest_of_opened(name) for name in sorted(known.opened_by(cls, _state.opened))}
 
 
 def let_edits_in() -> None:
@@ -202,10 +216,12 @@ class CodeOfUsers:
         self._snapshots = tuple({known.name: known for known in found.values()}.values())
 
     def __reduce__(self) -> tuple[Callable[..., "CodeOfUsers"], tuple[object, ...]]:
-        return _receive, (self._snapshots,)
+        return _receive, (self._snapshots, _state.opened.read, _state.opened.imported)
 
 
-def _receive(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
+def _receive(
+    snapshots: Sequence[Snapshot], read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]
+) -> CodeOfUsers:
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
         path = getattr(sys.modules.get(name), "__file__", None)
@@ -216,6 +232,7 @@ def _receive(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
         if changed_file := _find_changed(package, files):
             raise ComponentError(_change_message(package, changed_file.path))
     _state.add(new)
+    _state.opened.add(read, imported)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
     return CodeOfUsers(())

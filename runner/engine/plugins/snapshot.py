@@ -18,7 +18,11 @@ from pathlib import Path
 from runner.engine.plugins.computed_paths import builds_paths, computes_paths
 from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
 from runner.engine.plugins.named_files import names_in
+from runner.engine.plugins.opened_files import LISTED, OpenedFiles, folder_of
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
+
+ALL_CODE = "*"
+"""Name of all code files together, for a model that imports code in a way that its source does not show."""
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """Packages of this project. A test guards their versions, so they need no snapshot."""
@@ -88,6 +92,26 @@ class Snapshot:
                 {each: self.files[each].digest for each in sorted(reached)},
             )
         return self.models[name]
+
+    def opened_by(self, cls: type, opened: OpenedFiles) -> set[str]:
+        """Return what a model's modules were seen to open besides the files in its `model_code`.
+
+        These are names of files, names of folders with a slash at the end, and `ALL_CODE`.
+        """
+        own = self.model_code(cls).modules
+        read = {name for name, by in list(opened.read.items()) if not own.keys().isdisjoint(by)}
+        imported = {name for name, by in list(opened.imported.items()) if not own.keys().isdisjoint(by)}
+        return (read - own.keys()) | ({ALL_CODE} if imported.intersection(self.files) - own.keys() else set())
+
+    def digest_of_opened(self, name: str) -> str:
+        """Return the SHA-256 (hex) of what `opened_by` names, as it is in this snapshot. "" for a deleted file."""
+        if name == ALL_CODE:
+            return _digest({each: file for each, file in self.files.items() if not file.is_data})
+        if not name.endswith(LISTED):
+            return self.files[name].digest if name in self.files else ""
+        below = {each: file for each, file in self.files.items() if f"{folder_of(each, file)}/".startswith(name)}
+        listed = [[each, file.digest if file.is_data else ""] for each, file in sorted(below.items())]
+        return sha256(json.dumps(listed).encode()).hexdigest()
 
     def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Return the files without those that do nothing, except the module of the class."""

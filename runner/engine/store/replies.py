@@ -88,6 +88,11 @@ class Replies:
             if not n_gone:  # otherwise they were merged into a new file, or pruned
                 return found
 
+    def keys(self, prefix: str) -> set[str]:
+        """Return the stored keys that begin with a prefix."""
+        self.get_all(())
+        return {key for file in self._files.values() for key in file.places if key.startswith(prefix)}
+
     def _names(self) -> list[str]:
         try:
             return sorted(name for name in os.listdir(self._folder) if name.endswith(_SUFFIX))  # noqa: PTH208 - only names

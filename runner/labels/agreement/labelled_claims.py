@@ -23,7 +23,7 @@ from components.judges.claim_replies import Support
 from components.judges.faithfulness import Faithfulness
 from components.records import JudgeInput, Kind, Passage, Sample, ScoreState, Turn
 from components.subsets import UNNAMED
-from runner.engine.ask import Asker, replies_key
+from runner.engine.model_replies import asker_for
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.engine.store import Store
 from runner.labels.claim_labels import LabelledClaim
@@ -63,7 +63,7 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
         for item, of_item in groups
         for texts_of_item in [enumerate(_texts(judge, item), start=1)]
     ]
-    ask = Asker(judge.llm, store.replies(replies_key(judge.llm, purpose_of(judge))), lambda done, total: None)
+    ask = asker_for(judge.llm, purpose_of(judge), store)
     replies = iter(ClaimChecker.of(judge).verdicts(list(chain.from_iterable(checks)), ask))
     questions = questions_of([LabelledItem(item, {}) for item, _ in groups])
     return [
@@ -121,7 +121,7 @@ def claims_to_label(
                 passages = tuple(map(Passage, texts_of(hits, corpus)))
                 items.setdefault((row["id"], row["answer"]), JudgeInput(_sample(row), row["answer"], passages))
     drawn = sorted(items.values(), key=lambda item: draw(0, f"{item.sample.id} {item.answer}"))[:n_answers]
-    ask = Asker(judge.llm, store.replies(replies_key(judge.llm, purpose_of(judge))), lambda done, total: None)
+    ask = asker_for(judge.llm, purpose_of(judge), store)
     extractor = ClaimExtractor(judge.system, judge.claim_prompt, judge.reminder, judge.max_claims, judge.max_attempts)
     found = extractor.claims([SourceText("claims", item.sample, item.answer) for item in drawn], ask)
     with_claims = [

@@ -1,0 +1,63 @@
+"""Replies of a model in the store, apart for each version of the files that a user's model was seen to open.
+
+The key of the replies covers the code that the source of the model reaches (`replies_key`). What else the model opens
+is known only once it ran. We record it beside its replies, with its hash, before we store the first reply that may
+depend on it. If the hash differs in a later run, the replies of that run have another key.
+"""
+
+from components.errors import ComponentError
+from components.protocols import LLM
+from components.records import Answer, AnswerState
+from runner.engine.ask import Asker, Report, is_language_model, replies_key
+from runner.engine.broken_contracts import class_name
+from runner.engine.identity import key_of
+from runner.engine.plugins.plugin_loading import code_class
+from runner.engine.source_code import digest_now, is_ours, model_opened
+from runner.engine.store import Store
+
+_OPENED = "opened: "
+"""First part of the keys of records among the replies. The keys of requests are hashes."""
+
+
+def has_users_code(llm: LLM) -> bool:
+    """Return True for a language model of the user's."""
+    return is_language_model(llm) and not is_ours(code_class(llm))
+
+
+def changed_files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
+    """Return what the model opened in an earlier run and has changed since, with the digests of now."""
+    if not has_users_code(llm):
+        return {}
+    records = store.replies(replies_key(llm, purpose))
+    first = records.get_all(records.keys(_OPENED))
+    now = {name: digest_now(code_class(llm), name) for name in (key.removeprefix(_OPENED) for key in sorted(first))}
+    return {name: digest for name, digest in now.items() if digest != first[_OPENED + name].text}
+
+
+def replies_name(llm: LLM, purpose: str, store: Store) -> str:
+    """Return the name of the folder of the store with the replies of a model as its files are now."""
+    key, changed = replies_key(llm, purpose), changed_files(llm, purpose, store)
+    return key_of([key, changed]) if changed else key
+
+
+def asker_for(llm: LLM, purpose: str, store: Store, report: Report = lambda done, total: None) -> Asker:
+    """Return the Asker of a model for one purpose, which stores replies and records what a user's model opens."""
+    name = replies_name(llm, purpose, store)
+    recorded = set[str]()
+
+    def note_files() -> None:
+        opened = model_opened(code_class(llm))
+        if opened.keys() <= recorded:
+            return
+        records = store.replies(replies_key(llm, purpose))
+        known = records.keys(_OPENED)
+        new = {_OPENED + each: digest for each, digest in opened.items() if _OPENED + each not in known}
+        records.add_all([Answer(key, AnswerState.OK, digest) for key, digest in new.items()])
+        recorded.update(opened)
+        if replies_name(llm, purpose, store) != name:
+            raise ComponentError(
+                f"{class_name(code_class(llm))}: another run with other contents of {', '.join(opened)} began at the "
+                "same time. Give the same command again; all stored answers are cached"
+            )
+
+    return Asker(llm, store.replies(name), report, note_files if has_users_code(llm) else lambda: None)
