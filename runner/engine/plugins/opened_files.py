@@ -36,11 +36,18 @@ class OpenedFiles:
         self._is_hooked = False
 
     def watch(self, packages: Collection[str], files: Mapping[str, SourceFile]) -> None:
-        """Record from now on which of the files the code of top-level packages opens."""
+        """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
+        self.forget({top_level(name) for name in (*self.read, *self.imported)}.difference(packages))
         self._packages, self._files, self._names = packages, files, {}
         if packages and not self._is_hooked:
             self._is_hooked = True
             sys.addaudithook(self._note)
+
+    def forget(self, packages: Collection[str]) -> None:
+        """Drop the records of packages, for example because they are imported again."""
+        for names in (self.read, self.imported):
+            for name in [name for name in names if top_level(name) in packages]:
+                del names[name]
 
     def add(self, read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]) -> None:
         """Add the record of another process, in which the components were created that this one received."""

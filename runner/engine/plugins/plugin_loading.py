@@ -112,6 +112,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
         )
     _require_no_compiled(stale, {**_state.files, **files})
     _state.add(changed)
+    _state.opened.forget(stale)
     for name in [name for top in stale for name in _modules_of(top)]:
         del sys.modules[name]
     for name in [name for top in covered - stale for name in _modules_of(top)]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.engine.plugins import plugin_loading as loading
 from runner.engine.plugins.plugin_loading import let_edits_in
 from tests.runner.sweeping import FEW_METRICS, cells_in, own_data, run_small, samples_in, sweep_in
 
@@ -90,6 +91,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for name in [name for name in sys.modules if name.startswith("opening_study")]:
         del sys.modules[name]
+    loading._state.set({})
     let_edits_in()
 
 
