@@ -2,9 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import ClassVar
 
 import yaml
 
@@ -12,7 +10,7 @@ from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.errors import ConfigError
 from components.json_value import Json
-from runner.engine.codecs import Codec, SinglePart
+from runner.engine.codecs import SinglePart
 from runner.engine.executors.protocol import Executor
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
@@ -33,13 +31,10 @@ _BOUNDS_MS = {"local": 5.0, "processes": 5.0, "ray": 12.0}
 """Per stage."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trivial(Stage[int]):
+class Trivial(Stage[int], kind="trivial", version=1):
     """A stage with a number, which reads another stage."""
 
-    kind: ClassVar[str] = "trivial"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("number")
+    codec = SinglePart("number")
 
     number: int
     before: Stage[int] | None = None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from components.errors import DamagedEntryError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.records import Answer, AnswerState
-from runner.engine.codecs import Codec, Named, Parts
+from runner.engine.codecs import Named, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
@@ -68,13 +68,10 @@ class Impatient(Store):
         return Impatient, (self.root, self.run_id)
 
 
-@dataclass(frozen=True, eq=False)
-class Signed(Stage[Parts]):
+class Signed(Stage[Parts], kind="signed", version=1):
     """A stage of two arrays with the number of the process that made them, so that results differ between processes."""
 
-    kind: ClassVar[str] = "signed"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Parts]] = Named()
+    codec = Named()
 
     number: int
     seconds: float = runtime_only(0.0, "how long it takes")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar, Unpack, dataclass_transform
 
 from components.fields import counts
 from components.json_value import Json
@@ -81,13 +81,27 @@ class StageGroup(_Reader):
     """Stages that are read together: a frozen dataclass of stages and plain values, which may be a field of a stage."""
 
 
+class _Header(TypedDict, total=False):
+    """Class variables of a stage, given as keywords of its class."""
+
+    kind: str
+    version: int
+    work: Work
+    resources: Resources
+    in_words: str
+    must_read_replies: bool
+    counts_ahead: bool
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
 class Stage(_Reader, ABC, Generic[T]):
     """One node of a cell's graph. `T` is the type of its result. Two stages with equal keys are the same piece of work.
 
-    Subclasses are `@dataclass(frozen=True, eq=False)`. Raise `version` whenever the meaning of the result changes: a
-    test compares the result of every kind with a committed table. A field declared with `runtime_only` is left out of
-    the key, because it changes only where the result comes from. A field declared with `added_later` is left out while
-    it has its default.
+    A subclass is a frozen dataclass without a decorator. The keywords of its class are the class variables below:
+    `class Ranked(Stage[Hits], kind="ranked", version=1)`. Raise `version` whenever the meaning of
+    the result changes: a test compares the result of every kind with a committed table. A field declared with
+    `runtime_only` is left out of the key, because it changes only where the result comes from. A field declared with
+    `added_later` is left out while it has its default.
     """
 
     kind: ClassVar[str]
@@ -102,6 +116,12 @@ class Stage(_Reader, ABC, Generic[T]):
     """True if all inputs are quick to compute: the plan then counts the requests one by one before the inputs are
     cached.
     """
+
+    def __init_subclass__(cls, **header: Unpack[_Header]) -> None:
+        super().__init_subclass__()
+        for name, value in header.items():
+            setattr(cls, name, value)
+        dataclass(frozen=True, eq=False)(cls)
 
     def __post_init__(self) -> None:
         """Copy the mappings among the fields: a caller might change one after the key was computed."""

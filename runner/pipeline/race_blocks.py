@@ -6,8 +6,7 @@ no key of theirs changes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
@@ -18,12 +17,8 @@ from runner.pipeline.scoring.answer_scores import AnswerScores
 from runner.pipeline.scoring.score_stages import Scoring
 
 
-@dataclass(frozen=True, eq=False)
-class BlockSamples(Samples):
+class BlockSamples(Samples, kind="block_samples", version=1):
     """The samples at `rows` of a data set."""
-
-    kind: ClassVar[str] = "block_samples"
-    version: ClassVar[int] = 1
 
     rows: tuple[int, ...] = ()
 

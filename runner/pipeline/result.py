@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ from components.records import Answer, AnswerState, ErrorClass, Sample, ScoreSta
 from components.secrets.mask import current_mask
 from runner.engine.ask import total
 from runner.engine.checked_answers import safe_answer
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Answers, Prompts, usage_of
@@ -42,14 +41,10 @@ class CellSummary:
     samples: pa.Table
 
 
-@dataclass(frozen=True, eq=False)
-class Result(Stage[CellSummary]):
+class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK):
     """All results of a cell."""
 
-    kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 17
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[CellSummary]] = Columns(CellSummary)
+    codec = Columns(CellSummary)
 
     samples: Stage[SampleSet]
     retrieved: Retrieved | NothingRetrieved | PipelineRetrieved

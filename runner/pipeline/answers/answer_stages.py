@@ -1,8 +1,7 @@
 """Stages of the prompts and of the answers to them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import fields
 
 import pyarrow as pa
 
@@ -12,7 +11,7 @@ from components.openai_server.gate import Tokens
 from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, ErrorClass, Message, Request, Sample
 from runner.engine.ask import total
-from runner.engine.codecs import Codec, Parts
+from runner.engine.codecs import Parts
 from runner.engine.spending.admitted import most_tokens
 from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
@@ -88,14 +87,10 @@ def usage_of(answers: Sequence[Answer]) -> dict[str, int | None]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class Prompts(Stage[Sequence[Messages]]):
+class Prompts(Stage[Sequence[Messages]], kind="prompts", version=1, work=Work.PER_QUERY):
     """The messages for every sample. They are stored, so that the plan can count the requests without a reply."""
 
-    kind: ClassVar[str] = "prompts"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Sequence[Messages]]] = PromptsCodec()
+    codec = PromptsCodec()
 
     prompt: Prompt
     samples: Stage[SampleSet]
@@ -112,14 +107,10 @@ class Prompts(Stage[Sequence[Messages]]):
         return [render(*own) for own in zip(samples, self.passages.read(run), strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class Answers(Stage[Sequence[Answer]]):
+class Answers(Stage[Sequence[Answer]], kind="answers", version=4, work=Work.ASKING):
     """One answer of a language model per sample. `draw` numbers repeated answers to the same prompts."""
 
-    kind: ClassVar[str] = "answers"
-    version: ClassVar[int] = 4
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    codec = AnswersCodec()
 
     llm: LLM
     prompts: Prompts
@@ -158,17 +149,13 @@ class Answers(Stage[Sequence[Answer]]):
             yield Request(sample.id, messages, sample, passages, draw=self.draw)
 
 
-@dataclass(frozen=True, eq=False)
-class BaselineAnswers(Stage[Sequence[Answer]]):
+class BaselineAnswers(Stage[Sequence[Answer]], kind="baseline_answers", version=3, work=Work.ASKING):
     """One answer of a baseline per sample.
 
     A baseline reads samples and passages and no prompt, so that changing the prompt does not change the experiment.
     """
 
-    kind: ClassVar[str] = "baseline_answers"
-    version: ClassVar[int] = 3
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    codec = AnswersCodec()
 
     llm: LLM
     samples: Stage[SampleSet]
@@ -183,14 +170,10 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
         return run.ask(self.llm, "answers")(requests)
 
 
-@dataclass(frozen=True, eq=False)
-class NoAnswers(Stage[Sequence[Answer]]):
+class NoAnswers(Stage[Sequence[Answer]], kind="no_answers", version=3, work=Work.ASKING):
     """Answers of a cell without a generator: no request is sent, and metrics of answers are not applicable."""
 
-    kind: ClassVar[str] = "no_answers"
-    version: ClassVar[int] = 3
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    codec = AnswersCodec()
 
     samples: Stage[SampleSet]
 

@@ -15,7 +15,7 @@ from components.protocols import AnyCompressor, AskingCompressor, Compressor, To
 from components.records import CompressedPassages, Context, Hits, Queries, Spans, SpanTexts
 from components.secrets.mask import shortened
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_passages import RetrievedPassages
@@ -47,23 +47,23 @@ class PromptPieces(Spans):
     usage: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
-class Compressed(Stage[PromptPieces]):
+class Compressed(
+    Stage[PromptPieces],
+    kind="prompt_pieces",
+    in_words="compressed passages",
+    version=1,
+    work=Work.PER_QUERY,
+    must_read_replies=True,
+):
     """The pieces of each prompt's passages that a compressor retains."""
 
-    kind: ClassVar[str] = "prompt_pieces"
-    in_words: ClassVar[str] = "compressed passages"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[PromptPieces]] = Columns(PromptPieces)
+    codec = Columns(PromptPieces)
 
     compressor: Compressor | AskingCompressor
     tokenizer: Tokenizer
     queries: Stage[Queries]
     passages: RetrievedPassages
     n_samples: int = runtime_only(0, "the samples are part of the queries' key")
-
-    must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
@@ -159,14 +159,10 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, eq=False)
-class PieceSpans(Stage[Spans]):
+class PieceSpans(Stage[Spans], kind="piece_spans", version=1, work=Work.PER_QUERY):
     """The pieces of all prompts as spans of the documents."""
 
-    kind: ClassVar[str] = "piece_spans"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     pieces: Compressed
 
@@ -175,14 +171,10 @@ class PieceSpans(Stage[Spans]):
         return Spans(pieces.document, pieces.start, pieces.end)
 
 
-@dataclass(frozen=True, eq=False)
-class PieceContext(Stage[Context]):
+class PieceContext(Stage[Context], kind="piece_context", version=1, work=Work.PER_QUERY):
     """The pieces in each prompt, in its order, with their tokens. Dropped tokens are those of the context before."""
 
-    kind: ClassVar[str] = "piece_context"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Context]] = Columns(Context)
+    codec = Columns(Context)
 
     pieces: Compressed
     context: Stage[Context]

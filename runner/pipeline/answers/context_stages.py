@@ -1,13 +1,10 @@
 """Stages that choose the hits for the prompts."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from components.protocols import ContextBuilder
 from components.records import Context, Hits, SpanTexts
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.checked_context import checked_context
@@ -15,14 +12,10 @@ from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.corpus.text_passages import ChunkPassages
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenContext(Stage[Context]):
+class ChosenContext(Stage[Context], kind="context", version=1, work=Work.PER_QUERY):
     """The chunks in each prompt."""
 
-    kind: ClassVar[str] = "context"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Context]] = Columns(Context)
+    codec = Columns(Context)
 
     builder: ContextBuilder
     top_k: int
@@ -37,14 +30,10 @@ class ChosenContext(Stage[Context]):
         return checked_context(self.builder.build(hits, texts, top_k), hits, texts.spans, top_k, self.builder)
 
 
-@dataclass(frozen=True, eq=False)
-class EmptyContext(Stage[Context]):
+class EmptyContext(Stage[Context], kind="empty_context", version=1, work=Work.PER_QUERY):
     """Contexts without chunks, for a closed-book cell."""
 
-    kind: ClassVar[str] = "empty_context"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Context]] = Columns(Context)
+    codec = Columns(Context)
 
     samples: Samples
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from components.fields import added_later, runtime_only
 from components.openai_server.gate import Tokens
 from components.protocols import LLM, Ask, Generator, Prompt
 from components.records import Answer, AnswerTask
-from runner.engine.codecs import Codec, Parts
+from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec, Messages, PromptsCodec, tokens_without_passages
@@ -47,14 +46,10 @@ class GenerationCodec:
         return Generation(AnswersCodec().decode(parts), PromptsCodec().decode(parts), parts["paths"], parts["usage"])
 
 
-@dataclass(frozen=True, eq=False)
-class GeneratedInSteps(Stage[Generation]):
+class GeneratedInSteps(Stage[Generation], kind="generation", version=1, work=Work.ASKING):
     """The generation of all samples. `draw` numbers repeated answers to the same prompts."""
 
-    kind: ClassVar[str] = "generation"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Generation]] = GenerationCodec()
+    codec = GenerationCodec()
 
     generator: Generator
     llm: LLM
@@ -113,14 +108,10 @@ def _shift_draws(ask: Ask, first: int) -> Ask:
     return lambda requests: ask([replace(request, draw=first + request.draw) for request in requests])
 
 
-@dataclass(frozen=True, eq=False)
-class GeneratedAnswers(Stage[Sequence[Answer]]):
+class GeneratedAnswers(Stage[Sequence[Answer]], kind="generated_answers", version=1, work=Work.ASKING):
     """Only the answers of a generation, for stages that read answers."""
 
-    kind: ClassVar[str] = "generated_answers"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    codec = AnswersCodec()
 
     generation: Stage[Generation]
 

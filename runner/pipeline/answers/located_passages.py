@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from components.found_gold import SpansOfSamples
 from components.pipelines.reply import stored_replies
 from components.records import Answer, Documents
 from components.text.passage_search import Sought, locate_passages
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 
@@ -58,14 +57,10 @@ class PassagePositions:
         return SpansOfSamples(*(column[is_found].astype(np.int64) for column in columns))
 
 
-@dataclass(frozen=True, eq=False)
-class LocatedPassages(Stage[PassagePositions]):
+class LocatedPassages(Stage[PassagePositions], kind="located_passages", version=1, work=Work.BENCHMARK):
     """The places of a pipeline's passages in the corpus."""
 
-    kind: ClassVar[str] = "located_passages"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[PassagePositions]] = Columns(PassagePositions)
+    codec = Columns(PassagePositions)
 
     corpus: Stage[Documents]
     replies: Stage[Sequence[Answer]]

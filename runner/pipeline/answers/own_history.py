@@ -10,12 +10,11 @@ questions of earlier turns, and so does not wait for answers.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
 
 from components.protocols import History
 from components.records import Answer, AnswerState, Context, Sample, Turn
 from runner.engine.ask import total
-from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import AnyStage, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Messages, Prompts, usage_of
@@ -78,15 +77,10 @@ class AnsweredTurn(StageGroup):
         return in_steps[0] if in_steps else usage_of(run.read(self.answers))
 
 
-@dataclass(frozen=True, eq=False)
-class OwnTurns(Stage[TurnSet]):
+class OwnTurns(Stage[TurnSet], kind="turns", in_words="turns of conversations", version=1, work=Work.PER_QUERY):
     """The samples with `n_earlier` earlier turns, with the model's answers to these turns in their history."""
 
-    kind: ClassVar[str] = "turns"
-    in_words: ClassVar[str] = "turns of conversations"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[TurnSet]] = TurnSetCodec()
+    codec = TurnSetCodec()
 
     history: History
     n_earlier: int
@@ -120,14 +114,10 @@ def _is_answered(answer: Answer | None) -> bool:
     return answer is not None and answer.state is not AnswerState.ERROR
 
 
-@dataclass(frozen=True, eq=False)
-class TurnContext(Stage[Context]):
+class TurnContext(Stage[Context], kind="turn_context", version=1, work=Work.PER_QUERY):
     """The contexts of one turn, selected from the contexts of all samples."""
 
-    kind: ClassVar[str] = "turn_context"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Context]] = Columns(Context)
+    codec = Columns(Context)
 
     context: Stage[Context]
     turns: OwnTurns
@@ -138,16 +128,12 @@ class TurnContext(Stage[Context]):
         return Context(**{field.name: getattr(context, field.name)[rows] for field in fields(Context)})
 
 
-@dataclass(frozen=True, eq=False)
-class Conversations(Stage[Generation]):
+class Conversations(Stage[Generation], kind="conversations", version=1, work=Work.ASKING):
     """The answers of all turns, in the order of the samples. A turn after a failed turn was not asked, and
     fails too.
     """
 
-    kind: ClassVar[str] = "conversations"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Generation]] = GenerationCodec()
+    codec = GenerationCodec()
 
     history: History
     samples: Samples

@@ -1,15 +1,13 @@
 """Stages that ask a pipeline of the user's own, and read its replies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from components.fields import runtime_only
 from components.openai_server.gate import Tokens
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.protocols import Pipeline
 from components.records import Answer, AnswerState, Message, Request, Sample
-from runner.engine.codecs import Codec
 from runner.engine.spending.admitted import most_tokens
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -27,15 +25,10 @@ def _said(question: str, answer: str) -> tuple[tuple[str, str], tuple[str, str]]
     return ("user", question), ("assistant", answer)
 
 
-@dataclass(frozen=True, eq=False)
-class PipelineReplies(Stage[Sequence[Answer]]):
+class PipelineReplies(Stage[Sequence[Answer]], kind="pipeline_replies", version=1, work=Work.ASKING, counts_ahead=True):
     """The whole reply of a pipeline to each sample, as JSON. `draw` numbers repeated replies to the same question."""
 
-    kind: ClassVar[str] = "pipeline_replies"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
-    counts_ahead: ClassVar[bool] = True
+    codec = AnswersCodec()
 
     pipeline: Pipeline
     samples: Samples
@@ -59,14 +52,10 @@ class PipelineReplies(Stage[Sequence[Answer]]):
         return run.ask(self.pipeline, "answers")(requests)
 
 
-@dataclass(frozen=True, eq=False)
-class PipelineAnswers(Stage[Sequence[Answer]]):
+class PipelineAnswers(Stage[Sequence[Answer]], kind="pipeline_answers", version=1, work=Work.ASKING):
     """Only the answers of a pipeline's replies, for stages that read answers."""
 
-    kind: ClassVar[str] = "pipeline_answers"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    codec = AnswersCodec()
 
     replies: Stage[Sequence[Answer]]
 

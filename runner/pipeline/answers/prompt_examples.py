@@ -1,9 +1,7 @@
 """Few-shot examples in prompts: their choice and their form."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +9,7 @@ from numpy.typing import NDArray
 from components.examples.solved import gold_passages
 from components.protocols import Examples, Prompt, Render
 from components.records import Documents, Message, Passage, Sample
-from runner.engine.codecs import Codec, SinglePart
+from runner.engine.codecs import SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.checked_prompts import checked_examples, checked_messages
@@ -19,14 +17,10 @@ from runner.pipeline.answers.prompt_passages import NoPassages, PromptPassages
 from runner.pipeline.corpus.loaded_data import Data, Samples
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenExamples(Stage[NDArray[np.int32]]):
+class ChosenExamples(Stage[NDArray[np.int32]], kind="examples", version=1, work=Work.PER_QUERY):
     """Positions of each sample's examples in the pool, int32[n_samples, n]."""
 
-    kind: ClassVar[str] = "examples"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[NDArray[np.int32]]] = SinglePart("examples")
+    codec = SinglePart("examples")
 
     examples: Examples
     samples: Samples

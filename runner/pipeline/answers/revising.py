@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import ClassVar
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from components.revisers.checking import PURPOSE
 from components.revisers.scores import remark_of
 from components.secrets.mask import shortened
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Parts
+from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
@@ -58,22 +57,16 @@ class RevisionsCodec:
         return Revisions(AnswersCodec().decode(parts), checks, parts["replies"], parts["usage"])
 
 
-@dataclass(frozen=True, eq=False)
-class Revised(Stage[Revisions]):
+class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, must_read_replies=True):
     """The checks of all answers that have a text, and the answers that follow from them."""
 
-    kind: ClassVar[str] = "revisions"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Revisions]] = RevisionsCodec()
+    codec = RevisionsCodec()
 
     reviser: Reviser
     samples: Stage[SampleSet]
     passages: PromptPassages
     answers: Stage[Sequence[Answer]]
     n_samples: int = runtime_only(0, "the samples are part of the key")
-
-    must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
@@ -160,14 +153,10 @@ def _timed(ask: Ask, seconds: dict[str, float]) -> Ask:
     return timed
 
 
-@dataclass(frozen=True, eq=False)
-class RevisedAnswers(Stage[Sequence[Answer]]):
+class RevisedAnswers(Stage[Sequence[Answer]], kind="revised_answers", version=1, work=Work.ASKING):
     """Only the answers of revisions, for stages that read answers."""
 
-    kind: ClassVar[str] = "revised_answers"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.ASKING
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    codec = AnswersCodec()
 
     revised: Revised
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from components.json_value import Json
 from components.protocols import FactReader, GraphArm, Retriever
 from components.records import Fact, FactsOfChunk, FactTable
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
@@ -42,21 +41,21 @@ class ReadFacts:
     usage: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
-class AskedFacts(Stage[ReadFacts]):
+class AskedFacts(
+    Stage[ReadFacts],
+    kind="asked_facts",
+    in_words="facts by a language model",
+    version=1,
+    must_read_replies=True,
+    counts_ahead=True,
+):
     """The facts of each chunk, read by a language model. A chunk without a readable reply has none."""
 
-    kind: ClassVar[str] = "asked_facts"
-    in_words: ClassVar[str] = "facts by a language model"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[ReadFacts]] = Columns(ReadFacts)
+    codec = Columns(ReadFacts)
 
     extractor: FactReader
     chunks: ChunkPassages
     n_documents: int = runtime_only(0, "the documents are part of the corpus' key")
-
-    must_read_replies: ClassVar[bool] = True
-    counts_ahead: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
@@ -101,14 +100,10 @@ def _is_valid(own: object) -> bool:
     return all(isinstance(text, str) for text in texts) and isinstance(own.n_left_out, int)
 
 
-@dataclass(frozen=True, eq=False)
-class DistinctFacts(Stage[FactTable]):
+class DistinctFacts(Stage[FactTable], kind="fact_table", in_words="distinct facts", version=1):
     """The distinct facts of all chunks, and their phrases."""
 
-    kind: ClassVar[str] = "fact_table"
-    in_words: ClassVar[str] = "distinct facts"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[FactTable]] = Columns(FactTable)
+    codec = Columns(FactTable)
 
     facts: AskedFacts
 

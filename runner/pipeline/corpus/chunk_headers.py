@@ -7,7 +7,7 @@ results and metrics read the original chunk.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from components.json_value import Json
 from components.protocols import AskingHeaderWriter, Header, HeaderWriter
 from components.records import Documents, Spans, SpanTexts
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, SinglePart
+from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
@@ -30,13 +30,10 @@ _LINE_END, _GAP = "\n", "\n\n"
 """Texts below a header, and between chunks."""
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkHeaders(Stage[Sequence[str]]):
+class ChunkHeaders(Stage[Sequence[str]], kind="chunk_headers", version=1):
     """The header of each chunk, from a component that asks no model. "" for a chunk without a header."""
 
-    kind: ClassVar[str] = "chunk_headers"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Sequence[str]]] = SinglePart("headers")
+    codec = SinglePart("headers")
 
     writer: HeaderWriter
     corpus: Stage[Documents]
@@ -57,22 +54,22 @@ class WrittenHeaders:
     usage: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
-class AskedHeaders(Stage[WrittenHeaders]):
+class AskedHeaders(
+    Stage[WrittenHeaders],
+    kind="asked_headers",
+    in_words="headers by a language model",
+    version=1,
+    must_read_replies=True,
+    counts_ahead=True,
+):
     """A header per chunk, written by a language model."""
 
-    kind: ClassVar[str] = "asked_headers"
-    in_words: ClassVar[str] = "headers by a language model"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[WrittenHeaders]] = Columns(WrittenHeaders)
+    codec = Columns(WrittenHeaders)
 
     writer: AskingHeaderWriter
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     n_documents: int = runtime_only(0, "the documents are part of the corpus' key")
-
-    must_read_replies: ClassVar[bool] = True
-    counts_ahead: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
@@ -105,13 +102,10 @@ def _check_headers(headers: Sequence[str], n_chunks: int, writer: object) -> lis
 AnyHeaders = ChunkHeaders | AskedHeaders
 
 
-@dataclass(frozen=True, eq=False)
-class HeadedCorpus(Stage[Documents]):
+class HeadedCorpus(Stage[Documents], kind="headed_corpus", version=1):
     """Documents made of chunks below their headers."""
 
-    kind: ClassVar[str] = "headed_corpus"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+    codec = CorpusCodec()
 
     corpus: Stage[Documents]
     chunks: Stage[Spans]
@@ -129,13 +123,10 @@ class HeadedCorpus(Stage[Documents]):
         return replace(documents, texts=["".join(own) for own in texts])
 
 
-@dataclass(frozen=True, eq=False)
-class HeadedChunks(Stage[Spans]):
+class HeadedChunks(Stage[Spans], kind="headed_chunks", version=1):
     """Spans of chunks, with their headers, in the headed corpus."""
 
-    kind: ClassVar[str] = "headed_chunks"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     chunks: Stage[Spans]
     headers: tuple[AnyHeaders, ...]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from components.protocols import Chunker, DescribingChunker, Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
 from components.text.tables import segment
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, SinglePart
+from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
@@ -66,13 +65,10 @@ def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
     return SomeChunks(SpanTexts(texts, spans), times)
 
 
-@dataclass(frozen=True, eq=False)
-class BlockSegments(Stage[Segments]):
+class BlockSegments(Stage[Segments], kind="segments", version=1):
     """Ends of tokens and sentences in a block's documents. Without a tokenizer, a token is a character."""
 
-    kind: ClassVar[str] = "segments"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Segments]] = Columns(Segments)
+    codec = Columns(Segments)
 
     tokenizer: Tokenizer | None
     documents: DocumentBlock
@@ -82,14 +78,10 @@ class BlockSegments(Stage[Segments]):
         return segment(self.documents.read(run).texts, self.tokenizer)
 
 
-@dataclass(frozen=True, eq=False)
-class BlockChunks(Stage[Spans]):
+class BlockChunks(Stage[Spans], kind="block_chunks", in_words="chunks of a block", version=1):
     """The chunks of a block, as spans of its documents."""
 
-    kind: ClassVar[str] = "block_chunks"
-    in_words: ClassVar[str] = "chunks of a block"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     chunker: Chunker
     documents: DocumentBlock
@@ -102,13 +94,10 @@ class BlockChunks(Stage[Spans]):
         return checked_spans(spans, text_lengths(documents.texts), self.chunker)
 
 
-@dataclass(frozen=True, eq=False)
-class Chunks(Stage[Spans]):
+class Chunks(Stage[Spans], kind="chunks", version=2):
     """The chunks, as spans of the corpus."""
 
-    kind: ClassVar[str] = "chunks"
-    version: ClassVar[int] = 2
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     chunker: Chunker
     corpus: Stage[Documents]
@@ -141,13 +130,10 @@ def _chunks_of(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
     return ChunkBlock(block, chunks if is_all else ChunksOfBlock(chunks, block))
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
+class ChunkFacts(Stage[Sequence[Mapping[str, str]]], kind="chunk_facts", version=1):
     """Facts that a chunker knows about its chunks, such as their sections and pages."""
 
-    kind: ClassVar[str] = "chunk_facts"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Sequence[Mapping[str, str]]]] = SinglePart("facts")
+    codec = SinglePart("facts")
 
     chunker: DescribingChunker
     corpus: Stage[Documents]

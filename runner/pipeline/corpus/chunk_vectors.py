@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from components.protocols import (
     SlowEmbedder,
 )
 from components.records import Passages, Spans
-from runner.engine.codecs import Codec, Named, SinglePart
+from runner.engine.codecs import Named, SinglePart
 from runner.engine.identity import key_of
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup
@@ -49,14 +49,10 @@ class NoDocuments(StageGroup):
         return Passages(())
 
 
-@dataclass(frozen=True, eq=False)
-class FittedEmbedder(Stage[EmbedderState]):
+class FittedEmbedder(Stage[EmbedderState], kind="embedder_state", in_words="fitting the embedder", version=1):
     """The state that the embedder learns from the corpus; empty for a pretrained one."""
 
-    kind: ClassVar[str] = "embedder_state"
-    in_words: ClassVar[str] = "fitting the embedder"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[EmbedderState]] = Named()
+    codec = Named()
 
     embedder: Embedder
     documents: DocumentPassages | NoDocuments
@@ -69,14 +65,10 @@ class FittedEmbedder(Stage[EmbedderState]):
         return checked_arrays(self.embedder.fit(self.documents.read(run)), self.embedder)
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkVectors(Stage[Vectors]):
+class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks", version=1):
     """float32[n_chunks, d], of the chunks of a corpus or of a block of it."""
 
-    kind: ClassVar[str] = "vectors"
-    in_words: ClassVar[str] = "vectors of chunks"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
+    codec = SinglePart("vectors")
 
     embedder: Embedder
     chunks: ChunkPassages | BlockPassages
@@ -193,14 +185,10 @@ class VectorBlock(StageGroup):
     vectors: ChunkVectors
 
 
-@dataclass(frozen=True, eq=False)
-class JoinedVectors(Stage[Vectors]):
+class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="vectors of blocks together", version=1):
     """float32[n_chunks, d], joined from the vectors of blocks."""
 
-    kind: ClassVar[str] = "joined_vectors"
-    in_words: ClassVar[str] = "vectors of blocks together"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
+    codec = SinglePart("vectors")
 
     embedder: Embedder
     chunks: ChunkPassages

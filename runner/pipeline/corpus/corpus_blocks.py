@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from components.errors import DamagedEntryError
 from components.fields import runtime_only
 from components.records import Documents, Spans
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Corpus, Data
@@ -100,16 +99,13 @@ class ChunkBlock(StageGroup):
     spans: Stage[Spans]
 
 
-@dataclass(frozen=True, eq=False)
-class ChunksOfBlock(Stage[Spans]):
+class ChunksOfBlock(Stage[Spans], kind="chunks_of_block", version=1):
     """The chunks of a corpus that belong to the documents of a block, as spans of these documents.
 
     Used for chunks that are not cut block by block.
     """
 
-    kind: ClassVar[str] = "chunks_of_block"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     chunks: Stage[Spans]
     documents: DocumentBlock

@@ -1,8 +1,6 @@
 """Stages that split texts into the terms to index."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import pyarrow as pa
 
@@ -10,7 +8,7 @@ from components.fields import runtime_only
 from components.protocols import WordTokenizer
 from components.records import Documents, Queries, Terms
 from components.text.tables import TermTable, build_term_table, joined_tables, query_terms
-from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock
@@ -28,14 +26,10 @@ class TermTableCodec:
         return TermTable(**arrays, vocabulary=parts["vocabulary"]["term"].to_pylist())
 
 
-@dataclass(frozen=True, eq=False)
-class BlockTerms(Stage[TermTable]):
+class BlockTerms(Stage[TermTable], kind="block_terms", in_words="terms of a block", version=1):
     """The terms of a block of documents for one word tokenizer."""
 
-    kind: ClassVar[str] = "block_terms"
-    in_words: ClassVar[str] = "terms of a block"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+    codec = TermTableCodec()
 
     tokenizer: WordTokenizer
     documents: DocumentBlock
@@ -45,13 +39,10 @@ class BlockTerms(Stage[TermTable]):
         return build_term_table(self.documents.read(run).texts, self.tokenizer)
 
 
-@dataclass(frozen=True, eq=False)
-class CorpusTerms(Stage[TermTable]):
+class CorpusTerms(Stage[TermTable], kind="terms", version=2):
     """The terms of the corpus for one word tokenizer, for stages that need all of them."""
 
-    kind: ClassVar[str] = "terms"
-    version: ClassVar[int] = 2
-    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+    codec = TermTableCodec()
 
     tokenizer: WordTokenizer
     corpus: Stage[Documents]
@@ -67,15 +58,10 @@ class CorpusTerms(Stage[TermTable]):
         return joined_tables(tables, [block.documents.rows(run) for block in self.blocks])
 
 
-@dataclass(frozen=True, eq=False)
-class QueryWords(Stage[TermTable]):
+class QueryWords(Stage[TermTable], kind="query_words", in_words="terms of queries", version=1, work=Work.PER_QUERY):
     """The terms of the queries, numbered independently of the corpus."""
 
-    kind: ClassVar[str] = "query_words"
-    in_words: ClassVar[str] = "terms of queries"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+    codec = TermTableCodec()
 
     tokenizer: WordTokenizer
     queries: Stage[Queries]
@@ -84,14 +70,10 @@ class QueryWords(Stage[TermTable]):
         return build_term_table(run.read(self.queries).texts, self.tokenizer)
 
 
-@dataclass(frozen=True, eq=False)
-class QueryTerms(Stage[Terms]):
+class QueryTerms(Stage[Terms], kind="query_terms", version=1, work=Work.PER_QUERY):
     """The terms of the queries in the vocabulary of the corpus."""
 
-    kind: ClassVar[str] = "query_terms"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Terms]] = Columns(Terms)
+    codec = Columns(Terms)
 
     tokenizer: WordTokenizer
     queries: Stage[Queries]

@@ -1,11 +1,10 @@
 """Stages that cut a corpus: by a chunker, by vectors of its sentences, or into small chunks of larger chunks."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from components.protocols import AnyChunker, EmbeddingChunker, ParentChunker
 from components.records import Documents, Hits, Segments, Spans
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import checked_spans, text_lengths
@@ -28,13 +27,10 @@ class CutCorpus:
         return hits if self.searched is self.read else ParentHits(hits, self.searched, self.read)
 
 
-@dataclass(frozen=True, eq=False)
-class ChunksByVectors(Stage[Spans]):
+class ChunksByVectors(Stage[Spans], kind="chunks_by_vectors", version=1):
     """Chunks whose bounds depend on vectors, such as an embedder's vectors of sentences."""
 
-    kind: ClassVar[str] = "chunks_by_vectors"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     chunker: EmbeddingChunker
     corpus: Stage[Documents]

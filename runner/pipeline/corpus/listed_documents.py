@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import pyarrow as pa
 
 from components.records import Documents, Sample
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 
@@ -27,14 +26,10 @@ class DocumentList:
         return {document_id: place for document_id, place in zip(gold, places, strict=True) if place is not None}
 
 
-@dataclass(frozen=True, eq=False)
-class ListedDocuments(Stage[DocumentList]):
+class ListedDocuments(Stage[DocumentList], kind="document_list", version=1, work=Work.BENCHMARK):
     """Ids, titles and lengths of the documents."""
 
-    kind: ClassVar[str] = "document_list"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[DocumentList]] = Columns(DocumentList)
+    codec = Columns(DocumentList)
 
     corpus: Stage[Documents]
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from itertools import chain
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from components.protocols import Dataset, DatasetOverSource, Source
 from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
 from runner.engine.broken_contracts import named_errors
-from runner.engine.codecs import Codec, Parts
+from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
 from runner.engine.outdated import discard, outdated
 from runner.engine.stage import Stage, Work
@@ -134,14 +133,10 @@ class SourceCodec:
         return SourceDocuments(documents_of(parts), parts["counts"])
 
 
-@dataclass(frozen=True, eq=False)
-class ReadSource(Stage[SourceDocuments]):
+class ReadSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BENCHMARK):
     """The documents of a data set with a separate source. They are read once for all questions about them."""
 
-    kind: ClassVar[str] = "source"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[SourceDocuments]] = SourceCodec()
+    codec = SourceCodec()
 
     source: Source
     fingerprint: str
@@ -153,14 +148,10 @@ class ReadSource(Stage[SourceDocuments]):
         return read
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedBenchmark(Stage[Benchmark]):
+class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHMARK):
     """The data set as its loader returns it. `fingerprint` is the hash of the files that it reads."""
 
-    kind: ClassVar[str] = "data"
-    version: ClassVar[int] = 8
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
+    codec = BenchmarkCodec()
 
     dataset: Dataset
     fingerprint: str
@@ -192,14 +183,10 @@ def _require_unchanged(files: Dataset | Source, fingerprint: str) -> None:
 _BY_CONTENT = "its content hash identifies it, however it was loaded"
 
 
-@dataclass(frozen=True, eq=False)
-class Corpus(Stage[Documents]):
+class Corpus(Stage[Documents], kind="corpus", version=2, work=Work.BENCHMARK):
     """The documents of a data set. Data sets with the same texts share this stage, even with other questions."""
 
-    kind: ClassVar[str] = "corpus"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+    codec = CorpusCodec()
 
     content: str
     data: LoadedBenchmark = runtime_only(None, _BY_CONTENT)
@@ -209,14 +196,10 @@ class Corpus(Stage[Documents]):
         return documents_of(run.parts(self.data))
 
 
-@dataclass(frozen=True, eq=False)
-class Samples(Stage[SampleSet]):
+class Samples(Stage[SampleSet], kind="samples", version=3, work=Work.BENCHMARK):
     """The samples with their labels."""
 
-    kind: ClassVar[str] = "samples"
-    version: ClassVar[int] = 3
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
+    codec = SamplesCodec()
 
     content: str
     data: LoadedBenchmark = runtime_only(None, _BY_CONTENT)

@@ -7,28 +7,23 @@ do without a refiner.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.records import ChunkOrigins, Context, Evidence, Hits, RefinedDocuments, Sample, Spans
 from components.text.origins import carried, own_places, traced
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
 from runner.pipeline.corpus.refined_corpora import Refined
 
 
-@dataclass(frozen=True, eq=False)
-class OriginalPlaces(Stage[ChunkOrigins]):
+class OriginalPlaces(Stage[ChunkOrigins], kind="original_places", version=1, work=Work.BENCHMARK):
     """Origins of the chunks of a refined corpus in the original texts, one row per place."""
 
-    kind: ClassVar[str] = "original_places"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[ChunkOrigins]] = Columns(ChunkOrigins)
+    codec = Columns(ChunkOrigins)
 
     chunks: Stage[Spans]
     refined: tuple[Refined, ...]
@@ -41,14 +36,10 @@ class OriginalPlaces(Stage[ChunkOrigins]):
         return places
 
 
-@dataclass(frozen=True, eq=False)
-class OriginalHits(Stage[Hits]):
+class OriginalHits(Stage[Hits], kind="original_hits", version=1, work=Work.BENCHMARK):
     """The hits as places in the original texts. Places of one chunk are consecutive and have its score."""
 
-    kind: ClassVar[str] = "original_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     hits: Stage[Hits]
     places: OriginalPlaces
@@ -61,14 +52,10 @@ class OriginalHits(Stage[Hits]):
         return Hits(place, np.where(place >= 0, score, -np.inf).astype(np.float32))
 
 
-@dataclass(frozen=True, eq=False)
-class OriginalContext(Stage[Context]):
+class OriginalContext(Stage[Context], kind="original_context", version=1, work=Work.BENCHMARK):
     """The contexts as places in the original texts, with the token counts of the prompts."""
 
-    kind: ClassVar[str] = "original_context"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Context]] = Columns(Context)
+    codec = Columns(Context)
 
     context: Stage[Context]
     places: OriginalPlaces
@@ -98,17 +85,13 @@ def _expand(chunks: NDArray[np.int32], places: ChunkOrigins) -> tuple[NDArray[np
     return place, column
 
 
-@dataclass(frozen=True, eq=False)
-class RefinedGold(Stage[SampleSet]):
+class RefinedGold(Stage[SampleSet], kind="refined_gold", version=1, work=Work.BENCHMARK):
     """The samples with their gold as places of the refined texts, for arms that pick the gold itself.
 
     Gold is left out if its text was removed.
     """
 
-    kind: ClassVar[str] = "refined_gold"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
+    codec = SamplesCodec()
 
     samples: Stage[SampleSet]
     refined: Refined

@@ -1,8 +1,5 @@
 """Stages that search small chunks, and read the larger chunks that contain them."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,19 +7,16 @@ from components.protocols import Chunker
 from components.records import Documents, Hits, Segments, Spans, SpanTexts
 from components.text.ranking import empty_hits
 from components.text.tables import segments_of
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import checked_spans
 
 
-@dataclass(frozen=True, eq=False)
-class ChildChunks(Stage[Spans]):
+class ChildChunks(Stage[Spans], kind="child_chunks", version=1):
     """Chunks of every parent, cut as if it were a document. A part that two parents share is cut once."""
 
-    kind: ClassVar[str] = "child_chunks"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     chunker: Chunker
     corpus: Stage[Documents]
@@ -50,17 +44,13 @@ class ChildChunks(Stage[Spans]):
         return Spans(np.ascontiguousarray(document), np.ascontiguousarray(start), np.ascontiguousarray(end))
 
 
-@dataclass(frozen=True, eq=False)
-class ParentHits(Stage[Hits]):
+class ParentHits(Stage[Hits], kind="parent_hits", version=1, work=Work.PER_QUERY):
     """The parents of the hits, each at the place and with the score of its best child.
 
     A child of two overlapping parents belongs to the first.
     """
 
-    kind: ClassVar[str] = "parent_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     hits: Stage[Hits]
     children: Stage[Spans]

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from components.errors import DamagedEntryError
 from components.fields import runtime_only
 from components.records import Benchmark
-from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.document_table import documents_of
@@ -55,14 +54,10 @@ class Partition:
     of_prefix: Sequence[Sequence[int]]
 
 
-@dataclass(frozen=True, eq=False)
-class CorpusPartition(Stage[Partition]):
+class CorpusPartition(Stage[Partition], kind="partition", version=1, work=Work.BENCHMARK):
     """The blocks of a corpus with the key `content`. Computed for the plan, which counts the cached blocks."""
 
-    kind: ClassVar[str] = "partition"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Partition]] = Columns(Partition)
+    codec = Columns(Partition)
 
     content: str
     documents_per_block: int

@@ -20,7 +20,7 @@ from components.records import (
 )
 from components.text.origins import joined
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
@@ -46,13 +46,10 @@ class RefinedCorpusCodec:
         return RefinedDocuments(**vars(documents), origins=Columns(Origins).decode(parts), counts=parts["counts"])
 
 
-@dataclass(frozen=True, eq=False)
-class RefinedCorpus(Stage[RefinedDocuments]):
+class RefinedCorpus(Stage[RefinedDocuments], kind="refined_corpus", version=1):
     """One refinement of the documents. Corpora side by side are refined separately, by the prefixes of their ids."""
 
-    kind: ClassVar[str] = "refined_corpus"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[RefinedDocuments]] = RefinedCorpusCodec()
+    codec = RefinedCorpusCodec()
 
     refinement: Refinement
     corpus: Stage[Documents]
@@ -132,21 +129,21 @@ class AskedCorpusCodec:
         return AskedDocuments(**vars(refined), replies=parts["replies"], usage=parts["usage"])
 
 
-@dataclass(frozen=True, eq=False)
-class AskedCorpus(Stage[AskedDocuments]):
+class AskedCorpus(
+    Stage[AskedDocuments],
+    kind="asked_corpus",
+    in_words="documents by a language model",
+    version=1,
+    must_read_replies=True,
+    counts_ahead=True,
+):
     """One refinement of the documents by a language model."""
 
-    kind: ClassVar[str] = "asked_corpus"
-    in_words: ClassVar[str] = "documents by a language model"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[AskedDocuments]] = AskedCorpusCodec()
+    codec = AskedCorpusCodec()
 
     refinement: AskingRefinement
     corpus: Stage[Documents]
     n_documents: int = runtime_only(0, "the documents are part of the corpus' key")
-
-    must_read_replies: ClassVar[bool] = True
-    counts_ahead: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:

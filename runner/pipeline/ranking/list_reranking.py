@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import ListReranker
 from components.records import Hits
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import reply_counts
@@ -34,15 +33,17 @@ class HitOrders:
     usage: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
-class AskedHitOrders(Stage[HitOrders]):
+class AskedHitOrders(
+    Stage[HitOrders],
+    kind="hit_orders",
+    in_words="reranking by a language model",
+    version=2,
+    work=Work.PER_QUERY,
+    must_read_replies=True,
+):
     """The order that a language model gives to the first `reranker.depth` hits of each query."""
 
-    kind: ClassVar[str] = "hit_orders"
-    in_words: ClassVar[str] = "reranking by a language model"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[HitOrders]] = Columns(HitOrders)
+    codec = Columns(HitOrders)
 
     reranker: ListReranker
     hits: Stage[Hits]
@@ -51,8 +52,6 @@ class AskedHitOrders(Stage[HitOrders]):
     n_samples: int = runtime_only(0, "the samples are part of the queries' key")
     n_hits: int = runtime_only(0, "the hits are part of the key")
     """Largest number of hits of a query."""
-
-    must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
@@ -83,18 +82,13 @@ class AskedHitOrders(Stage[HitOrders]):
         return HitOrders(places, reply_counts(orders, sum(len(own) > 1 for own in texts)), dict(ask.usage))
 
 
-@dataclass(frozen=True, eq=False)
-class ReorderedHits(Stage[Hits]):
+class ReorderedHits(Stage[Hits], kind="reordered_hits", in_words="reranked hits", version=1, work=Work.PER_QUERY):
     """The hits in the order of a model, followed by the hits that it did not order.
 
     Scores decrease by one from hit to hit, because the model only gives an order.
     """
 
-    kind: ClassVar[str] = "reordered_hits"
-    in_words: ClassVar[str] = "reranked hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     hits: Stage[Hits]
     orders: AskedHitOrders

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,7 @@ from components.openai_server.received import current_received
 from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import in_front
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, Work
@@ -29,19 +27,14 @@ from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits
 from runner.pipeline.search.arm_search import encoded_chunks, encoded_queries
 
 
-@dataclass(frozen=True, eq=False)
-class RerankedHits(Stage[Hits]):
+class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", version=2, work=Work.PER_QUERY):
     """The first `reranker.depth` hits by their new scores, followed by the other hits in their old order.
 
     Hits with equal new scores keep their old order. Scores are stored by (query, chunk): another depth, k1 or fusion
     only scores pairs that no earlier ranking contained, and an interrupted stage resumes.
     """
 
-    kind: ClassVar[str] = "reranked_hits"
-    in_words: ClassVar[str] = "reranking"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     reranker: Reranker
     hits: Stage[Hits]

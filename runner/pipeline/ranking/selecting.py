@@ -14,7 +14,7 @@ from components.errors import ComponentError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric, RerankerSelection
 from components.records import Documents, Hits, Sample
-from runner.engine.codecs import Codec, Columns, SinglePart
+from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SamplesCodec, SampleSet
@@ -24,18 +24,14 @@ from runner.pipeline.scoring.score_stages import Scoring
 Chosen = Mapping[str, Json]
 
 
-@dataclass(frozen=True, eq=False)
-class SelectionSplit(Stage[NDArray[np.bool_]]):
+class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1, work=Work.BENCHMARK):
     """bool[n_samples], True for the samples that choose.
 
     They are the `share` of the labelled samples of each top-level subset, rounded up to whole groups of dependent
     samples. At least one group remains to report on.
     """
 
-    kind: ClassVar[str] = "selection_split"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[NDArray[np.bool_]]] = SinglePart("held_out")
+    codec = SinglePart("held_out")
 
     share: float
     seed: int
@@ -87,14 +83,10 @@ def set_of(sample: Sample) -> str:
     return sample.subset.split("/")[0]
 
 
-@dataclass(frozen=True, eq=False)
-class ReportedSamples(Stage[SampleSet]):
+class ReportedSamples(Stage[SampleSet], kind="reported_samples", version=1, work=Work.BENCHMARK):
     """All samples. Samples that helped to choose a reranker are marked, and count in no aggregate."""
 
-    kind: ClassVar[str] = "reported_samples"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
+    codec = SamplesCodec()
 
     samples: Samples
     split: SelectionSplit
@@ -106,8 +98,7 @@ class ReportedSamples(Stage[SampleSet]):
         return SampleSet(tuple(marked), sample_set.labels)
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenByScores(Stage[Chosen]):
+class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Work.BENCHMARK):
     """The chosen candidate of each subset, in `sets`.
 
     An entry has the `chosen` candidate, the metric of each candidate (`values`), and the number of samples in the mean
@@ -115,10 +106,7 @@ class ChosenByScores(Stage[Chosen]):
     `n` is 0. Of equal candidates the first is chosen.
     """
 
-    kind: ClassVar[str] = "chosen_rerankers"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Chosen]] = SinglePart("chosen")
+    codec = SinglePart("chosen")
 
     name: str
     metric: Metric
@@ -161,14 +149,10 @@ class ChosenByScores(Stage[Chosen]):
         return {"chosen": max(means, key=lambda name: sign * means[name]), "values": means, "n": int(rows.sum())}
 
 
-@dataclass(frozen=True, eq=False)
-class SelectedHits(Stage[Hits]):
+class SelectedHits(Stage[Hits], kind="selected_hits", version=1, work=Work.PER_QUERY):
     """The hits of the candidate that was chosen for each sample's subset."""
 
-    kind: ClassVar[str] = "selected_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     candidates: Mapping[str, Stage[Hits]]
     chosen: ChosenByScores

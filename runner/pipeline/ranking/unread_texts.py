@@ -1,8 +1,7 @@
 """Counts the tokens that models do not read: texts longer than a model's limit are truncated."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from components.protocols import (
     TokenVectorEncoder,
 )
 from components.records import Hits, Queries, Spans
-from runner.engine.codecs import Codec, SinglePart
+from runner.engine.codecs import SinglePart
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_vectors import reads_documents
@@ -39,8 +38,7 @@ _BLOCK = 32_768
 """Number of texts whose tokens are counted together."""
 
 
-@dataclass(frozen=True, eq=False)
-class CutTexts(Stage[Json]):
+class CutTexts(Stage[Json], kind="cut_texts", version=1, work=Work.BENCHMARK):
     """Counts of the texts that an embedder truncates.
 
     The entry has its `model`, the kind of `texts` ("chunks" or "queries"), their number `n`, and the number `n_cut` of
@@ -48,10 +46,7 @@ class CutTexts(Stage[Json]):
     tokens cut off. Nothing is counted for a model without a limit.
     """
 
-    kind: ClassVar[str] = "cut_texts"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Json]] = SinglePart("cut")
+    codec = SinglePart("cut")
 
     embedder: ReadsTokens
     passages: ChunkPassages | QueryPassages
@@ -72,14 +67,10 @@ class CutTexts(Stage[Json]):
         return facts | _truncation_counts(np.concatenate(counts), limit)
 
 
-@dataclass(frozen=True, eq=False)
-class CutPairs(Stage[Json]):
+class CutPairs(Stage[Json], kind="cut_pairs", version=1, work=Work.BENCHMARK):
     """Counts of the pairs of a query and a chunk that a reranker truncates: see `CutTexts`. `texts` is "pairs"."""
 
-    kind: ClassVar[str] = "cut_pairs"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Json]] = SinglePart("cut")
+    codec = SinglePart("cut")
 
     reranker: ReadsPairs
     hits: Stage[Hits]

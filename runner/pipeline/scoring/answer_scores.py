@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from components.metrics.interval import Intervals
 from components.protocols import AnswerMetric, TextForm
 from components.records import Answer, Sample, TextsWithUnits, Units
 from components.text.units import number_units, take
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SampleSet
@@ -19,15 +18,12 @@ from runner.pipeline.scoring.score_stages import SCORING, Scoring, rows_to_score
 Rows = Sequence[int]
 
 
-@dataclass(frozen=True, eq=False)
-class ReferenceUnits(Stage[Units]):
+class ReferenceUnits(
+    Stage[Units], kind="reference_units", in_words="words of references", version=1, work=Work.BENCHMARK
+):
     """The units of all samples' references by a form, shared by all answers."""
 
-    kind: ClassVar[str] = "reference_units"
-    in_words: ClassVar[str] = "words of references"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Units]] = Columns(Units)
+    codec = Columns(Units)
 
     form: TextForm
     samples: Samples
@@ -38,15 +34,10 @@ class ReferenceUnits(Stage[Units]):
         return number_units(self.form.units([reference for sample in samples for reference in sample.references]))
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerUnits(Stage[Units]):
+class AnswerUnits(Stage[Units], kind="answer_units", in_words="words of answers", version=1, work=Work.BENCHMARK):
     """The units of the answers by a form."""
 
-    kind: ClassVar[str] = "answer_units"
-    in_words: ClassVar[str] = "words of answers"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Units]] = Columns(Units)
+    codec = Columns(Units)
 
     form: TextForm
     answers: Stage[Sequence[Answer]]
@@ -88,16 +79,12 @@ class TextsInForm(StageGroup):
 ComparedTexts = WholeTexts | TextsInForm
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerScores(Stage[Scoring]):
+class AnswerScores(Stage[Scoring], kind="answer_scores", version=2, work=Work.BENCHMARK):
     """The scores of the answers. Failed answers are excluded and counted; empty and refused ones count as empty
     texts.
     """
 
-    kind: ClassVar[str] = "answer_scores"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     metrics: Mapping[str, AnswerMetric]
     interval: Intervals

@@ -1,8 +1,7 @@
 """Stages that score citations by the gold in the cited passages."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from components.metrics.interval import Intervals
 from components.protocols import CitationMetric
 from components.records import Answer, ChunkOrigins, Documents, PassagePlaces, Sample, Spans
 from components.text.citations import without_citations
-from runner.engine.codecs import Codec, Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
@@ -28,14 +26,10 @@ from runner.pipeline.scoring.score_stages import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class CitationScores(Stage[Scoring]):
+class CitationScores(Stage[Scoring], kind="citation_scores", version=1, work=Work.BENCHMARK):
     """The scores of the answers' citations. Failed answers are excluded and counted."""
 
-    kind: ClassVar[str] = "citation_scores"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     metrics: Mapping[str, CitationMetric]
     interval: Intervals
@@ -90,14 +84,10 @@ def with_copies(
     return [[replace(passage, copied=tuple(next(spans)[len(passage.own) :])) for passage in own] for own in places]
 
 
-@dataclass(frozen=True, eq=False)
-class UncitedAnswers(Stage[Sequence[Answer]]):
+class UncitedAnswers(Stage[Sequence[Answer]], kind="uncited_answers", version=1, work=Work.BENCHMARK):
     """The answers without their citations, for comparison with references, which have none."""
 
-    kind: ClassVar[str] = "uncited_answers"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+    codec = AnswersCodec()
 
     answers: Stage[Sequence[Answer]]
 

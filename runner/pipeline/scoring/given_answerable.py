@@ -5,31 +5,25 @@ share of noise, it is a property of the cell.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from components.metrics.gold_spans import Span, gold_positions, gold_spans, n_common_characters
 from components.protocols import PickingArm
 from components.records import Context, Documents, Sample, Spans
-from runner.engine.codecs import Codec
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import SamplesCodec, SampleSet
 from runner.pipeline.scoring.retrieval_scores import context_spans
 
 
-@dataclass(frozen=True, eq=False)
-class GivenAnswerable(Stage[SampleSet]):
+class GivenAnswerable(Stage[SampleSet], kind="given_answerable", version=1, work=Work.BENCHMARK):
     """The samples, each marked as answerable or not from the given passages in its prompt.
 
     A question is unanswerable if it has gold in the corpus, but the prompt lacks all of it. Questions with
     `fake_answers` are not changed: their passages are false on purpose, and the right answer is still expected.
     """
 
-    kind: ClassVar[str] = "given_answerable"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
+    codec = SamplesCodec()
 
     samples: Stage[SampleSet]
     corpus: Stage[Documents]

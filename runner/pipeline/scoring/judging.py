@@ -15,7 +15,7 @@ from components.protocols import Ask, JudgedMetric, JudgePreparation, JudgesByGo
 from components.records import Answer, Documents, JudgeInput, Sample, ScoreState
 from runner.console.unread_replies import reasons_of
 from runner.engine.ask import total
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import NoAnswers
@@ -61,15 +61,18 @@ class JudgeDecisions:
     usage: dict[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedJudge(Stage[JudgeDecisions]):
+class PreparedJudge(
+    Stage[JudgeDecisions],
+    kind="judge_preparation",
+    in_words="preparing to judge",
+    version=3,
+    work=Work.BENCHMARK,
+    must_read_replies=True,
+    counts_ahead=True,
+):
     """The decisions of a judge from questions and references, before it sees answers. All answers share them."""
 
-    kind: ClassVar[str] = "judge_preparation"
-    in_words: ClassVar[str] = "preparing to judge"
-    version: ClassVar[int] = 3
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[JudgeDecisions]] = Columns(JudgeDecisions)
+    codec = Columns(JudgeDecisions)
 
     metric: JudgedMetric
     samples: Samples
@@ -78,9 +81,6 @@ class PreparedJudge(Stage[JudgeDecisions]):
     name: str = runtime_only("", "names the metric for users")
     documents: Stage[Documents] | None = added_later(None)
     """The corpus, for a metric that reads gold documents."""
-
-    must_read_replies: ClassVar[bool] = True
-    counts_ahead: ClassVar[bool] = True
 
     @property
     def request_group(self) -> str:
@@ -163,15 +163,12 @@ class JudgedPassages(StageGroup):
         return [""] * n_samples, list(range(n_samples)), [ScoreState.VALUE] * n_samples
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedScores(Stage[Scoring]):
+class JudgedScores(
+    Stage[Scoring], kind="judged_scores", in_words="judging", version=4, work=Work.BENCHMARK, must_read_replies=True
+):
     """The judgements of each answer, or of the passages. `draw` numbers repeated judgements."""
 
-    kind: ClassVar[str] = "judged_scores"
-    in_words: ClassVar[str] = "judging"
-    version: ClassVar[int] = 4
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     name: str
     metric: JudgedMetric
@@ -185,8 +182,6 @@ class JudgedScores(Stage[Scoring]):
     n_passages: int = runtime_only(0, "the passages are part of the key")
     """Largest number of passages in a prompt."""
     part: JudgedPart | None = added_later(None)
-
-    must_read_replies: ClassVar[bool] = True
 
     @property
     def request_group(self) -> str:

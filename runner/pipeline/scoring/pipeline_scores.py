@@ -6,8 +6,6 @@ gold.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from components.gold_copies import Credit, GoldCopies
 from components.metrics.interval import Intervals
 from components.protocols import CitationMetric, ContextMetric, Metric, RankingMetric
 from components.records import Answer, Context, Documents, PassagePlaces, Scores, ScoreState
-from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.located_passages import PassagePositions, Span
@@ -35,14 +32,10 @@ _NOWHERE = "\x00not in the corpus "
 """Beginning of the names of documents that stand for passages outside the corpus. No document id contains a NUL."""
 
 
-@dataclass(frozen=True, eq=False)
-class PipelinePassageScores(Stage[Scoring]):
+class PipelinePassageScores(Stage[Scoring], kind="pipeline_passage_scores", version=2, work=Work.BENCHMARK):
     """Metrics of rankings and of contexts, from the places of the passages. All passages count as context."""
 
-    kind: ClassVar[str] = "pipeline_passage_scores"
-    version: ClassVar[int] = 2  # 2: several passages outside the corpus hid the gold
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     rankings: Mapping[str, RankingMetric]
     contexts: Mapping[str, ContextMetric]
@@ -84,14 +77,10 @@ class PipelinePassageScores(Stage[Scoring]):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class PipelineCitationScores(Stage[Scoring]):
+class PipelineCitationScores(Stage[Scoring], kind="pipeline_citation_scores", version=1, work=Work.BENCHMARK):
     """Metrics of citations. [1] cites the first passage of a reply."""
 
-    kind: ClassVar[str] = "pipeline_citation_scores"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     metrics: Mapping[str, CitationMetric]
     interval: Intervals

@@ -1,28 +1,21 @@
 """Stages that score the ranking of documents, and the gold in the prompt."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from components.gold_copies import Credit, GoldCopies
 from components.metrics.interval import Intervals
 from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Context, Documents, Evidence, Hits, Spans
-from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.scoring.score_stages import SCORING, Scoring, mark_gold_outside_corpus, scoring
 
 
-@dataclass(frozen=True, eq=False)
-class RankingScores(Stage[Scoring]):
+class RankingScores(Stage[Scoring], kind="ranking_scores", version=3, work=Work.BENCHMARK):
     """Document-level metrics of the whole ranking, independent of top_k."""
 
-    kind: ClassVar[str] = "ranking_scores"
-    version: ClassVar[int] = 3
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     metrics: Mapping[str, RankingMetric]
     interval: Intervals
@@ -47,14 +40,10 @@ class RankingScores(Stage[Scoring]):
         return scoring(samples, marked, self.interval)
 
 
-@dataclass(frozen=True, eq=False)
-class ContextScores(Stage[Scoring]):
+class ContextScores(Stage[Scoring], kind="context_scores", version=3, work=Work.BENCHMARK):
     """Metrics of the gold in the prompt, and of the context's length."""
 
-    kind: ClassVar[str] = "context_scores"
-    version: ClassVar[int] = 3
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     metrics: Mapping[str, ContextMetric]
     interval: Intervals

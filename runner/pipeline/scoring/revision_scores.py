@@ -1,15 +1,12 @@
 """Scores of revised answers, by the verdicts of the reviser."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from components.means import mean_scores
 from components.metrics.interval import Intervals
 from components.protocols import AnyReviser, Metric, Reviser
 from components.records import AnswerState, Scores, ScoreState
 from components.revisers.scores import LENGTHS, SHARES, SupportedAfter, outcome_of
-from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.revising import RevisedPart, Revision, revisions_of
@@ -17,16 +14,12 @@ from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.scoring.score_stages import SCORING, Scoring, scoring
 
 
-@dataclass(frozen=True, eq=False)
-class RevisionScores(Stage[Scoring]):
+class RevisionScores(Stage[Scoring], kind="revision_scores", version=1, work=Work.BENCHMARK):
     """The shares of supported and of revised answers, and the characters before and after. Failed answers are excluded
     and counted.
     """
 
-    kind: ClassVar[str] = "revision_scores"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     interval: Intervals
     samples: Stage[SampleSet]

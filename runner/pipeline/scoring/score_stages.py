@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -124,14 +123,10 @@ def _score_table(flat: Mapping[str, Scored]) -> pa.Table:
     return pa.table(columns)
 
 
-@dataclass(frozen=True, eq=False)
-class NotApplicableScores(Stage[Scoring]):
+class NotApplicableScores(Stage[Scoring], kind="not_applicable_scores", version=1, work=Work.BENCHMARK):
     """Metrics of retrieval in a cell that retrieves nothing: no sample has a value."""
 
-    kind: ClassVar[str] = "not_applicable_scores"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Columns[Scoring]] = SCORING
+    codec = SCORING
 
     metrics: Mapping[str, Metric]
     interval: Intervals

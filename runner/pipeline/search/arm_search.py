@@ -66,17 +66,17 @@ def _encoded_hits(
         weighed = WeighedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
         index = BuiltTokenIndex(arm.token_index, weighed, corpora)
         weighed_queries = WeighedQueries(arm.encoder, QueryPassages(queries))
-        return TokenHits(arm.token_index, depth, index, weighed_queries, searched)
+        return TokenHits(depth, arm.token_index, index, weighed_queries, searched)
     if isinstance(arm, EncodedDenseArm | EncodedSparseArm):
         assert isinstance(arm.encoder, ThreeWayEncoder), "the fields of arms have these types"
         of_chunks = EncodedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
         of_queries = EncodedQueries(arm.encoder, QueryPassages(queries))
         if isinstance(arm, EncodedSparseArm):
             index = BuiltTokenIndex(arm.token_index, of_chunks, corpora)
-            return TokenHits(arm.token_index, depth, index, of_queries, searched)
+            return TokenHits(depth, arm.token_index, index, of_queries, searched)
         vectors = DenseHead(of_chunks)
         built = BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora)
-        return DenseHits(arm.vector_index, depth, built, vectors, DenseHead(of_queries), searched)
+        return DenseHits(depth, arm.vector_index, built, vectors, DenseHead(of_queries), searched)
     candidates = tuple(hits_of_arm(other, data, chunks, queries, depth, is_first=is_first) for other in arm.candidates)
     vectors_of_chunks = encoded_chunks(arm.encoder, data, chunks)
     return LateInteractionHits(depth, vectors_of_chunks, encoded_queries(arm.encoder, queries), candidates, searched)

@@ -1,9 +1,7 @@
 """Stages of the search by embedding: embed the queries, index, search."""
 
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from components.errors import ComponentError
 from components.protocols import (
@@ -20,7 +18,7 @@ from components.protocols import (
 )
 from components.records import Hits, Queries, Spans
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
+from runner.engine.codecs import Columns, Named, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
@@ -56,15 +54,10 @@ def dimension_mistakes(retriever: Retriever) -> list[str]:
     return mistakes
 
 
-@dataclass(frozen=True, eq=False)
-class QueryVectors(Stage[Vectors]):
+class QueryVectors(Stage[Vectors], kind="query_vectors", in_words="vectors of queries", version=1, work=Work.PER_QUERY):
     """float32[n_queries, d], the vectors of the queries."""
 
-    kind: ClassVar[str] = "query_vectors"
-    in_words: ClassVar[str] = "vectors of queries"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
+    codec = SinglePart("vectors")
 
     embedder: Embedder
     queries: QueryPassages
@@ -83,13 +76,10 @@ class QueryVectors(Stage[Vectors]):
         return checked_vectors(vectors, len(queries), self.embedder, texts=Embedded.QUERIES)
 
 
-@dataclass(frozen=True, eq=False)
-class BuiltVectorIndex(Stage[Parts]):
+class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
     """The index over the chunks' vectors, one for each sub-corpus."""
 
-    kind: ClassVar[str] = "vector_index"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Parts]] = Named()
+    codec = Named()
 
     index: VectorIndex
     vectors: Stage[Vectors]
@@ -124,17 +114,12 @@ class BuiltVectorIndex(Stage[Parts]):
         return place
 
 
-@dataclass(frozen=True, eq=False)
-class DenseHits(Search):
+class DenseHits(Search, kind="dense_hits", version=2, work=Work.PER_QUERY):
     """The nearest chunks of every query."""
 
-    kind: ClassVar[str] = "dense_hits"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     index: VectorIndex
-    depth: int
     built: BuiltVectorIndex
     vectors: Stage[Vectors]
     query_vectors: Stage[Vectors]
@@ -172,8 +157,8 @@ def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
     corpora = sub_corpora.sub_corpora(data, chunks)
     return DenseHits(
-        arm.vector_index,
         depth,
+        arm.vector_index,
         BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora),
         vectors,
         QueryVectors(embedder, passages, vectors.state),

@@ -10,7 +10,7 @@ from components.json_value import Json
 from components.protocols import Diversity, TextDiversity, VectorDiversity
 from components.records import Hits, Spans
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
@@ -20,14 +20,10 @@ from runner.pipeline.corpus.text_passages import ChunkPassages, corpus_terms
 from runner.pipeline.search.checked_hits import checked_hits
 
 
-@dataclass(frozen=True, eq=False)
-class DiverseHits(Stage[Hits]):
+class DiverseHits(Stage[Hits], kind="diverse_hits", version=1, work=Work.PER_QUERY):
     """The hits after a comparison of their texts."""
 
-    kind: ClassVar[str] = "diverse_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     diversity: TextDiversity
     hits: Stage[Hits]
@@ -39,14 +35,10 @@ class DiverseHits(Stage[Hits]):
         return _check_hits(self.diversity, hits, self.diversity.diversify(hits, self.chunks.read(run)))
 
 
-@dataclass(frozen=True, eq=False)
-class DiverseHitsByVectors(Stage[Hits]):
+class DiverseHitsByVectors(Stage[Hits], kind="diverse_hits_by_vectors", version=1, work=Work.PER_QUERY):
     """The hits after a comparison of their vectors."""
 
-    kind: ClassVar[str] = "diverse_hits_by_vectors"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     diversity: VectorDiversity
     hits: Stage[Hits]

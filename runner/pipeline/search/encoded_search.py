@@ -1,8 +1,7 @@
 """Stages of the searches by an encoder with three heads: one pass over the chunks, then a ranking by each head."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from components.protocols import ThreeWayEncoder, TokenIndex
 from components.records import Hits, Passages
 from components.text.ranking import sort_hits
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
+from runner.engine.codecs import Columns, Named, Parts, SinglePart
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -26,13 +25,10 @@ from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 from runner.pipeline.search.searching import Search
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedChunks(Stage[Encodings]):
+class EncodedChunks(Stage[Encodings], kind="encoded_chunks", version=1):
     """The encoder's output for the chunks."""
 
-    kind: ClassVar[str] = "encoded_chunks"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Encodings]] = Columns(Encodings)
+    codec = Columns(Encodings)
 
     encoder: ThreeWayEncoder
     chunks: ChunkPassages
@@ -63,14 +59,10 @@ def _check_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncode
     return encodings
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedQueries(Stage[Encodings]):
+class EncodedQueries(Stage[Encodings], kind="encoded_queries", version=1, work=Work.PER_QUERY):
     """The encoder's output for the queries."""
 
-    kind: ClassVar[str] = "encoded_queries"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Encodings]] = Columns(Encodings)
+    codec = Columns(Encodings)
 
     encoder: ThreeWayEncoder
     queries: QueryPassages
@@ -80,14 +72,10 @@ class EncodedQueries(Stage[Encodings]):
         return _check_encodings(self.encoder.encode_queries(queries), len(queries), self.encoder)
 
 
-@dataclass(frozen=True, eq=False)
-class DenseHead(Stage[NDArray[np.float32]]):
+class DenseHead(Stage[NDArray[np.float32]], kind="dense_head", in_words="vectors of chunks", version=1):
     """Only the vectors of whole texts, for the stages that search vectors."""
 
-    kind: ClassVar[str] = "dense_head"
-    in_words: ClassVar[str] = "vectors of chunks"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[NDArray[np.float32]]] = SinglePart("vectors")
+    codec = SinglePart("vectors")
 
     encoded: Stage[Encodings]
 
@@ -96,13 +84,10 @@ class DenseHead(Stage[NDArray[np.float32]]):
         return run.read(self.encoded).dense
 
 
-@dataclass(frozen=True, eq=False)
-class BuiltTokenIndex(Stage[Parts]):
+class BuiltTokenIndex(Stage[Parts], kind="token_index", version=1):
     """The index over the weights of the chunks' tokens, one for each sub-corpus."""
 
-    kind: ClassVar[str] = "token_index"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Parts]] = Named()
+    codec = Named()
 
     index: TokenIndex
     encoded: Stage[Encodings | SparseEncodings]
@@ -114,17 +99,12 @@ class BuiltTokenIndex(Stage[Parts]):
         return sub_corpora.join([checked_arrays(arrays, self.index) for arrays in built])
 
 
-@dataclass(frozen=True, eq=False)
-class TokenHits(Search):
+class TokenHits(Search, kind="token_hits", version=1, work=Work.PER_QUERY):
     """The chunks with the largest weights of shared tokens, for every query."""
 
-    kind: ClassVar[str] = "token_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     index: TokenIndex
-    depth: int
     built: BuiltTokenIndex
     queries: Stage[Encodings | SparseEncodings]
     corpora: SearchedCorpora
@@ -144,18 +124,13 @@ class TokenHits(Search):
         return sub_corpora.merge(found, parts, len(queries))
 
 
-@dataclass(frozen=True, eq=False)
-class LateInteractionHits(Search):
+class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=Work.PER_QUERY):
     """The candidates, ranked by late interaction with every query; all chunks if there are no searches for
     candidates.
     """
 
-    kind: ClassVar[str] = "late_interaction_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
-    depth: int
     chunks: Stage[Encodings | MultiEncodings]
     queries: Stage[Encodings | MultiEncodings]
     candidates: tuple[Search, ...]

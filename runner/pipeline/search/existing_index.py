@@ -21,7 +21,7 @@ from components.secrets.mask import current_mask
 from components.text.passage_search import Sought, locate_passages
 from components.text.ranking import hits_in_order
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import AnyStage, ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_vectors import fitted_embedder
@@ -48,15 +48,12 @@ class IndexReplies:
         return [hits[first:last] for first, last in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class AskedIndex(Stage[IndexReplies]):
+class AskedIndex(
+    Stage[IndexReplies], kind="asked_index", in_words="search in an existing index", version=1, work=Work.PER_QUERY
+):
     """The hits of an index outside the store for all queries."""
 
-    kind: ClassVar[str] = "asked_index"
-    in_words: ClassVar[str] = "search in an existing index"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[IndexReplies]] = Columns(IndexReplies)
+    codec = Columns(IndexReplies)
 
     arm: ExistingIndexArm
     depth: int
@@ -131,14 +128,10 @@ class PlacesOfHits:
         return rows
 
 
-@dataclass(frozen=True, eq=False)
-class LocatedHits(Stage[PlacesOfHits]):
+class LocatedHits(Stage[PlacesOfHits], kind="located_hits", version=1, work=Work.BENCHMARK):
     """The places of an index's hits in the corpus."""
 
-    kind: ClassVar[str] = "located_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[PlacesOfHits]] = Columns(PlacesOfHits)
+    codec = Columns(PlacesOfHits)
 
     corpus: Stage[Documents]
     replies: tuple[AskedIndex, ...]
@@ -160,14 +153,10 @@ class LocatedHits(Stage[PlacesOfHits]):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class IndexedCorpus(Stage[Documents]):
+class IndexedCorpus(Stage[Documents], kind="indexed_corpus", version=1, work=Work.BENCHMARK):
     """The corpus, and behind it a document for each hit that is not in it."""
 
-    kind: ClassVar[str] = "indexed_corpus"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+    codec = CorpusCodec()
 
     corpus: Stage[Documents]
     places: LocatedHits
@@ -185,14 +174,10 @@ class IndexedCorpus(Stage[Documents]):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class IndexedChunks(Stage[Spans]):
+class IndexedChunks(Stage[Spans], kind="indexed_chunks", version=1, work=Work.BENCHMARK):
     """The distinct places of all hits, as chunks of an `IndexedCorpus`."""
 
-    kind: ClassVar[str] = "indexed_chunks"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.BENCHMARK
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     corpus: Stage[Documents]
     places: LocatedHits
@@ -203,17 +188,13 @@ class IndexedChunks(Stage[Spans]):
         return Spans(*(np.ascontiguousarray(column) for column in np.unique(spans, axis=0).T))
 
 
-@dataclass(frozen=True, eq=False)
-class IndexedHits(Stage[Hits]):
+class IndexedHits(Stage[Hits], kind="indexed_hits", version=1, work=Work.PER_QUERY):
     """The hits as chunks, with reciprocal ranks as scores.
 
     A hit without a text is left out, and so is one at the place of a better hit of the query.
     """
 
-    kind: ClassVar[str] = "indexed_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     corpus: Stage[Documents]
     places: LocatedHits

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from components.expanders.none import NoExpander
 from components.fields import runtime_only
@@ -10,7 +9,7 @@ from components.json_value import Json
 from components.protocols import AnyVariant, AskedVariant, Expander
 from components.records import Expansion, Queries
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
@@ -34,22 +33,22 @@ class JoinedAskedQueries(Queries):
     usage: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
-class AskedQueries(Stage[JoinedAskedQueries]):
+class AskedQueries(
+    Stage[JoinedAskedQueries],
+    kind="asked_queries",
+    in_words="queries by a language model",
+    version=1,
+    work=Work.PER_QUERY,
+    must_read_replies=True,
+    counts_ahead=True,
+):
     """The queries that a language model writes for all samples. Cells with the same variant share them."""
 
-    kind: ClassVar[str] = "asked_queries"
-    in_words: ClassVar[str] = "queries by a language model"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[JoinedAskedQueries]] = Columns(JoinedAskedQueries)
+    codec = Columns(JoinedAskedQueries)
 
     variant: AskedVariant
     samples: Samples
     n_samples: int = runtime_only(0, "the samples are part of the key")
-
-    must_read_replies: ClassVar[bool] = True
-    counts_ahead: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:

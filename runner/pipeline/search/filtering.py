@@ -12,7 +12,7 @@ from components.json_value import Json
 from components.protocols import Filter
 from components.records import AllowedDocuments, Documents, Hits, Queries, Spans
 from components.text.ranking import without
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.chunk_stages import ChunkFacts, chunk_facts
@@ -27,14 +27,10 @@ _HITS_AT_ONCE = 20_000_000
 """Most hits of a deeper search, with 8 bytes each."""
 
 
-@dataclass(frozen=True, eq=False)
-class FilteredDocuments(Stage[AllowedDocuments]):
+class FilteredDocuments(Stage[AllowedDocuments], kind="allowed_documents", version=1, work=Work.PER_QUERY):
     """The documents that each sample may find."""
 
-    kind: ClassVar[str] = "allowed_documents"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[AllowedDocuments]] = Columns(AllowedDocuments)
+    codec = Columns(AllowedDocuments)
 
     filter: Filter
     samples: Samples
@@ -46,16 +42,13 @@ class FilteredDocuments(Stage[AllowedDocuments]):
         return checked_allowed(self.filter.allow(samples, documents), len(samples), len(documents), self.filter)
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkRecords(Stage[Documents]):
+class ChunkRecords(Stage[Documents], kind="chunk_records", version=1):
     """Records of chunks for a filter, used if the chunker knows facts about chunks.
 
     A record has the id and the metadata of the chunk's document, and these facts, but no text.
     """
 
-    kind: ClassVar[str] = "chunk_records"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+    codec = CorpusCodec()
 
     corpus: Stage[Documents]
     chunks: Stage[Spans]
@@ -69,13 +62,10 @@ class ChunkRecords(Stage[Documents]):
         return Documents([documents.ids[i] for i in own], [documents.titles[i] for i in own], [""] * len(own), known)
 
 
-@dataclass(frozen=True, eq=False)
-class RecordSpans(Stage[Spans]):
+class RecordSpans(Stage[Spans], kind="record_spans", version=1):
     """The span of every chunk, with the number of the chunk as the number of its record."""
 
-    kind: ClassVar[str] = "record_spans"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+    codec = Columns(Spans)
 
     chunks: Stage[Spans]
 
@@ -84,8 +74,7 @@ class RecordSpans(Stage[Spans]):
         return Spans(np.arange(len(chunks), dtype=np.int32), chunks.start, chunks.end)
 
 
-@dataclass(frozen=True, eq=False)
-class FilteredHits(Stage[Hits]):
+class FilteredHits(Stage[Hits], kind="filtered_hits", version=1, work=Work.PER_QUERY):
     """The best chunks of the allowed documents. If enough are allowed, as many as the search returns without a filter.
 
     Scores come from the search in the whole corpus. The search without a filter comes first, and is shared with
@@ -93,10 +82,7 @@ class FilteredHits(Stage[Hits]):
     the corpus is exhausted.
     """
 
-    kind: ClassVar[str] = "filtered_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     search: Search
     queries: Stage[Queries]

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from components.errors import ComponentError
 from components.protocols import Fusion
 from components.records import Hits, Queries
 from components.text.ranking import empty_hits
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.search.checked_hits import checked_hits, n_chunks_in
@@ -31,14 +30,10 @@ class Ranking(StageGroup):
         return split_by_sample(run.read(self.hits), run.read(self.queries))
 
 
-@dataclass(frozen=True, eq=False)
-class FusedHits(Stage[Hits]):
+class FusedHits(Stage[Hits], kind="fused_hits", version=1, work=Work.PER_QUERY):
     """One ranking, fused from several."""
 
-    kind: ClassVar[str] = "fused_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     fusion: Fusion
     depth: int
@@ -52,14 +47,10 @@ class FusedHits(Stage[Hits]):
         return checked_hits(fused, len(rankings[0]), n_chunks_in(rankings), self.fusion)
 
 
-@dataclass(frozen=True, eq=False)
-class OnlyHits(Stage[Hits]):
+class OnlyHits(Stage[Hits], kind="sample_hits", version=1, work=Work.PER_QUERY):
     """The only ranking, by sample. It is unchanged if every sample has one query."""
 
-    kind: ClassVar[str] = "sample_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     ranking: Ranking
 

@@ -19,7 +19,7 @@ from components.protocols import AsksInBatches, Embedder, EmbedderState, GraphAr
 from components.records import Hits, Passages, Queries, Spans
 from components.text.tables import query_terms as terms_of_texts
 from runner.console.prose import count
-from runner.engine.codecs import Codec, Columns, Named, Parts, SinglePart
+from runner.engine.codecs import Columns, Named, Parts, SinglePart
 from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
@@ -65,14 +65,10 @@ class FactTexts(StageGroup):
         return Passages(texts, terms_of_texts(texts, terms.tokenizer, run.read(terms)))
 
 
-@dataclass(frozen=True, eq=False)
-class FactVectors(Stage[Vectors]):
+class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of facts", version=1):
     """float32[n, d], the vectors of the facts or of their phrases, embedded as chunks are."""
 
-    kind: ClassVar[str] = "fact_vectors"
-    in_words: ClassVar[str] = "vectors of facts"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Vectors]] = SinglePart("vectors")
+    codec = SinglePart("vectors")
 
     embedder: Embedder
     texts: FactTexts
@@ -100,14 +96,10 @@ class FactVectors(Stage[Vectors]):
         return checked_vectors(self.embedder.embed_chunks(texts, state), len(texts), self.embedder, texts=kind)
 
 
-@dataclass(frozen=True, eq=False)
-class FactGraph(Stage[Parts]):
+class FactGraph(Stage[Parts], kind="fact_graph", in_words="graph of facts", version=1):
     """The graph of the facts and the chunks, one for each sub-corpus."""
 
-    kind: ClassVar[str] = "fact_graph"
-    in_words: ClassVar[str] = "graph of facts"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Parts]] = Named()
+    codec = Named()
 
     graph: PassageGraph
     table: DistinctFacts
@@ -126,17 +118,12 @@ class FactGraph(Stage[Parts]):
         return sub_corpora.join(built)
 
 
-@dataclass(frozen=True, eq=False)
-class GraphHits(Search):
+class GraphHits(Search, kind="graph_hits", version=1, work=Work.PER_QUERY):
     """The chunks that the graph ranks highest for every query."""
 
-    kind: ClassVar[str] = "graph_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     graph: PassageGraph
-    depth: int
     built: FactGraph
     facts: FactVectors
     vectors: Stage[Vectors]
@@ -228,7 +215,7 @@ def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
     of_queries = QueryVectors(embedder, passages, vectors.state)
     searched = sub_corpora.searched(built.corpora, queries, data.samples)
-    return GraphHits(arm.graph, depth, built, facts, vectors, of_queries, searched)
+    return GraphHits(depth, arm.graph, built, facts, vectors, of_queries, searched)
 
 
 def _built_graph(arm: GraphArm, data: Data, chunks: Stage[Spans]) -> FactGraph:

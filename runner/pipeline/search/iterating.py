@@ -25,7 +25,7 @@ from components.protocols import AnyIteration, IterativeSearch, Retriever
 from components.records import Documents, Hits, NextSearch, Passage, Queries, Sample, SearchTrail, Spans, SpanTexts
 from components.text.ranking import empty_hits, hits_in_order, without
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
@@ -60,15 +60,17 @@ class DecidedSearches(Queries):
     usage: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, eq=False)
-class NextSearches(Stage[DecidedSearches]):
+class NextSearches(
+    Stage[DecidedSearches],
+    kind="next_searches",
+    in_words="next searches",
+    version=2,
+    work=Work.PER_QUERY,
+    must_read_replies=True,
+):
     """The texts that a language model wants to search for next, after the searches so far."""
 
-    kind: ClassVar[str] = "next_searches"
-    in_words: ClassVar[str] = "next searches"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[DecidedSearches]] = Columns(DecidedSearches)
+    codec = Columns(DecidedSearches)
 
     iteration: IterativeSearch
     samples: Samples
@@ -77,8 +79,6 @@ class NextSearches(Stage[DecidedSearches]):
     found: tuple["NewHits", ...]
     earlier: tuple["NextSearches", ...]
     n_samples: int = runtime_only(0, "the samples are part of the key")
-
-    must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
@@ -142,14 +142,10 @@ def _question(sample: Sample) -> str:
     return questions_by_line([*(turn.question for turn in sample.history), sample.question])
 
 
-@dataclass(frozen=True, eq=False)
-class SearchHits(Stage[Hits]):
+class SearchHits(Stage[Hits], kind="search_hits", version=1, work=Work.PER_QUERY):
     """The hits of one search by sample. A sample that was not searched for has none."""
 
-    kind: ClassVar[str] = "search_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     hits: Stage[Hits]
     decided: NextSearches
@@ -163,14 +159,10 @@ class SearchHits(Stage[Hits]):
         return hits
 
 
-@dataclass(frozen=True, eq=False)
-class NewHits(Stage[Hits]):
+class NewHits(Stage[Hits], kind="new_hits", version=1, work=Work.PER_QUERY):
     """The first `n` hits of a search that the model has not read yet."""
 
-    kind: ClassVar[str] = "new_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     hits: Stage[Hits]
     before: tuple["NewHits", ...]
@@ -187,16 +179,12 @@ class NewHits(Stage[Hits]):
         return Hits(new.chunk[:, : self.n], new.score[:, : self.n])
 
 
-@dataclass(frozen=True, eq=False)
-class MergedHits(Stage[Hits]):
+class MergedHits(Stage[Hits], kind="merged_hits", version=1, work=Work.PER_QUERY):
     """One ranking of all searches: the best hit of each, in the order of the searches, then the second of each, and so
     on. Each chunk occurs once. Scores are reciprocal ranks.
     """
 
-    kind: ClassVar[str] = "merged_hits"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     searches: tuple[Stage[Hits], ...]
     depth: int

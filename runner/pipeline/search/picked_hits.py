@@ -1,26 +1,19 @@
 """Stages of chunks that samples name themselves, instead of a search."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from components.protocols import PickingArm
 from components.records import Documents, Hits, Spans
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.pipeline.search.checked_hits import checked_hits
 
 
-@dataclass(frozen=True, eq=False)
-class PickedHits(Stage[Hits]):
+class PickedHits(Stage[Hits], kind="picked_hits", version=2, work=Work.PER_QUERY):
     """The chunks that an arm picks for every sample, at most `n`."""
 
-    kind: ClassVar[str] = "picked_hits"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     arm: PickingArm
     n: int

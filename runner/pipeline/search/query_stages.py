@@ -1,15 +1,13 @@
 """Stages of the queries that are searched for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from components.protocols import QueryVariant
 from components.records import Queries
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Parts
+from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples
@@ -25,14 +23,10 @@ class QueriesCodec:
         return Queries(parts["texts"], parts["sample"])
 
 
-@dataclass(frozen=True, eq=False)
-class SampleQueries(Stage[Queries]):
+class SampleQueries(Stage[Queries], kind="queries", version=2, work=Work.PER_QUERY):
     """The queries of all samples in one variant. Cells with the same variant share them."""
 
-    kind: ClassVar[str] = "queries"
-    version: ClassVar[int] = 2
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Queries]] = QueriesCodec()
+    codec = QueriesCodec()
 
     variant: QueryVariant
     samples: Samples

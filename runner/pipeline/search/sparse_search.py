@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from components.fields import runtime_only
 from components.protocols import SparseIndex
 from components.records import Documents, Hits, IndexBlock, Passages, Queries, Spans
 from components.text.tables import TermTable
-from runner.engine.codecs import Codec, Columns, Named, Parts
+from runner.engine.codecs import Columns, Named, Parts
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part
@@ -26,13 +25,10 @@ from runner.pipeline.search.checked_hits import checked_hits
 from runner.pipeline.search.searching import Search
 
 
-@dataclass(frozen=True, eq=False)
-class BuiltSparseIndex(Stage[Parts]):
+class BuiltSparseIndex(Stage[Parts], kind="sparse_index", version=2):
     """The index over the terms of a block's chunks."""
 
-    kind: ClassVar[str] = "sparse_index"
-    version: ClassVar[int] = 2
-    codec: ClassVar[Codec[Parts]] = Named()
+    codec = Named()
 
     index: SparseIndex
     chunks: BlockPassages
@@ -75,17 +71,12 @@ class _LazyParts(Mapping[str, Part]):
 _SAME_HITS = "an index returns the same hits for any partition of its corpus"
 
 
-@dataclass(frozen=True, eq=False)
-class SparseHits(Search):
+class SparseHits(Search, kind="sparse_hits", version=3, work=Work.PER_QUERY):
     """The chunks that share the most with every query."""
 
-    kind: ClassVar[str] = "sparse_hits"
-    version: ClassVar[int] = 3
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     index: SparseIndex
-    depth: int
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     queries: Stage[Queries]
@@ -129,7 +120,7 @@ def sparse_hits(
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
     blocks = tuple(_indexed_blocks(index, chunks, own) for own in parts)
     words = QueryWords(index.tokenizer, queries)
-    return SparseHits(index, depth, data.corpus, chunks, queries, words, corpora, blocks)
+    return SparseHits(depth, index, data.corpus, chunks, queries, words, corpora, blocks)
 
 
 def _indexed_blocks(

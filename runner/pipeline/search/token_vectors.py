@@ -1,15 +1,12 @@
 """Stages of token vectors: those that an encoder computes for late interaction between chunks and queries."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from components.encodings import MultiEncodings
 from components.protocols import TokenVectorEncoder
 from components.records import Passages
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -20,14 +17,12 @@ _LONGEST = 1.01
 """Half precision rounds a vector of unit length by less."""
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkTokenVectors(Stage[MultiEncodings]):
+class ChunkTokenVectors(
+    Stage[MultiEncodings], kind="chunk_token_vectors", in_words="token vectors of chunks", version=1
+):
     """The token vectors of the chunks."""
 
-    kind: ClassVar[str] = "chunk_token_vectors"
-    in_words: ClassVar[str] = "token vectors of chunks"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[MultiEncodings]] = Columns(MultiEncodings)
+    codec = Columns(MultiEncodings)
 
     encoder: TokenVectorEncoder
     chunks: ChunkPassages
@@ -42,15 +37,16 @@ class ChunkTokenVectors(Stage[MultiEncodings]):
         return vectors
 
 
-@dataclass(frozen=True, eq=False)
-class QueryTokenVectors(Stage[MultiEncodings]):
+class QueryTokenVectors(
+    Stage[MultiEncodings],
+    kind="query_token_vectors",
+    in_words="token vectors of queries",
+    version=1,
+    work=Work.PER_QUERY,
+):
     """The token vectors of the queries."""
 
-    kind: ClassVar[str] = "query_token_vectors"
-    in_words: ClassVar[str] = "token vectors of queries"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[MultiEncodings]] = Columns(MultiEncodings)
+    codec = Columns(MultiEncodings)
 
     encoder: TokenVectorEncoder
     queries: QueryPassages

@@ -1,15 +1,12 @@
 """Stages of learned sparse vectors: the weights of tokens that an encoder gives to chunks and queries."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from components.encodings import SparseEncodings
 from components.protocols import TokenWeigher
 from components.records import Passages
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Columns
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -17,14 +14,10 @@ from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 from runner.pipeline.search.encoded_blocks import encoded_in_blocks
 
 
-@dataclass(frozen=True, eq=False)
-class WeighedChunks(Stage[SparseEncodings]):
+class WeighedChunks(Stage[SparseEncodings], kind="weighed_chunks", in_words="sparse vectors of chunks", version=1):
     """The token weights of the chunks."""
 
-    kind: ClassVar[str] = "weighed_chunks"
-    in_words: ClassVar[str] = "sparse vectors of chunks"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[SparseEncodings]] = Columns(SparseEncodings)
+    codec = Columns(SparseEncodings)
 
     encoder: TokenWeigher
     chunks: ChunkPassages
@@ -39,15 +32,12 @@ class WeighedChunks(Stage[SparseEncodings]):
         return weights
 
 
-@dataclass(frozen=True, eq=False)
-class WeighedQueries(Stage[SparseEncodings]):
+class WeighedQueries(
+    Stage[SparseEncodings], kind="weighed_queries", in_words="sparse vectors of queries", version=1, work=Work.PER_QUERY
+):
     """The token weights of the queries."""
 
-    kind: ClassVar[str] = "weighed_queries"
-    in_words: ClassVar[str] = "sparse vectors of queries"
-    version: ClassVar[int] = 1
-    work: ClassVar[Work] = Work.PER_QUERY
-    codec: ClassVar[Codec[SparseEncodings]] = Columns(SparseEncodings)
+    codec = Columns(SparseEncodings)
 
     encoder: TokenWeigher
     queries: QueryPassages

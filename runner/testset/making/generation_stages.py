@@ -5,7 +5,6 @@ or gates were requested then, and another threshold recomputes only what it chan
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from components.errors import ComponentError
 from components.protocols import LLM, Ask, WordTokenizer
@@ -22,7 +21,6 @@ from components.testset.records import (
     WrittenDraft,
 )
 from components.testset.topics.voting import TopicVotes, TopicVoting
-from runner.engine.codecs import Codec
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.testset.making.no_model import ask_nobody
@@ -51,13 +49,10 @@ class Topics:
     leaves: tuple[Topic, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenTopics(Stage[Topics]):
+class ChosenTopics(Stage[Topics], kind="testset_topics", version=1):
     """The topics of a run: read from a file, or drafted by a model."""
 
-    kind: ClassVar[str] = "testset_topics"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Topics]] = JsonRecord(Topics)
+    codec = JsonRecord(Topics)
 
     source: TopicSource
     search: EvidenceSearch
@@ -79,14 +74,10 @@ class Votes:
     votes: tuple[TopicVotes, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class VotesOnTopics(Stage[Votes]):
+class VotesOnTopics(Stage[Votes], kind="testset_votes", in_words="votes on topics", version=1):
     """Assigns topics to documents by votes."""
 
-    kind: ClassVar[str] = "testset_votes"
-    in_words: ClassVar[str] = "votes on topics"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Votes]] = JsonRecord(Votes)
+    codec = JsonRecord(Votes)
 
     voting: TopicVoting
     topics: ChosenTopics
@@ -116,13 +107,10 @@ class EvidenceSets:
     sets: tuple[EvidenceSet, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnEvidence(Stage[EvidenceSets]):
+class DrawnEvidence(Stage[EvidenceSets], kind="testset_evidence", version=2):
     """Chooses the evidence in some documents from which a task can be written."""
 
-    kind: ClassVar[str] = "testset_evidence"
-    version: ClassVar[int] = 2
-    codec: ClassVar[Codec[EvidenceSets]] = JsonRecord(EvidenceSets)
+    codec = JsonRecord(EvidenceSets)
 
     name: str
     task: Task
@@ -136,13 +124,10 @@ class DrawnEvidence(Stage[EvidenceSets]):
         return EvidenceSets(tuple(evidence_sets(self.name, self.task, self.document_ids, corpus, self.settings)))
 
 
-@dataclass(frozen=True, eq=False)
-class Drafts(Stage[WrittenDraft]):
+class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
     """Writes drafts from some evidence sets. `sets` are their ids, each with its topic."""
 
-    kind: ClassVar[str] = "testset_drafts"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[WrittenDraft]] = JsonRecord(WrittenDraft)
+    codec = JsonRecord(WrittenDraft)
 
     name: str
     task: Task
@@ -191,13 +176,10 @@ class Gated:
     judged: tuple[Judged, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Corrections(Stage[WrittenDraft]):
+class Corrections(Stage[WrittenDraft], kind="testset_corrections", version=2):
     """Collects the corrected drafts of all gates, and the later turns of their conversations."""
 
-    kind: ClassVar[str] = "testset_corrections"
-    version: ClassVar[int] = 2
-    codec: ClassVar[Codec[WrittenDraft]] = JsonRecord(WrittenDraft)
+    codec = JsonRecord(WrittenDraft)
 
     gates: tuple["GateVerdicts", ...]
 
@@ -209,13 +191,10 @@ class Corrections(Stage[WrittenDraft]):
         return WrittenDraft(tuple(to_judge_again(corrected, gated[-1].survivors)))
 
 
-@dataclass(frozen=True, eq=False)
-class GateVerdicts(Stage[Gated]):
+class GateVerdicts(Stage[Gated], kind="testset_gate", version=2):
     """The verdicts of one gate on the drafts of one task that passed the earlier gates."""
 
-    kind: ClassVar[str] = "testset_gate"
-    version: ClassVar[int] = 2
-    codec: ClassVar[Codec[Gated]] = JsonRecord(Gated)
+    codec = JsonRecord(Gated)
 
     name: str
     task_name: str

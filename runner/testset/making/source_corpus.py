@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from components.testset.records import Extract, Topic
 from components.text.languages import NAMES, UNKNOWN, detect_language
 from components.text.seeded import fraction_of
 from components.text.tables import TermTable, build_term_table, query_terms, segment
-from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.corpus_terms import TermTableCodec
@@ -45,13 +44,10 @@ def check_language(named: str, texts: Iterable[str]) -> None:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class SourceCorpus(Stage[Documents]):
+class SourceCorpus(Stage[Documents], kind="testset_corpus", version=1):
     """The documents, identified by their content. Counts of documents that were left out change no later stage."""
 
-    kind: ClassVar[str] = "testset_corpus"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+    codec = CorpusCodec()
 
     source: ReadSource
 
@@ -91,13 +87,10 @@ class SegmentIndexCodec:
         return SegmentIndex(spans, parts["stays"], terms, own("index_"))
 
 
-@dataclass(frozen=True, eq=False)
-class IndexedSegments(Stage[SegmentIndex]):
+class IndexedSegments(Stage[SegmentIndex], kind="testset_index", version=3):
     """Cuts the documents into segments and indexes them."""
 
-    kind: ClassVar[str] = "testset_index"
-    version: ClassVar[int] = 3
-    codec: ClassVar[Codec[SegmentIndex]] = SegmentIndexCodec()
+    codec = SegmentIndexCodec()
 
     chunker: Chunker
     tokenizer: WordTokenizer

@@ -3,23 +3,18 @@
 import os
 import signal
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from components.fields import runtime_only
-from runner.engine.codecs import Codec, SinglePart
+from runner.engine.codecs import SinglePart
 from runner.engine.stage import Resources, Stage
 from runner.engine.stage_run import Run
 
 
-@dataclass(frozen=True, eq=False)
-class Number(Stage[int]):
+class Number(Stage[int], kind="number", version=1):
     """A number, and the numbers that are added to it."""
 
-    kind: ClassVar[str] = "number"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("number")
+    codec = SinglePart("number")
 
     amount: int
     added: tuple[Stage[int], ...] = ()
@@ -28,15 +23,12 @@ class Number(Stage[int]):
         return self.amount + sum(run.read(stage) for stage in self.added)
 
 
-@dataclass(frozen=True, eq=False)
-class Timed(Stage[int]):
+class Timed(Stage[int], kind="timed", version=1):
     """Takes a while, and writes down from when to when it ran. Waits until `n_beside` others of its kind have begun, at
     most for ten seconds.
     """
 
-    kind: ClassVar[str] = "timed"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("number")
+    codec = SinglePart("number")
 
     number: int
     notes: str = runtime_only("", "a folder for notes changes no number")
@@ -52,11 +44,8 @@ class Timed(Stage[int]):
         return self.number
 
 
-@dataclass(frozen=True, eq=False)
-class Mortal(Timed):
+class Mortal(Timed, kind="mortal"):
     """A stage whose worker dies twice."""
-
-    kind: ClassVar[str] = "mortal"
 
     def make(self, run: Run) -> int:
         with (Path(self.notes) / "deaths").open("a+") as deaths:
@@ -67,9 +56,5 @@ class Mortal(Timed):
         return super().make(run)
 
 
-@dataclass(frozen=True, eq=False)
-class Greedy(Timed):
+class Greedy(Timed, kind="greedy", resources=Resources(cpus=64)):
     """Wants more cores than any test has workers."""
-
-    kind: ClassVar[str] = "greedy"
-    resources: ClassVar[Resources] = Resources(cpus=64)

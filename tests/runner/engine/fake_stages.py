@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 from tiny_components import Adder
 
@@ -11,7 +10,7 @@ from components.errors import ComponentError
 from components.fields import added_later, runtime_only
 from components.llms.scripted import Scripted
 from components.records import Kind, Message, Request, Sample
-from runner.engine.codecs import Codec, SinglePart
+from runner.engine.codecs import SinglePart
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 
@@ -58,13 +57,10 @@ def interrupt(stage: "Sum", run: Run) -> int:
     raise KeyboardInterrupt
 
 
-@dataclass(frozen=True, eq=False)
-class Sum(Stage[int]):
+class Sum(Stage[int], kind="sum", version=1):
     """The sum of the component's amount and the results of other stages."""
 
-    kind: ClassVar[str] = "sum"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("number")
+    codec = SinglePart("number")
 
     component: Adder | None = Adder()
     others: Mapping[str, Stage[int]] = field(default_factory=dict)
@@ -77,33 +73,25 @@ class Sum(Stage[int]):
         return self.compute(self, run)
 
 
-class NewerSum(Sum):
-    version: ClassVar[int] = 2
+class NewerSum(Sum, version=2): ...
 
 
-class Source(Sum):
-    kind: ClassVar[str] = "source"
+class Source(Sum, kind="source"): ...
 
 
-class Left(Sum):
-    kind: ClassVar[str] = "left"
+class Left(Sum, kind="left"): ...
 
 
-class Right(Sum):
-    kind: ClassVar[str] = "right"
+class Right(Sum, kind="right"): ...
 
 
-class Top(Sum):
-    kind: ClassVar[str] = "top"
+class Top(Sum, kind="top"): ...
 
 
-@dataclass(frozen=True, eq=False)
-class Passed(Stage[int]):
+class Passed(Stage[int], kind="passed", version=1):
     """A result known by its content, wherever it came from."""
 
-    kind: ClassVar[str] = "passed"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("number")
+    codec = SinglePart("number")
 
     content: str
     source: Stage[int] = runtime_only(None, "the content stands for it")

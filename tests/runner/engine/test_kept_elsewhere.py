@@ -1,14 +1,13 @@
 """Results of which a part lies in another place than the store: gone from there, they are made again."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from components.errors import DamagedEntryError
 from components.fields import runtime_only
-from runner.engine.codecs import Codec, Parts, SinglePart
+from runner.engine.codecs import Parts, SinglePart
 from runner.engine.executors.local import Local
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
@@ -18,13 +17,10 @@ from runner.engine.stage_run import Run
 from runner.engine.store import Store
 
 
-@dataclass(frozen=True, eq=False)
-class Collection(Stage[str]):
+class Collection(Stage[str], kind="collection", version=1):
     """The name of a file in a folder that is not the store."""
 
-    kind: ClassVar[str] = "collection"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[str]] = SinglePart("name")
+    codec = SinglePart("name")
 
     server: str = runtime_only("", "where it lies")
 
@@ -36,13 +32,10 @@ class Collection(Stage[str]):
         return [] if Path(self.server, parts["name"]).exists() else [f"{parts['name']} is not there"]
 
 
-@dataclass(frozen=True, eq=False)
-class Total(Stage[int]):
+class Total(Stage[int], kind="total", version=1):
     """The total of a collection."""
 
-    kind: ClassVar[str] = "total"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("total")
+    codec = SinglePart("total")
 
     collection: Collection
     times: int = 1
@@ -89,7 +82,6 @@ def test_an_unneeded_collection_is_not_looked_up(tmp_path: Path, server: Path) -
 
 
 def test_a_collection_that_keeps_disappearing_fails_its_stage(tmp_path: Path, server: Path) -> None:
-    @dataclass(frozen=True, eq=False)
     class Forgetful(Collection):
         def make(self, run: Run) -> str:
             return "numbers"

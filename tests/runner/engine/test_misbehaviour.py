@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.codecs import Codec, SinglePart
+from runner.engine.codecs import SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
@@ -156,11 +156,8 @@ class Keyed:
     version: ClassVar[int] = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Asked(Stage[int]):
-    kind: ClassVar[str] = "asked"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("number")
+class Asked(Stage[int], kind="asked", version=1):
+    codec = SinglePart("number")
 
     component: Keyed
 
@@ -190,11 +187,8 @@ class Reading:
         return sha256(Path(self.path).read_bytes()).hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class Read(Stage[int]):
-    kind: ClassVar[str] = "read"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[int]] = SinglePart("number")
+class Read(Stage[int], kind="read", version=1):
+    codec = SinglePart("number")
 
     component: Reading
 

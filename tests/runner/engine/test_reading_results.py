@@ -1,14 +1,13 @@
 """Results are decoded by the key of their stage, and their files hashed once."""
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from runner.engine.cache import Cache
-from runner.engine.codecs import Codec, Parts
+from runner.engine.codecs import Parts
 from runner.engine.executors.local import Local
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
@@ -36,12 +35,10 @@ class _CountingCodec:
         return int(parts["number"])
 
 
-@dataclass(frozen=True, eq=False)
-class _Other(Number):
+class _Other(Number, kind="other"):
     """Another stage with a function of the same name."""
 
-    kind: ClassVar[str] = "other"
-    codec: ClassVar[Codec[int]] = _CountingCodec()
+    codec = _CountingCodec()
 
     def make(self, run: Run) -> int:
         return -super().make(run)

@@ -2,9 +2,7 @@
 tests/runner/pipeline/test_requests.py.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
@@ -24,11 +22,8 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store", "this run")
 
 
-@dataclass(frozen=True, eq=False)
-class Asked(Sum):
+class Asked(Sum, kind="asked"):
     """Asks for texts, some of which may be equal."""
-
-    kind: ClassVar[str] = "asked"
 
     llm: Scripted = Scripted()
     texts: tuple[str, ...] = ("a", "b")

@@ -81,7 +81,6 @@ def _none() -> Any:
 def _passages(store: Store, graph: Any) -> list[list[str]]:
     found: list[list[str]] = []
 
-    @dataclass(frozen=True, eq=False)
     class Reads(type(stages_of(graph, "prompts")[0])):  # type: ignore[misc]
         def make(self, run: Any) -> Any:
             found.extend([passage.text for passage in own] for own in self.passages.read(run))

@@ -56,13 +56,10 @@ class KeepAll:
         return True
 
 
-@dataclass(frozen=True, eq=False)
-class FilteredHits(Stage[Hits]):
+class FilteredHits(Stage[Hits], kind="newer_hits", version=1):
     """The hits of the documents that are kept, in their order."""
 
-    kind: ClassVar[str] = "newer_hits"
-    version: ClassVar[int] = 1
-    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+    codec = Columns(Hits)
 
     hit_filter: HitFilter
     corpus: Stage[Documents]
