@@ -23,7 +23,7 @@ LISTED = "/"
 
 
 class OpenedFiles:
-    """What the code of some packages opened in this process, or in the one that sent it work."""
+    """Files that the code of some packages opened, in this process or in the one that sent it work."""
 
     def __init__(self) -> None:
         self.read: dict[str, set[str]] = {}
