@@ -15,7 +15,7 @@ types:
 test:
 	$(PYTHON) -m pytest
 
-# While you edit: no torch, no Ray, no sweeps.
+# While you edit: no torch, no Ray, no sweeps, no simulations.
 check-fast: lint
 	$(PYTHON) -m pytest --fast
 
