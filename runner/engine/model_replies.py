@@ -46,18 +46,19 @@ def asker_for(llm: LLM, purpose: str, store: Store, report: Report = lambda done
     recorded = set[str]()
 
     def note_files() -> None:
-        opened = model_opened(code_class(llm))
-        if opened.keys() <= recorded:
+        cls = code_class(llm)
+        opened = model_opened(cls)
+        if opened <= recorded:
             return
         records = store.replies(replies_key(llm, purpose))
         known = records.keys(_OPENED)
-        new = {_OPENED + each: digest for each, digest in opened.items() if _OPENED + each not in known}
-        records.add_all([Answer(key, AnswerState.OK, digest) for key, digest in new.items()])
+        new = [each for each in sorted(opened) if _OPENED + each not in known]
+        records.add_all([Answer(_OPENED + each, AnswerState.OK, digest_now(cls, each)) for each in new])
         recorded.update(opened)
         if replies_name(llm, purpose, store) != name:
             raise ComponentError(
-                f"{class_name(code_class(llm))}: another run with other contents of {', '.join(opened)} began at the "
-                "same time. Give the same command again; all stored answers are cached"
+                f"{class_name(cls)}: another run began at the same time with other contents of "
+                f"{', '.join(sorted(opened))}. Give the same command again; all stored answers are cached"
             )
 
     return Asker(llm, store.replies(name), report, note_files if has_users_code(llm) else lambda: None)

@@ -35,16 +35,16 @@ def model_modules(cls: type) -> Mapping[str, str]:
     return snapshot_of(cls).model_code(cls).modules
 
 
-def model_opened(cls: type) -> Mapping[str, str]:
-    """Return what the code of a user's language model was seen to open in this process, besides `model_modules`.
+def model_opened(cls: type) -> set[str]:
+    """Return what the code of a user's language model was seen to open, besides `model_modules`.
 
-    Files, folders and code by name, with the SHA-256 (hex) of each.
+    These are names of files, of folders that it listed, and of all code if it imported code unexpectedly.
     """
-    return {} if is_ours(cls) else opened_by_model(cls)
+    return opened_by_model(cls)
 
 
 def digest_now(cls: type, opened: str) -> str:
-    """Return the SHA-256 (hex) of a file, a folder or code that `model_opened` named earlier. "" for a deleted file."""
+    """Return the SHA-256 (hex) of what `model_opened` named, now or in an earlier run. "" for a deleted file."""
     return snapshot_of(cls).digest_of_opened(opened)
 
 

@@ -164,12 +164,9 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
             )
 
 
-def opened_by_model(cls: type) -> dict[str, str]:
-    """Return what the code of a user's language model opened so far, besides the files of its `model_code`, with the
-    digests of the snapshot. Names as in `Snapshot.opened_by`.
-    """
-    known = snapshot_of(cls)
-    return {name: known.digest_of_opened(name) for name in sorted(known.opened_by(cls, _state.opened))}
+def opened_by_model(cls: type) -> set[str]:
+    """Return what the code of a user's language model opened so far, by names as in `Snapshot.opened_by`."""
+    return snapshot_of(cls).opened_by(cls, _state.opened)
 
 
 def let_edits_in() -> None:
