@@ -21,7 +21,7 @@ from components.pretrained.features import (
     suitable_batch_tokens,
 )
 from components.pretrained.m3_model import PACKAGES, HeadsOfText, load_m3
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, tokenizer_mistakes
+from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
 from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -57,8 +57,7 @@ class BgeM3:
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers out of range."""
-        mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder bge-m3-heads")]
-        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
+        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "the embedder bge-m3-heads")
         mistakes += max_length_mistakes(self.max_length)
         mistakes += batch_tokens_mistakes(self.batch_tokens)
         return mistakes

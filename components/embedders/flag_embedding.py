@@ -18,14 +18,7 @@ from components.pretrained.dtype import Dtype
 from components.pretrained.features import readable_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder, has_safetensors
-from components.pretrained.model_folder import (
-    folder_hash,
-    loading,
-    missing_packages,
-    model_mistakes,
-    tokenizer_mistakes,
-    torch_device,
-)
+from components.pretrained.model_folder import checkpoint_mistakes, folder_hash, loading, missing_packages, torch_device
 from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -68,8 +61,7 @@ class FlagEmbeddings:
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder flag_embedding")]
-        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
+        mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, "the embedder flag_embedding")
         mistakes += max_length_mistakes(self.max_length)
         if self.batch_size < 1:
             mistakes.append(f"batch_size: got {self.batch_size}, expected at least 1")

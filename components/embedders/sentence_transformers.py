@@ -16,13 +16,7 @@ from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import devices_for, encode_in_processes
 from components.pretrained.late_chunking import LateChunking
-from components.pretrained.model_folder import (
-    folder_hash,
-    missing_packages,
-    model_mistakes,
-    tokenizer_mistakes,
-    torch_device,
-)
+from components.pretrained.model_folder import checkpoint_mistakes, folder_hash, torch_device
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, side_prefix
 from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
 from components.protocols import EmbedderState
@@ -77,10 +71,8 @@ class SentenceTransformers:
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder sentence_transformers")]
-        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
-        if self.max_length is not None:
-            mistakes += max_length_mistakes(self.max_length)
+        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "the embedder sentence_transformers")
+        mistakes += max_length_mistakes(self.max_length)
         mistakes += batch_tokens_mistakes(self.batch_tokens)
         if self.n_processes < 0:
             mistakes.append(f"n_processes: got {self.n_processes}, expected at least 1, or 0 for one per GPU")

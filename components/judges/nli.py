@@ -14,14 +14,7 @@ from components.judges.claim_replies import Support, Verdict
 from components.limits import too_small
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import (
-    folder_hash,
-    loading,
-    missing_packages,
-    model_mistakes,
-    tokenizer_mistakes,
-    torch_device,
-)
+from components.pretrained.model_folder import checkpoint_mistakes, folder_hash, loading, missing_packages, torch_device
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -52,8 +45,7 @@ class CrossEncoderEntailment:
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
-        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
+        mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, _NEEDED_BY)
         return mistakes + too_small(self, max_length=8, batch_size=1)
 
     def content_hash(self) -> str:

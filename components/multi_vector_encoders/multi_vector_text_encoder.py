@@ -11,7 +11,7 @@ from components.encodings import MultiEncodings
 from components.fields import naming_code, runtime_only
 from components.pretrained.batches import batch_tokens_mistakes
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, tokenizer_mistakes
+from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
 from components.pretrained.multi_vector_files import count_side_tokens, side_prompt, vector_dimensions
 from components.pretrained.multi_vector_model import MultiVectorModel
 from components.pretrained.sentence_encoder import PACKAGES, Side
@@ -53,12 +53,9 @@ class MultiVectorTextEncoder:
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = [str(error) for error in missing_packages(PACKAGES, "token vectors")]
-        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
-        if self.max_length is not None:
-            mistakes += max_length_mistakes(self.max_length)
-        if self.max_query_length is not None:
-            mistakes += [error.replace("max_", "max_query_", 1) for error in max_length_mistakes(self.max_query_length)]
+        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "token vectors")
+        mistakes += max_length_mistakes(self.max_length)
+        mistakes += [error.replace("max_", "max_query_", 1) for error in max_length_mistakes(self.max_query_length)]
         mistakes += batch_tokens_mistakes(self.batch_tokens)
         return mistakes
 

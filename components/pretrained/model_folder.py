@@ -68,6 +68,12 @@ def tokenizer_mistakes(model: str) -> list[str]:
     return [f"model: {folder} has no tokenizer, e.g. {_TOKENIZERS[0]}; copy it from the source of the weights"]
 
 
+def checkpoint_mistakes(model: str, revision: str, packages: Sequence[str], needed_by: str) -> list[str]:
+    """Return errors about missing packages, and about a model or its tokenizer that cannot be used."""
+    of_model = model_mistakes(model, revision) or tokenizer_mistakes(model)
+    return [*map(str, missing_packages(packages, needed_by)), *of_model]
+
+
 def missing_packages(packages: Sequence[str], needed_by: str, extra: str = "models") -> list[MissingExtraError]:
     """Return one error about all missing packages of an extra, [] if all are installed. Imports and raises nothing."""
     missing = [name.replace("_", "-") for name in packages if importlib.util.find_spec(name) is None]

@@ -72,9 +72,9 @@ def n_positions(model: str, revision: str, folder: str = "") -> int | None:
     return positions
 
 
-def max_length_mistakes(max_length: int) -> list[str]:
-    """Return an error if the tokens read per text are too few."""
-    if max_length >= _LEAST_TOKENS:
+def max_length_mistakes(max_length: int | None) -> list[str]:
+    """Return an error if the tokens read per text are too few. None leaves their number to the model."""
+    if max_length is None or max_length >= _LEAST_TOKENS:
         return []
     return [f"max_length: got {max_length}, expected at least {_LEAST_TOKENS}: two of them are special tokens"]
 

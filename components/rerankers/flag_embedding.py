@@ -16,22 +16,14 @@ from components.pretrained.model_files import fetched_folder
 from components.pretrained.model_folder import (
     loading,
     missing_packages,
-    model_mistakes,
-    tokenizer_mistakes,
     torch_device,
 )
 from components.rerankers.heads import require_one_score
 from components.rerankers.query_chunk_pairs import TextPair
 
-_PACKAGES = ("FlagEmbedding", "torch", "transformers")
+PACKAGES = ("FlagEmbedding", "torch", "transformers")
 _FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
-
-
-def flag_mistakes(model: str, revision: str, needed_by: str) -> list[str]:
-    """Return errors about missing packages and an unusable model."""
-    of_model = model_mistakes(model, revision) or tokenizer_mistakes(model)
-    return [*map(str, missing_packages(_PACKAGES, needed_by)), *of_model]
 
 
 @load_once
@@ -42,7 +34,7 @@ def load_flag_reranker(
 
     Raises ComponentError, also for a data type that the reranker does not support on the device.
     """
-    if missing := missing_packages(_PACKAGES, class_name):
+    if missing := missing_packages(PACKAGES, class_name):
         raise missing[0]
     import FlagEmbedding
 

@@ -10,10 +10,10 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.limits import too_small
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash
+from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
 from components.pretrained.token_limit import count_tokens, token_limit
 from components.records import Passages
-from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
+from components.rerankers.flag_embedding import PACKAGES, flag_scores, load_flag_reranker
 from components.rerankers.query_chunk_pairs import LEAST_TOKENS, distinct_pairs
 
 _LONGEST_OWN_PROMPT = 128
@@ -47,7 +47,7 @@ class FlagLanguageModel:
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_llm_reranker")
+        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "reranker=flag_llm_reranker")
         return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
 
     def content_hash(self) -> str:

@@ -11,7 +11,7 @@ from components.encodings import SparseEncodings
 from components.fields import naming_code, runtime_only
 from components.pretrained.batches import batch_tokens_mistakes
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, tokenizer_mistakes
+from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
 from components.pretrained.sentence_encoder import PACKAGES, Side, side_prefix
 from components.pretrained.sparse_model import SparseModel
 from components.pretrained.sparse_routes import count_side_tokens, document_token_limit
@@ -52,10 +52,8 @@ class SparseTextEncoder:
 
     def check(self) -> list[str]:
         """Return errors about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = [str(error) for error in missing_packages(PACKAGES, "learned sparse vectors")]
-        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
-        if self.max_length is not None:
-            mistakes += max_length_mistakes(self.max_length)
+        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "learned sparse vectors")
+        mistakes += max_length_mistakes(self.max_length)
         if self.max_weights is not None and self.max_weights < 1:
             mistakes.append(f"max_weights: got {self.max_weights}, expected at least 1, or null for the model's number")
         mistakes += batch_tokens_mistakes(self.batch_tokens)
