@@ -176,7 +176,8 @@ class OpenAIEmbeddings:
             if n_dimensions not in (None, vectors.shape[1]):
                 raise Malformed(
                     f"vectors of {vectors.shape[1]} dimensions, expected {n_dimensions} as in the first reply; does "
-                    "another model have the same name?"
+                    "another model have the same name? If the first reply was wrong, forget it: python -m runner.store "
+                    "prune --stage embedder_state --older-than-days 0"
                 )
             return vectors
 

@@ -79,7 +79,8 @@ def numbers_of(rows: Sequence[object]) -> NDArray[np.float32]:
         values = np.array(rows)
     except (OverflowError, RecursionError, TypeError, ValueError) as error:
         raise Malformed(f"{shown(rows)}, expected numbers, and as many in each row") from error
-    if values.dtype.kind not in "fiu":
+    has_booleans = any(bool in set(map(type, row if isinstance(row, list) else [row])) for row in rows)
+    if values.dtype.kind not in "fiu" or has_booleans:  # among numbers, NumPy reads true as 1
         raise Malformed(f"{shown(rows)}, expected numbers")
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)

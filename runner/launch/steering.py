@@ -52,7 +52,9 @@ class SweepSteering(Steering):
     progress: StageProgress | None = None
     note: str = ""
     _file: "_ProgressFile | None" = None
-    _size: int = 0
+    _seen: tuple[int, int, int] = (0, 0, 0)
+    """Inode, size and modification time (ns) of the file of requests when it was read."""
+    _n_heeded: int = 0
     _cells_of: dict[str, set[str]] = field(default_factory=dict)
     _idle_since: float | None = None
 
@@ -89,13 +91,19 @@ class SweepSteering(Steering):
 
     def _new_requests(self) -> list[dict[str, Json]]:
         try:
-            size = (self.sweep_dir / STEERING).stat().st_size
-        except OSError:
+            status = (self.sweep_dir / STEERING).stat()
+        except OSError:  # there are no requests yet, or the file was deleted
+            self._seen, self._n_heeded = (0, 0, 0), 0
             return []
-        if size == self._size:
+        seen = status.st_ino, status.st_size, status.st_mtime_ns
+        if seen == self._seen:
             return []
-        self._size = size
-        return read_requests(self.sweep_dir)[len(self.requests) :]
+        if seen[0] != self._seen[0] or seen[1] < self._seen[1]:  # another file, or one that was emptied
+            self._n_heeded = 0
+        self._seen = seen
+        found = read_requests(self.sweep_dir)
+        new, self._n_heeded = found[self._n_heeded :], len(found)
+        return new
 
     def _heed(self, request: Mapping[str, Json]) -> None:
         if request["action"] == PAUSE:

@@ -171,6 +171,8 @@ _LEFT_OUT = {
     "n_binary_values": "binary value",
     "n_items_rejected": "rejected item",
     "n_fields_left_aside": "unknown question field",
+    "n_qrels_of_unknown_queries": "unknown-query judgement",
+    "n_gold_units_not_in_corpus": "out-of-corpus gold passage",
 }
 """Names for what a data set leaves out, by the note that counts it."""
 

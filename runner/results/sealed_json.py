@@ -20,13 +20,21 @@ def sealed(text: str) -> bytes:
     return content + f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"\n}}\n'.encode()
 
 
+_MOST_BYTES = 2**29
+"""Most bytes of a file with results or progress. A larger file was written by something else."""
+
+
 def read_content(path: Path) -> bytes:
     """Return the bytes of a file. Raises ValueError for something else: reading a FIFO would wait for a writer, and a
-    device has no end.
+    device or a sparse file may have no end.
     """
     if path.exists() and not path.is_file():
         raise ValueError("it is not a file")
-    return path.read_bytes()
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
+    return content
 
 
 def take_checksum(raw: dict[str, Json], content: bytes, path: Path, advice: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from components.openai_server.counts import AS_OPENAI
 from components.openai_server.gate import Tokens
-from components.openai_server.reading import count_in
+from components.openai_server.reading import Malformed, count_in, numbers_of
 
 MOST = Tokens(100, 50)
 
@@ -30,3 +30,9 @@ def test_a_server_that_counts_nonsense_is_taken_to_have_used_the_most() -> None:
 def test_cached_tokens_are_at_most_those_of_the_prompt() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
     assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)
+
+
+@pytest.mark.parametrize("rows", [[True, 0.5], [0.5, False], [[0.5, 1.0], [True, 0.5]], [True, False]])
+def test_booleans_among_numbers_are_no_numbers(rows: list[object]) -> None:
+    with pytest.raises(Malformed, match="expected numbers"):
+        numbers_of(rows)

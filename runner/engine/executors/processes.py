@@ -317,6 +317,8 @@ class _Processes(Workers):
             run: StageRun | Exception = place.tasks.recv()
         except (EOFError, OSError):
             return self._record_death(place)
+        if isinstance(run, MemoryError):  # the process may hold the memory that the next stage needs
+            return self._record_death(place, f"a worker process ran out of memory; {_LESS_WORK}")
         if isinstance(run, Exception):
             raise run
         self._free(place)
@@ -324,13 +326,13 @@ class _Processes(Workers):
         self._computed[run.key] = len(self._computed), place
         return run
 
-    def _record_death(self, place: _Place) -> Lost | None:
+    def _record_death(self, place: _Place, why: str = "") -> Lost | None:
         exit_code = place.clear()
         stage = self._free(place)
         if stage is None:  # it was killed while idle
             return None
         self._n_losses[stage.key] += 1
-        return Lost(stage.key, _describe_end(exit_code) + users_code(stage))
+        return Lost(stage.key, (why or _describe_end(exit_code)) + users_code(stage))
 
     def _free(self, place: _Place) -> AnyStage | None:
         """Remove the stage of a worker and return it, if it has one."""
@@ -345,6 +347,9 @@ class _Processes(Workers):
             place.end()
 
 
+_LESS_WORK = "try run.workers=1 or a smaller workload"
+
+
 def _describe_end(exit_code: int) -> str:
     if exit_code >= 0:
         return (
@@ -353,8 +358,5 @@ def _describe_end(exit_code: int) -> str:
         )
     name = signal.Signals(-exit_code).name
     if name == "SIGKILL":
-        return (
-            f"the worker process was killed ({name}), most likely because memory ran out; try run.workers=1 or a "
-            "smaller workload"
-        )
+        return f"the worker process was killed ({name}), most likely because memory ran out; {_LESS_WORK}"
     return f"the worker process was ended by {name}; after a crash in a library (SIGSEGV, SIGABRT) try run.workers=1"

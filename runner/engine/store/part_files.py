@@ -146,6 +146,8 @@ def keeping(what: str, place: Path) -> Iterator[None]:
         if error.errno == errno.EFBIG or (error.errno is None and is_full and _file_size_is_limited()):
             why = "a file would exceed the size that this process may write"
             remedy = "Raise the file size limit (ulimit -f unlimited, or the limit of the batch system)"
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            remedy = "Raise the limit of open files (ulimit -n), or lower the concurrency of models behind servers"
         if isinstance(error, PermissionError):
             refused = Path(error.filename2 or error.filename or place)
             why, remedy = f"{refused}: {why}", if_of_another_user(refused.parent)

@@ -6,6 +6,7 @@ A file holds one JSON object per line, which begins with the checksum of the res
 only the positions of the lines are in memory. Files of ended processes are merged from time to time.
 """
 
+import errno
 import json
 import os
 import time
@@ -61,6 +62,33 @@ class _File:
             if line != b"\n" and (reply := _reply(line)):  # `add_all` writes a blank line before each
                 self.places[reply.request_id] = (self.n_read, len(line))
             self.n_read += len(line)
+
+
+class _Spare:
+    """A file descriptor in reserve. Requests under way may take all others, and their replies were paid for."""
+
+    def __init__(self) -> None:
+        self._descriptor: int | None = None
+
+    def reserve(self) -> None:
+        if self._descriptor is None:
+            with suppress(OSError):
+                self._descriptor = os.open(os.devnull, os.O_RDONLY)
+
+    def open(self, path: Path, flags: int) -> int:
+        """Open a file as `os.open` does, with the spare descriptor if there is no other."""
+        try:
+            return os.open(path, flags, 0o666)
+        except OSError as error:
+            spare, self._descriptor = self._descriptor, None
+            if error.errno != errno.EMFILE or spare is None:
+                self._descriptor = spare
+                raise
+        os.close(spare)
+        return os.open(path, flags, 0o666)
+
+
+_SPARE = _Spare()
 
 
 class Replies:
@@ -150,10 +178,10 @@ class Replies:
         rest = b"".join(b"\n" + _line(reply) + b"\n" for reply in replies)
         how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
-            file = os.open(path, how, 0o666)
+            file = _SPARE.open(path, how)
         except FileNotFoundError:  # the folder was pruned
             self._folder.mkdir(exist_ok=True)
-            file = os.open(path, how, 0o666)
+            file = _SPARE.open(path, how)
         try:
             while rest:  # a disk that becomes full accepts one part and refuses the rest
                 rest = rest[os.write(file, rest) :]
@@ -163,6 +191,7 @@ class Replies:
             return os.fstat(file).st_nlink > 0
         finally:
             os.close(file)
+            _SPARE.reserve()
 
     def _merge(self) -> None:
         """Merge the files of ended writers if there are many. Raises OSError.

@@ -453,6 +453,23 @@ class TestProcesses:
         assert ended["top"].failed
         assert not ended["right"].failed
 
+    def test_a_worker_without_memory_fails_its_stage_alone(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        compute = Worker.run
+
+        def run_without_memory(worker: Worker, stage: Sum) -> StageRun:
+            if stage.kind == "left":
+                raise MemoryError
+            return compute(worker, stage)
+
+        monkeypatch.setattr(Worker, "run", run_without_memory)
+        ended = run(chain(), store, n_workers=2)
+        assert ended["left"].error.startswith(
+            "left: a worker process ran out of memory; try run.workers=1 or a smaller"
+        )
+        assert ended["left"].error.endswith("; it was tried 3 times")
+        assert ended["top"].failed
+        assert not ended["right"].failed
+
     def test_the_end_of_a_worker_is_seen_although_its_child_goes_on(self, store: Store, calls: Path) -> None:
         ended = run(chain(calls, source=die_beside_a_child), store, n_workers=2)
         assert ended["source"].error.endswith("; it was tried 3 times")

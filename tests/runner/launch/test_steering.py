@@ -9,6 +9,8 @@ import pytest
 
 from analysis.__main__ import main as analyse
 from runner.control import main
+from runner.engine.spending.ledger import Budget
+from runner.launch.steering import SweepSteering
 from runner.results import FAILED, OK, STOPPED, CellResult, load
 from runner.results.live_sweep import PROGRESS, STEERING
 from tests.llms.chat_server import ChatServer, Reply, chat_server
@@ -55,6 +57,26 @@ def at_request(server: ChatServer, number: int, action: Callable[[], object]) ->
 
 def by_top_k(folder: Path) -> dict[str, CellResult]:
     return {str(cell.axes["top_k"]): cell for cell in cells_in(folder)}
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_requests_after_the_file_was_emptied_are_heeded(is_deleted: bool, tmp_path: Path) -> None:
+    steering = SweepSteering(tmp_path, tmp_path / "ledger", Budget(), "USD", lambda line: None, lambda: None)
+    steering.begin([])
+    requests = tmp_path / STEERING
+    requests.write_text('{"action": "pause"}\n', encoding="utf-8")
+    steering.look()
+    assert steering.is_paused
+    if is_deleted:
+        requests.unlink()
+        steering.look()
+    else:
+        requests.write_text("", encoding="utf-8")
+        steering.look()
+    requests.write_text('{"action": "resume"}\n', encoding="utf-8")
+    steering.look()
+    assert not steering.is_paused
+    steering.end()
 
 
 class TestPause:

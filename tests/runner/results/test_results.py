@@ -27,6 +27,7 @@ from runner.results import (
     read_rows,
     read_samples,
     read_sweep,
+    sealed_json,
     write_cell,
     write_sweep,
 )
@@ -407,3 +408,13 @@ def test_a_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Pat
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(DataError, match="run the sweep's command again"):
             read_samples(tmp_path, ["score/f1"])
+
+
+@pytest.mark.parametrize("name", ["cell.json", "sweep.json"])
+def test_results_that_are_too_long_are_refused_before_they_are_parsed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealed_json, "_MOST_BYTES", 1000)
+    (tmp_path / name).write_bytes(b"{}" + b" " * 1000)
+    with pytest.raises(DataError, match=rf"{name}: not a result file \(it is longer than 1,000 bytes\)"):
+        (read_cell if name == "cell.json" else read_sweep)(tmp_path)

@@ -7,7 +7,7 @@ import resource
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 from zlib import crc32
@@ -246,6 +246,35 @@ def test_a_reply_that_cannot_be_written_is_an_error(path: Path) -> None:
     with no_room(), pytest.raises(StoreError, match=r"cannot write a reply: a file would exceed .* Raise"):
         writer.add("2", answer("2", "long " * 100))
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
+
+
+def test_a_reply_is_kept_while_requests_take_all_file_descriptors(path: Path) -> None:
+    writer, taken = opened(path), []
+    writer.add("1", answer("1"))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 50, before[1]))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(OSError, match="Too many open files"):
+            os.open(os.devnull, os.O_RDONLY)
+        writer.add("2", answer("2"))
+        writer.add("3", answer("3"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for descriptor in taken:
+            os.close(descriptor)
+    assert opened(path).get_all(["1", "2", "3"]).keys() == {"1", "2", "3"}
+
+
+def test_too_many_open_files_are_named_with_their_limit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StoreError, match=r"Too many open files\. Raise the limit of open files \(ulimit -n\)"):
+        opened(path).add("1", answer("1"))
 
 
 class TestSeveralProcesses:
