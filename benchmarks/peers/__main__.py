@@ -267,7 +267,11 @@ def _show(phases: Sequence[Phase], tools: Sequence[str]) -> None:
     recall = Table("recall", *tools, box=None, padding=(0, 2, 0, 0))
     for cell in (f"{size}/{top_k}" for size in _CHUNK_SIZES for top_k in _TOP_K):
         values = [
-            [phase.recall[cell] for phase in phases if phase.tool == tool and phase.phase == "cold" and phase.recall]
+            [
+                phase.recall[cell]
+                for phase in phases
+                if (phase.tool, phase.phase) == (tool, "cold") and cell in phase.recall
+            ]
             for tool in tools
         ]
         recall.add_row(cell, *(", ".join(f"{value:.2f}" for value in sorted(set(row))) for row in values))

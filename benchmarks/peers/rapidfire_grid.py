@@ -85,6 +85,7 @@ def main(plan_file: str) -> None:
     samples = [json.loads(line) for line in (data / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
     rows = [{"id": row["id"], "query": row["question"], "answer": row["references"][0]} for row in samples]
     experiment = Experiment(experiment_name="peers", mode="evals", num_cpus=2)
+    n_before = 0
     with Path(plan["found"]).open("w", encoding="utf-8") as found:
         for depths in plan.get("in_one_session", [plan["top_k"]]):
             results = experiment.run_evals(
@@ -94,11 +95,13 @@ def main(plan_file: str) -> None:
                 seed=42,
             )
             cells = [(size, depth) for size in plan["chunk_sizes"] for depth in depths]
-            for (size, depth), run_id in zip(cells, sorted(results), strict=False):
+            for run_id in sorted(results):  # failed runs have an id, and no result
+                size, depth = cells[run_id - 1 - n_before]
                 aggregated = results[run_id][0]
                 for question, texts in zip(aggregated["id"], aggregated["texts"], strict=True):
                     row = {"chunk_size": size, "top_k": depth, "id": question, "texts": list(texts)}
                     found.write(json.dumps(row, ensure_ascii=False) + "\n")
+            n_before += len(cells)
     experiment.end()
 
 
