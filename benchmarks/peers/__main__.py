@@ -6,9 +6,9 @@ The command needs --data FINANCERAG, --model MODEL and --venvs VENVS.
 documentation says, with two threads and its own caches. Chunks are windows of characters. Recall is counted here, over
 the texts that each tool returned: a question is found if a text contains its answer.
 
-Each round has four phases per tool, and the tools take turns: the grid on an empty folder (cold), the same command
-again (again), the same with a sixth top_k (added), and the grid on an empty folder, with SIGKILL to all processes once
-the model has read half of the texts of the first phase, and the same command after it (killed, after the kill).
+The tools take turns, in five phases. "cold" is the grid on an empty folder. "again" is the same command, and "added"
+has a sixth top_k. "killed" starts on an empty folder. All processes get SIGKILL once the model has read half of the
+texts of "cold". "after the kill" is the same command after it.
 
 Each peer has an environment of its own, which is made by hand:
 
@@ -57,7 +57,7 @@ _REPOSITORY = _HERE.parents[1]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a tool is to run. `resume` says that a run before this one was killed."""
+    """A grid for a tool. `resume` says that a run before this one was killed."""
 
     data: Path
     model: Path

@@ -94,8 +94,8 @@ def run(
 ) -> Ran:
     """Run a command in `folder`, and end what it leaves behind.
 
-    With `kill_after`, all its processes get SIGKILL when the model has read so many texts. Raises RuntimeError if the
-    command fails, and TimeoutError if it takes too long.
+    With `kill_after`, all its processes get SIGKILL when the model has read that number of texts. Raises RuntimeError
+    if the command fails, and TimeoutError if it takes too long.
     """
     mark = uuid.uuid4().hex
     counts = folder / "counts" / mark
