@@ -1,5 +1,6 @@
 """The two commands of the study on a part of CRUD-RAG: the part itself, and directions beside the paper's tables."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -81,12 +82,12 @@ def test_verdicts(published: float, ours: float, low: float, high: float, expect
 
 
 class TestDirections:
-    def sweep(self, folder: Path, *changes: dict[str, object]) -> str:
+    def sweep(self, folder: Path, *changes: Mapping[str, object]) -> str:
         """A base, and a cell for each change whose scores are .1 higher than those of the cell before it."""
         cells = [
             tiny_sweep.TinyCell(
                 f"{place:012x}",
-                BASE | change,
+                {**BASE, **change},
                 [0.3 + 0.1 * place + 0.01 * (i % (3 + place)) for i in range(N)],
                 ids=[f"s{i}" for i in range(N)],
                 subsets=["read/qa_1doc"] * N,
