@@ -20,7 +20,7 @@ from runner import results
 from runner.results import shown
 
 _TABLES = {"chunk.size": "crud_rag/3", "chunk.overlap": "crud_rag/4", "retriever": "crud_rag/5", "top_k": "crud_rag/7"}
-_WITH = {"chunk.size": "top_k", "retriever": "reranker"}
+_WITH = {"chunk.size": ("top_k",), "retriever": ("embedder", "reranker")}
 """Axes that may change together with an axis."""
 
 
@@ -96,7 +96,8 @@ def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     """Return the axis on which a cell differs from the base. Raises DataError if it differs in none or in several."""
     # Cells that do not use an axis (the embedder under bm25) do not differ on it.
     differing = [axis for axis, level in levels.items() if level not in (base[axis], shown(None))]
-    owners = [axis for axis in differing if axis not in {_WITH[other] for other in differing if other in _WITH}]
+    coupled = {other for axis in differing for other in _WITH.get(axis, ())}
+    owners = [axis for axis in differing if axis not in coupled]
     if len(owners) != 1:
         raise DataError(f"a cell differs from the base in {', '.join(owners) or 'nothing'}; expected one axis")
     return owners[0]
@@ -104,9 +105,7 @@ def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
 
 def _change(axis: str, base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     """Return the levels that differ from the base, e.g. "chunk.size=256, top_k=4"."""
-    axes = [axis]
-    if (other := _WITH.get(axis)) and levels[other] not in (base[other], shown(None)):
-        axes.append(other)
+    axes = [axis, *(other for other in _WITH.get(axis, ()) if levels[other] not in (base[other], shown(None)))]
     return ", ".join(f"{each}={levels[each]}" for each in axes)
 
 

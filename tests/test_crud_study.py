@@ -82,12 +82,12 @@ def test_verdicts(published: float, ours: float, low: float, high: float, expect
 
 
 class TestDirections:
-    def sweep(self, folder: Path, *changes: Mapping[str, object]) -> str:
+    def sweep(self, folder: Path, *changes: Mapping[str, object], base: Mapping[str, object] = BASE) -> str:
         """A base, and a cell for each change whose scores are .1 higher than those of the cell before it."""
         cells = [
             tiny_sweep.TinyCell(
                 f"{place:012x}",
-                {**BASE, **change},
+                {**base, **change},
                 [0.3 + 0.1 * place + 0.01 * (i % (3 + place)) for i in range(N)],
                 ids=[f"s{i}" for i in range(N)],
                 subsets=["read/qa_1doc"] * N,
@@ -119,6 +119,15 @@ class TestDirections:
     def test_the_reranker_changes_with_the_retriever(self, tmp_path: Path) -> None:
         sweep = self.sweep(tmp_path, {"retriever": "hybrid_rerank", "reranker": "lexical"})
         assert self.found(sweep) == {"retriever=hybrid_rerank, reranker=lexical": (0.0102, Verdict.SHOWN)}
+
+    def test_the_embedder_changes_with_the_retriever(self, tmp_path: Path) -> None:
+        """Of a base that uses no embedder, as under bm25."""
+        changes = [{"retriever": "dense", "reranker": "none", "embedder": name} for name in ("e5", "minilm")]
+        sweep = self.sweep(tmp_path, *changes, base=BASE | BM25)
+        assert self.found(sweep) == {
+            "retriever=dense, embedder=e5, reranker=none": (-0.0009, Verdict.OPPOSITE),
+            "retriever=dense, embedder=minilm, reranker=none": (-0.0009, Verdict.OPPOSITE),
+        }
 
     def test_a_cell_with_two_changes_is_refused(self, tmp_path: Path) -> None:
         sweep = self.sweep(tmp_path, {"chunk.overlap": 0.3, "top_k": 2})
