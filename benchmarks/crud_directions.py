@@ -95,7 +95,7 @@ def directions(sweep: str, baseline: str, metric: str, printed: str, subset: str
 def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     """Return the axis on which a cell differs from the base. Raises DataError if it differs in none or in several."""
     # Cells that do not use an axis (the embedder under bm25) do not differ on it.
-    differing = [axis for axis, level in levels.items() if level not in (base[axis], shown(None))]
+    differing = [axis for axis, level in levels.items() if len({level, base[axis]} - {shown(None)}) > 1]
     coupled = {other for axis in differing for other in _WITH.get(axis, ())}
     owners = [axis for axis in differing if axis not in coupled]
     if len(owners) != 1:
@@ -105,7 +105,7 @@ def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
 
 def _change(axis: str, base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     """Return the levels that differ from the base, e.g. "chunk.size=256, top_k=4"."""
-    axes = [axis, *(other for other in _WITH.get(axis, ()) if levels[other] not in (base[other], shown(None)))]
+    axes = [axis, *(other for other in _WITH.get(axis, ()) if levels[other] not in (base[other], shown(None), "none"))]
     return ", ".join(f"{each}={levels[each]}" for each in axes)
 
 

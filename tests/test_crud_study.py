@@ -122,11 +122,14 @@ class TestDirections:
 
     def test_the_embedder_changes_with_the_retriever(self, tmp_path: Path) -> None:
         """Of a base that uses no embedder, as under bm25."""
-        changes = [{"retriever": "dense", "reranker": "none", "embedder": name} for name in ("e5", "minilm")]
-        sweep = self.sweep(tmp_path, *changes, base=BASE | BM25)
+        changes = [
+            {"retriever": "dense", "reranker": "none", "embedder": name, "vector_index": "flat"}
+            for name in ("e5", "minilm")
+        ]
+        sweep = self.sweep(tmp_path, *changes, base=BASE | BM25 | {"vector_index": None})
         assert self.found(sweep) == {
-            "retriever=dense, embedder=e5, reranker=none": (-0.0009, Verdict.OPPOSITE),
-            "retriever=dense, embedder=minilm, reranker=none": (-0.0009, Verdict.OPPOSITE),
+            "retriever=dense, embedder=e5": (-0.0009, Verdict.OPPOSITE),
+            "retriever=dense, embedder=minilm": (-0.0009, Verdict.OPPOSITE),
         }
 
     def test_a_cell_with_two_changes_is_refused(self, tmp_path: Path) -> None:
