@@ -71,10 +71,18 @@ class Recommendation:
         """Label of `cheapest`: "cheapest 64" or, if tokens do not count, "fastest 64"; "" if it is None."""
         return "" if self.cheapest is None else f"{'cheapest' if self.weighs_tokens else 'fastest'} {self.cheapest}"
 
+    @property
+    def not_compared(self) -> str:
+        """Name the levels that are `apart`, e.g. "not compared: 64, 512"; "" if there are none."""
+        return f"not compared: {', '.join(self.apart)}" if self.apart else ""
+
     def text(self) -> str:
         """Describe the recommendation, e.g. "256 or 512", or "no significant difference; cheapest 64; smallest
-        detectable difference 0.012".
+        detectable difference 0.012". Levels that could not be compared are named last.
         """
+        return "; ".join(filter(None, [self._of_compared(), self.not_compared]))
+
+    def _of_compared(self) -> str:
         cheap = [self.thrifty] if self.thrifty else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])

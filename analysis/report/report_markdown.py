@@ -182,6 +182,11 @@ def _axes(report: Report) -> Iterator[str]:
         ),
     )
     yield from (
+        f"- {plain(own.axis)}: not comparable with the others: {', '.join(map(plain, own.apart))}"
+        for own in scenario.axes
+        if own.apart
+    )
+    yield from (
         f"- {plain(one.text)} ({'significant' if one.is_shown else 'not significant'})" for one in scenario.interactions
     )
 

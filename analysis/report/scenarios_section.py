@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
-from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, RecommendationLevel
+from analysis.decision.recommendations import SAME, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
 from analysis.report.source import ReportSource
 from runner.console.prose import count, digits_of, listed, number
@@ -21,7 +21,7 @@ class ScenarioChoice:
     """The recommendation for an axis.
 
     `head` names the level or reports that no difference is significant. `note` is the margin of the level, or the
-    cheapest level with the smallest detectable difference.
+    cheapest level with the smallest detectable difference; then the levels that could not be compared.
     """
 
     verdict: str
@@ -137,18 +137,22 @@ def _best(source: ReportSource, found: Candidates | None) -> tuple[str, str]:
 
 
 def _choice(entry: Recommendation) -> ScenarioChoice:
-    cheap = entry.thrifty
-    if entry.verdict == SHOWN:
-        names = [f"{_margin(entry)} {_over(entry)}", *([cheap] if len(entry.best) > 1 and cheap else [])]
-        return ScenarioChoice(SHOWN, " or ".join(entry.best), "; ".join(names))
-    if entry.verdict == SAME:
-        return ScenarioChoice(SAME, "the same in every sample", cheap)
     if entry.verdict == TOO_FEW:
         return ScenarioChoice(TOO_FEW, "too few samples" if entry.n < FEWEST_SAMPLES else entry.too_few_groups(), "")
+    head, notes = _named(entry)
+    return ScenarioChoice(entry.verdict, head, "; ".join(filter(None, [*notes, entry.not_compared])))
+
+
+def _named(entry: Recommendation) -> tuple[str, list[str]]:
+    """Return the head of a tested choice, and the parts of its note; "" for a part without content."""
+    cheap = entry.thrifty
+    if entry.verdict == SHOWN:
+        return " or ".join(entry.best), [f"{_margin(entry)} {_over(entry)}", cheap if len(entry.best) > 1 else ""]
+    if entry.verdict == SAME:
+        return "the same in every sample", [cheap]
     if entry.detectable is None:
-        return ScenarioChoice(NOT_SHOWN, entry.too_few_groups(), "")
-    size = entry.smallest_detectable()
-    return ScenarioChoice(NOT_SHOWN, "no significant difference", "; ".join(filter(None, [cheap, size])))
+        return entry.too_few_groups(), []
+    return "no significant difference", [cheap, entry.smallest_detectable()]
 
 
 def _margin(entry: Recommendation) -> str:

@@ -133,3 +133,30 @@ def test_an_axis_that_the_metric_does_not_see_is_not_an_example_of_dependence(tm
     assert "no cell is significantly worse than the best" not in page.text
     assert "A row with several values of an axis stands for cells with the same value for every sample." in page.text
     assert "256 · 2 or 8" in page.text
+
+
+def test_values_that_could_not_be_compared_are_named(tmp_path: Path) -> None:
+    """Sizes with as many tokens in the prompt: 64 has its own k, and 256 shares one with 128."""
+    random = np.random.default_rng(0)
+    settings = [(128, 8), (64, 16), (256, 4), (128, 4)]
+    cells = [
+        replace(
+            CELLS[2],
+            cell_id=f"{place:012x}",
+            axes={"size": size, "k": k},
+            rouge_l=np.clip(0.3 + 0.1 * place + random.normal(0, 0.05, 60), 0, 1).tolist(),
+            ids=[f"s{i}" for i in range(60)],
+            subsets=["create"] * 60,
+            documents=[[f"d{i}"] for i in range(60)],
+            topics=[None] * 60,
+            tasks=[None] * 60,
+            measured=("overall", "create"),
+        )
+        for place, (size, k) in enumerate(settings)
+    ]
+    page, text, _ = rendered(report_on(tiny_sweep.write(tmp_path, cells)))
+    for words in (page.text, text):
+        assert "not compared: 64" in words
+        assert "not compared: 16" in words  # of k
+    assert "- size: not comparable with the others: 64" in text
+    assert "Not comparable with the others: 64." in page.text
