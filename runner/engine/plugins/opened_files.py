@@ -6,13 +6,17 @@ entry point. The hook sees it. It does not see what other programs and compiled 
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum, auto
 from types import FrameType
+from urllib.parse import unquote, urlsplit
 
 from runner.engine.plugins.files import SourceFile
 from runner.engine.plugins.source_imports import top_level
 
-_OPENING = frozenset({"open", "os.listdir", "os.scandir", "sqlite3.connect"})
+_LISTING = frozenset({"os.listdir", "os.scandir"})
+_EVENTS = _LISTING | {"open", "sqlite3.connect"}
 _SHOWING_SOURCE = frozenset({"traceback", "warnings"})
 """Modules of Python that open the source of any module to show a line of it."""
 _LOADING = "runner.engine.plugins.plugin_loading"
@@ -20,6 +24,8 @@ _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external",
 
 LISTED = "/"
 """Suffix of the name of a folder that was listed."""
+ANY_MODULE = ""
+"""Reader of a file that a thread opened without users' code on its stack."""
 
 
 class OpenedFiles:
@@ -32,13 +38,14 @@ class OpenedFiles:
         """Modules that were imported."""
         self._packages: Collection[str] = ()
         self._files: Mapping[str, SourceFile] = {}
-        self._names: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
+        self._kinds: dict[str, _Kind] = {}
         self._is_hooked = False
 
     def watch(self, packages: Collection[str], files: Mapping[str, SourceFile]) -> None:
         """Record from now on which of the files the code of top-level packages opens. Forgets other packages."""
         self.forget({top_level(name) for name in (*self.read, *self.imported)}.difference(packages))
-        self._packages, self._files, self._names = packages, files, {}
+        self._packages, self._files, self._names, self._kinds = packages, files, {}, {}
         if packages and not self._is_hooked:
             self._is_hooked = True
             sys.addaudithook(self._note)
@@ -62,48 +69,96 @@ class OpenedFiles:
                 self.read.setdefault(name, set()).add(module)
 
     def _note(self, event: str, arguments: tuple[object, ...]) -> None:
-        if event not in _OPENING or not self._packages:
+        if event not in _EVENTS or not self._packages:
             return
-        modules, is_import = set[str](), False
-        for name in _stack():
-            if name in _SHOWING_SOURCE:
-                return
-            is_import = is_import or (not modules and name in _IMPORTING)
-            if top_level(name) in self._packages:
-                modules.add(name)
         path = arguments[0]
-        if modules and isinstance(path, str | bytes | os.PathLike | None):
-            name = self._name_of(os.path.realpath(os.fsdecode(path or os.curdir)))
-            is_code = name in self._files and not self._files[name].is_data
-            if name and not (is_import and name.endswith(LISTED)):  # an import lists folders to find a module
+        if not isinstance(path, str | bytes | os.PathLike | None) or (event == "open" and _only_writes(arguments[2])):
+            return
+        is_listing = event in _LISTING
+        names = self._names_of(os.path.realpath(_file_of(os.fsdecode(path or os.curdir))), is_listing=is_listing)
+        modules, is_import = self._readers() if names else (set(), False)
+        if modules and not (is_import and is_listing):  # an import lists folders to find a module
+            for name in names:
+                is_code = name in self._files and not self._files[name].is_data
                 (self.imported if is_import and is_code else self.read).setdefault(name, set()).update(modules)
 
-    def _name_of(self, real: str) -> str:
-        """Return the name of a file or a folder in the snapshots. "" for others."""
+    def _names_of(self, real: str, *, is_listing: bool) -> Sequence[str]:
+        """Return the names of a file or a folder in the snapshots, one per link to it. A file or a folder that the
+        snapshots lack has a name if its folder has.
+        """
         if not self._names:
-            names = dict[str, str]()
-            for name, file in self._files.items():
-                names[os.path.realpath(file.path)] = name
-                folder, named = os.path.dirname(file.path), folder_of(name, file)  # noqa: PTH120 - thousands of them
-                while named and folder not in names:
-                    names[os.path.realpath(folder)] = names[folder] = f"{named}{LISTED}"
-                    folder, named = os.path.dirname(folder), named.rpartition("/")[0]  # noqa: PTH120
-            self._names = names
-        return self._names.get(real, "")
+            self._names = _names_by_path(self._files)
+        if real in self._names:
+            return self._names[real]
+        folder, last = os.path.split(real)
+        suffix = LISTED if is_listing else ""
+        return [f"{name}{last}{suffix}" for name in self._names.get(folder, ()) if name.endswith(LISTED)]
+
+    def _readers(self) -> tuple[set[str], bool]:
+        """Return the modules of users on the stack, and whether an import called us. Without any, a thread that the
+        program did not start stands for all: an executor may call `open` itself.
+        """
+        modules, is_import = set[str](), False
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            name = frame.f_globals.get("__name__")
+            if not isinstance(name, str):
+                name = ""
+            if name not in self._kinds:
+                self._kinds[name] = self._kind(name)
+            kind = self._kinds[name]
+            if kind is _Kind.RUNNER:
+                return modules, is_import
+            if kind is _Kind.SHOWING_SOURCE:
+                return set(), False
+            if kind is _Kind.USERS:
+                modules.add(name)
+            is_import = is_import or (not modules and kind is _Kind.IMPORTING)
+            frame = frame.f_back
+        is_thread = threading.get_ident() != threading.main_thread().ident
+        return modules or ({ANY_MODULE} if is_thread else set()), is_import
+
+    def _kind(self, module: str) -> "_Kind":
+        if module in _IMPORTING:
+            return _Kind.IMPORTING
+        if module in _SHOWING_SOURCE:
+            return _Kind.SHOWING_SOURCE
+        top = top_level(module)
+        return _Kind.USERS if top in self._packages else _Kind.RUNNER if top == "runner" else _Kind.OTHER
+
+
+class _Kind(Enum):
+    USERS = auto()
+    RUNNER = auto()
+    IMPORTING = auto()
+    SHOWING_SOURCE = auto()
+    OTHER = auto()
+
+
+def _names_by_path(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
+    """Return the names of all files and folders by their real path."""
+    names: dict[str, list[str]] = {}
+    seen = set[str]()
+    for name, file in files.items():
+        names.setdefault(os.path.realpath(file.path), []).append(name)
+        folder, named = os.path.dirname(file.path), folder_of(name, file)  # noqa: PTH120 - thousands of them
+        while named and named not in seen:
+            seen.add(named)
+            names.setdefault(os.path.realpath(folder), []).append(f"{named}{LISTED}")
+            folder, named = os.path.dirname(folder), named.rpartition("/")[0]  # noqa: PTH120
+    return names
+
+
+def _only_writes(flags: object) -> bool:
+    return isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY
+
+
+def _file_of(path: str) -> str:
+    """Return the path in a URI of SQLite."""
+    return unquote(urlsplit(path).path) if path.startswith("file:") else path
 
 
 def folder_of(name: str, file: SourceFile) -> str:
     """Return the folder of a file of a snapshot, as in `my_package/prompts`. "" for a single file."""
     place = name if "/" in name else name.replace(".", "/")
     return place if file.is_package else place.rpartition("/")[0]
-
-
-def _stack() -> Iterator[str]:
-    """Yield the names of the modules on the stack, innermost first, up to the code that called the user's."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__"))
-        if top_level(name) == "runner" and name != _LOADING:
-            return
-        yield name
-        frame = frame.f_back

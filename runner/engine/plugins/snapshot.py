@@ -15,14 +15,17 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
+from components.json_value import Json
 from runner.engine.plugins.computed_paths import builds_paths, computes_paths
 from runner.engine.plugins.files import SUFFIXES, SourceFile, files_of
 from runner.engine.plugins.named_files import names_in
-from runner.engine.plugins.opened_files import LISTED, OpenedFiles, folder_of
+from runner.engine.plugins.opened_files import ANY_MODULE, LISTED, OpenedFiles, folder_of
 from runner.engine.plugins.source_imports import may_import_by_name, mentioned_packages, top_level
 
 ALL_CODE = "*"
 """Name of all code files together, for a model that imports code in a way that its source does not show."""
+_DATA_NAMES = "/*"
+"""Suffix of a package for the names of all its data."""
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """Packages of this project. A test guards their versions, so they need no snapshot."""
@@ -96,22 +99,31 @@ class Snapshot:
     def opened_by(self, cls: type, opened: OpenedFiles) -> set[str]:
         """Return what a model's modules were seen to open besides the files in its `model_code`.
 
-        These are names of files, names of folders with a slash at the end, and `ALL_CODE`.
+        These are names of files, names of folders with a slash at the end, and `ALL_CODE`. Code that opens a file which
+        its source does not show may look for others first, so the names of all data of the package count too.
         """
         own = self.model_code(cls).modules
-        read = {name for name, by in list(opened.read.items()) if not own.keys().isdisjoint(by)}
-        imported = {name for name, by in list(opened.imported.items()) if not own.keys().isdisjoint(by)}
-        return (read - own.keys()) | ({ALL_CODE} if imported.intersection(self.files) - own.keys() else set())
+        readers = {*own, ANY_MODULE}
+        read = {name for name, by in list(opened.read.items()) if not readers.isdisjoint(by)} - own.keys()
+        imported = {name for name, by in list(opened.imported.items()) if not readers.isdisjoint(by)}
+        packages = {f"{top_level(name)}{_DATA_NAMES}" for name in read}
+        return read | packages | ({ALL_CODE} if imported.intersection(self.files) - own.keys() else set())
 
     def digest_of_opened(self, name: str) -> str:
-        """Return the SHA-256 (hex) of what `opened_by` names, as it is in this snapshot. "" for a deleted file."""
+        """Return the SHA-256 (hex) of what `opened_by` names, as it is in this snapshot: of the content of a file, ""
+        without one, or of the names of all files below a folder.
+        """
+        if name.endswith(_DATA_NAMES):
+            package = name.removesuffix(_DATA_NAMES)
+            return _hash(
+                sorted(each for each, file in self.files.items() if file.is_data and top_level(each) == package)
+            )
         if name == ALL_CODE:
             return _digest({each: file for each, file in self.files.items() if not file.is_data})
         if not name.endswith(LISTED):
             return self.files[name].digest if name in self.files else ""
-        below = {each: file for each, file in self.files.items() if f"{folder_of(each, file)}/".startswith(name)}
-        listed = [[each, file.digest if file.is_data else ""] for each, file in sorted(below.items())]
-        return sha256(json.dumps(listed).encode()).hexdigest()
+        below = sorted(each for each, file in self.files.items() if f"{folder_of(each, file)}/".startswith(name))
+        return _hash(below)
 
     def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Return the files without those that do nothing, except the module of the class."""
@@ -167,8 +179,11 @@ def _digest(files: Mapping[str, SourceFile]) -> str:
     """
     if len(files) == 1:
         return next(iter(files.values())).digest
-    listed = [[name, files[name].digest] for name in sorted(files)]
-    return sha256(json.dumps(listed).encode()).hexdigest() if listed else ""
+    return _hash([[name, files[name].digest] for name in sorted(files)]) if files else ""
+
+
+def _hash(listed: Json) -> str:
+    return sha256(json.dumps(listed).encode()).hexdigest()
 
 
 def _with_parents(module: str) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """Replies of a user's model depend on what it opened, even where its source does not show the file."""
 
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import importlib.metadata
 import io
 import linecache
 import os
+import sqlite3
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -68,6 +71,16 @@ IDIOMS = {
         "return engine.get_template(NAME + '.txt').render()",
     ),
     "a thread": ("answer.txt", "return next(ThreadPoolExecutor(1).map(whole, [FORMAT % (HERE, NAME, 'txt')]))"),
+    "an open in a thread": (
+        "answer.txt",
+        "file = ThreadPoolExecutor(1).submit(io.FileIO, FORMAT % (HERE, NAME, 'txt')).result(); "
+        "text = file.read().decode(); file.close(); return text",
+    ),
+    "a database": (
+        "answer.db",
+        "base = sqlite3.connect('file:%s?mode=ro' % (FORMAT % (HERE, NAME, 'db')), uri=True); "
+        "text = base.execute('select text from answers').fetchone()[0]; base.close(); return text",
+    ),
     "resources": (
         "answer.txt",
         "return next(p for p in resources.files(__package__).iterdir() if p.name[-3:] == 'txt'"
@@ -96,7 +109,14 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def write(study: Path, name: str, text: str) -> None:
-    (study / "opening_study" / name).write_text(text)
+    path = study / "opening_study" / name
+    if path.suffix != ".db":
+        path.write_text(text)
+        return
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("create table answers (text)")
+        database.execute("insert into answers values (?)", [text])
 
 
 def answers(study: Path, sweep_id: str, *overrides: str) -> set[str]:
@@ -121,7 +141,7 @@ def test_an_edit_of_what_a_model_opened_asks_again(idiom: str, workers: int, stu
     several = f"run.workers={workers}"
     assert answers(study, "first", several) == {"before"}
     write(study, "other.py", "EDITED = True")
-    write(study, "unread.txt", "new")
+    write(study, "added.py", "ADDED = True")
     assert answers(study, "second", several) == {"before"}
     write(study, file, "TEXT = 'after!'")
     assert answers(study, "third", several) == {"after!"}
@@ -150,6 +170,30 @@ def test_a_file_that_was_deleted_asks_again(study: Path, capsys: pytest.CaptureF
     capsys.readouterr()
     assert answers(study, "second") == {"without"}
     assert "opening_study/answer.txt changed since they were given" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("check", ["os.path.isfile(path)", "can_open(path)"])
+def test_a_new_file_that_the_model_looked_for_asks_again(check: str, study: Path) -> None:
+    more = "\n\ndef can_open(path):\n    try:\n        return whole(path)\n    except OSError:\n        return ''\n"
+    read = f"path = FORMAT % (HERE, 'own', 'txt'); return whole(path if {check} else FORMAT % (HERE, NAME, 'txt'))"
+    write(study, "model.py", MODEL.format(read) + more)
+    write(study, "answer.txt", "before")
+    assert answers(study, "first") == {"before"}
+    write(study, "own.txt", "own")
+    assert answers(study, "second") == {"own"}
+
+
+def test_one_of_two_links_that_leads_elsewhere_asks_again(study: Path) -> None:
+    write(study, "model.py", MODEL.format("return whole(FORMAT % (HERE, NAME, 'txt'))"))
+    for name, text in (("a", "before"), ("b", "after!")):
+        (study / "elsewhere" / f"{name}.txt").write_text(text)
+    links = [study / "opening_study" / name for name in ("answer.txt", "other_link.txt")]
+    for link in links:
+        link.symlink_to(study / "elsewhere" / "a.txt")
+    assert answers(study, "first") == {"before"}
+    links[0].unlink()
+    links[0].symlink_to(study / "elsewhere" / "b.txt")
+    assert answers(study, "second") == {"after!"}
 
 
 def test_a_new_file_in_a_listed_folder_asks_again(study: Path) -> None:
