@@ -46,6 +46,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.peers import corpus, processes
+from runner.console.command_parser import CommandParser
 
 _CHUNK_SIZES = (80, 120, 160, 200)
 _TOP_K = (1, 2, 4, 8, 16)
@@ -287,7 +288,12 @@ def _end_of(log: Path) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__.splitlines()[0])
+    parser = CommandParser(
+        prog="python -m benchmarks.peers",
+        description="Runs the same grid in rag-grid, AutoRAG and RapidFire AI.",
+        example="python -m benchmarks.peers --data FINANCERAG --model MODEL --venvs VENVS",
+        page="docs/benchmarks.md",
+    )
     parser.add_argument("tools", nargs="*", metavar="TOOL", help="rag-grid, autorag, rapidfire; none: all")
     parser.add_argument("--data", type=Path, required=True, help="FinanceRAG's folder, with TATQA/ and others")
     parser.add_argument("--model", type=Path, required=True, help="all-MiniLM-L6-v2's folder")

@@ -10,8 +10,8 @@ from tests.runner.console.test_interruptible import COMMANDS
 from tests.runner.sweeping import REPOSITORY
 
 SECRET = "p4Vq9-Zt7Lw2Kx8Rb"
-WITHOUT_PARSER = {"analysis", "benchmarks", "runner", "runner.generate"}
-PARSERS = ["analysis.__main__", *sorted({*COMMANDS} - WITHOUT_PARSER)]
+WITHOUT_PARSER = {"analysis", "benchmarks", "benchmarks.peers", "runner", "runner.generate"}
+PARSERS = ["analysis.__main__", "benchmarks.peers.__main__", *sorted({*COMMANDS} - WITHOUT_PARSER)]
 
 RAISING = """
 import logging, sys, types

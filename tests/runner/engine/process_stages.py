@@ -14,7 +14,8 @@ from runner.engine.executors.fork_server import start_early
 from runner.engine.executors.processes import Processes
 from runner.engine.schedule import run_stages
 from runner.engine.stage_run import Run
-from runner.engine.store import Store
+from runner.engine.store import Store, StoredResult
+from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, add
 
 
@@ -58,6 +59,16 @@ def add_in_a_while(stage: Sum, run: Run) -> int:
 def leave(stage: Sum, run: Run) -> int:
     """End the process, as no component should."""
     os._exit(3)
+
+
+def exceed_memory(stage: Sum, run: Run) -> int:
+    """Leave this process without memory for what follows a stage."""
+
+    def fail(*_: object, **__: object) -> StoredResult:
+        raise MemoryError
+
+    Worker._write = fail  # type: ignore[method-assign]
+    return 0
 
 
 def note_process(stage: Sum, run: Run) -> int:

@@ -46,6 +46,7 @@ from tests.runner.engine.process_stages import (
     die_beside_a_child,
     die_twice,
     end_this_process,
+    exceed_memory,
     leave,
     log_the_key,
     note_process,
@@ -453,16 +454,8 @@ class TestProcesses:
         assert ended["top"].failed
         assert not ended["right"].failed
 
-    def test_a_worker_without_memory_fails_its_stage_alone(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        compute = Worker.run
-
-        def run_without_memory(worker: Worker, stage: Sum) -> StageRun:
-            if stage.kind == "left":
-                raise MemoryError
-            return compute(worker, stage)
-
-        monkeypatch.setattr(Worker, "run", run_without_memory)
-        ended = run(chain(), store, n_workers=2)
+    def test_a_worker_without_memory_fails_its_stage_alone(self, store: Store) -> None:
+        ended = run(chain(left=exceed_memory), store, n_workers=2)
         assert ended["left"].error.startswith(
             "left: a worker process ran out of memory; try run.workers=1 or a smaller"
         )
