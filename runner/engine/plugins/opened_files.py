@@ -10,7 +10,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
 from types import FrameType
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from runner.engine.plugins.files import SourceFile
 from runner.engine.plugins.source_imports import top_level
@@ -75,7 +75,10 @@ class OpenedFiles:
         if not isinstance(path, str | bytes | os.PathLike | None) or (event == "open" and _only_writes(arguments[2])):
             return
         is_listing = event in _LISTING
-        names = self._names_of(os.path.realpath(_file_of(os.fsdecode(path or os.curdir))), is_listing=is_listing)
+        place = os.fsdecode(path or os.curdir)
+        if event == "sqlite3.connect" and place.startswith("file:"):
+            place = unquote(place.removeprefix("file:").partition("?")[0])
+        names = self._names_of(os.path.realpath(place), is_listing=is_listing)
         modules, is_import = self._readers() if names else (set(), False)
         if modules and not (is_import and is_listing):  # an import lists folders to find a module
             for name in names:
@@ -151,11 +154,6 @@ def _names_by_path(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
 
 def _only_writes(flags: object) -> bool:
     return isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY
-
-
-def _file_of(path: str) -> str:
-    """Return the path in a URI of SQLite."""
-    return unquote(urlsplit(path).path) if path.startswith("file:") else path
 
 
 def folder_of(name: str, file: SourceFile) -> str:
