@@ -61,6 +61,9 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
             "YAML of the group names (group@place=option), as in reranker=cascade "
             "reranker@reranker.steps.last=llm_listwise"
         )
+    twice = re.search(r"(?:Multiple values for )?([\w@./]+)(?:\. To override| appears more than once)", message)
+    if twice:
+        return f"+{twice[1]}: the chosen option has a value for it already; leave out the plus: {twice[1]}=..."
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, a parent, or a place inside the value
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):

@@ -144,6 +144,14 @@ class TestCommandLine:
                 ["filter=metadata", "filter.where={year: {at_least: 2021}}"],
                 "filter.where: filter.where.year does not exist yet; to add it, begin with a plus: ",
             ),
+            (
+                ["judge=faithfulness", "+llm@judge.llm=openai"],
+                "+llm@judge.llm: the chosen option has a value for it already; leave out the plus: llm@judge.llm=...",
+            ),
+            (
+                ["judge=faithfulness", "+llm@judge.llm=transformers"],
+                "+llm@judge.llm: the chosen option has a value for it already; leave out the plus: llm@judge.llm=...",
+            ),
         ],
     )
     def test_a_field_of_another_option(self, tmp_path: Path, typed: list[str], expected: str) -> None:
