@@ -83,7 +83,7 @@ def test_verdicts(published: float, ours: float, low: float, high: float, expect
 
 class TestDirections:
     def sweep(self, folder: Path, *changes: Mapping[str, object], base: Mapping[str, object] = BASE) -> str:
-        """A base, and a cell for each change whose scores are .1 higher than those of the cell before it."""
+        """A base, and a cell for each change. Each cell scores .1 more than the cell before it."""
         cells = [
             tiny_sweep.TinyCell(
                 f"{place:012x}",
@@ -121,7 +121,7 @@ class TestDirections:
         assert self.found(sweep) == {"retriever=hybrid_rerank, reranker=lexical": (0.0102, Verdict.SHOWN)}
 
     def test_the_embedder_changes_with_the_retriever(self, tmp_path: Path) -> None:
-        """Of a base that uses no embedder, as under bm25."""
+        """A base without an embedder, as under bm25, differs from no embedder."""
         changes = [
             {"retriever": "dense", "reranker": "none", "embedder": name, "vector_index": "flat"}
             for name in ("e5", "minilm")

@@ -73,7 +73,7 @@ class Recommendation:
 
     @property
     def not_compared(self) -> str:
-        """Name the levels that are `apart`, e.g. "not compared: 64, 512"; "" if there are none."""
+        """Name the levels that are `apart`, e.g. "not compared: 64, 512"; "" without such levels."""
         return f"not compared: {', '.join(self.apart)}" if self.apart else ""
 
     def text(self) -> str:

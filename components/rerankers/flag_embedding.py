@@ -13,11 +13,7 @@ from components.errors import ComponentError
 from components.pretrained.dtype import Dtype
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder
-from components.pretrained.model_folder import (
-    loading,
-    missing_packages,
-    torch_device,
-)
+from components.pretrained.model_folder import loading, missing_packages, torch_device
 from components.rerankers.heads import require_one_score
 from components.rerankers.query_chunk_pairs import TextPair
 

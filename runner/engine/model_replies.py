@@ -11,8 +11,8 @@ from components.records import Answer, AnswerState
 from runner.engine.ask import Asker, Report, is_language_model, replies_key
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import key_of
-from runner.engine.plugins.plugin_loading import code_class
-from runner.engine.source_code import digest_now, is_ours, model_opened
+from runner.engine.plugins.plugin_loading import code_class, opened_by_model
+from runner.engine.source_code import digest_now, is_ours
 from runner.engine.store import Store
 
 _OPENED = "opened: "
@@ -47,7 +47,7 @@ def asker_for(llm: LLM, purpose: str, store: Store, report: Report = lambda done
 
     def note_files() -> None:
         cls = code_class(llm)
-        opened = model_opened(cls)
+        opened = opened_by_model(cls)
         if opened <= recorded:
             return
         records = store.replies(replies_key(llm, purpose))

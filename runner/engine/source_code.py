@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.engine.plugins.plugin_loading import loaded, opened_by_model, require_unchanged, snapshot_of
+from runner.engine.plugins.plugin_loading import loaded, require_unchanged, snapshot_of
 from runner.engine.plugins.snapshot import installed_digest
 
 
@@ -35,16 +35,8 @@ def model_modules(cls: type) -> Mapping[str, str]:
     return snapshot_of(cls).model_code(cls).modules
 
 
-def model_opened(cls: type) -> set[str]:
-    """Return what the code of a user's language model was seen to open, besides `model_modules`.
-
-    These are names of files, of folders that it listed, and of all code if it imported code unexpectedly.
-    """
-    return opened_by_model(cls)
-
-
 def digest_now(cls: type, opened: str) -> str:
-    """Return the SHA-256 (hex) of what `model_opened` named, now or in an earlier run. "" for a deleted file."""
+    """Return the SHA-256 (hex) of what `opened_by_model` named, now or in an earlier run. "" for a deleted file."""
     return snapshot_of(cls).digest_of_opened(opened)
 
 

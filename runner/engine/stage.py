@@ -98,10 +98,10 @@ class Stage(_Reader, ABC, Generic[T]):
     """One node of a cell's graph. `T` is the type of its result. Two stages with equal keys are the same piece of work.
 
     A subclass is a frozen dataclass without a decorator. The keywords of its class are the class variables below:
-    `class Ranked(Stage[Hits], kind="ranked", version=1)`. Raise `version` whenever the meaning of
-    the result changes: a test compares the result of every kind with a committed table. A field declared with
-    `runtime_only` is left out of the key, because it changes only where the result comes from. A field declared with
-    `added_later` is left out while it has its default.
+    `class Ranked(Stage[Hits], kind="ranked", version=1)`. Raise `version` whenever the meaning of the result changes: a
+    test compares the result of every kind with a committed table. A field declared with `runtime_only` is left out of
+    the key, because it changes only where the result comes from. A field declared with `added_later` is left out while
+    it has its default.
     """
 
     kind: ClassVar[str]

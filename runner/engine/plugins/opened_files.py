@@ -98,8 +98,9 @@ class OpenedFiles:
         return [f"{name}{last}{suffix}" for name in self._names.get(folder, ()) if name.endswith(LISTED)]
 
     def _readers(self) -> tuple[set[str], bool]:
-        """Return the modules of users on the stack, and whether an import called us. Without any, a thread that the
-        program did not start stands for all: an executor may call `open` itself.
+        """Return the modules of users on the stack, and whether an import opens the file.
+
+        A stack without such modules counts as `ANY_MODULE` outside the main thread: an executor may call `open` itself.
         """
         modules, is_import = set[str](), False
         frame: FrameType | None = sys._getframe(2)
