@@ -51,6 +51,9 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if replaced := _replaced_settings(overrides):
         return replaced
+    unknown = re.search(r"Could not override '([\w.@/]+)'", message)
+    if unknown and f"~{(group := unknown[1].partition('.')[0])}" in overrides:
+        return f"~{group}: removes the group that {unknown[1]} belongs to; leave one of the two out"
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
     if lacking := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
@@ -64,7 +67,6 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     twice = re.search(r"(?:Multiple values for )?([\w@./]+)(?:\. To override| appears more than once)", message)
     if twice:
         return f"+{twice[1]}: the chosen option has a value for it already; leave out the plus: {twice[1]}=..."
-    unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, a parent, or a place inside the value
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
         return f"{unknown[1]}: {missing[1]} does not exist yet; to add it, begin with a plus: +{unknown[1]}=..."

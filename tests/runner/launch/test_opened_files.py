@@ -132,8 +132,9 @@ def n_requests(study: Path, sweep_id: str) -> int:
     return int(sweep_in(study, sweep_id).plan["n_requests"])
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("idiom", IDIOMS)
+@pytest.mark.parametrize(
+    ("idiom", "workers"), [*((idiom, 1) for idiom in IDIOMS), *((idiom, 2) for idiom in ("a thread", "an entry point"))]
+)
 def test_an_edit_of_what_a_model_opened_asks_again(idiom: str, workers: int, study: Path) -> None:
     file, read = IDIOMS[idiom]
     write(study, "model.py", MODEL.format(read))

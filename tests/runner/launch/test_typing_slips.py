@@ -152,6 +152,7 @@ class TestAxes:
         (["-m", "--cfg", "job"], "--multirun and --cfg are mutually exclusive"),
         (["-m", "chunk.size=64,", "128"], "chunk.size=64,128"),
         (["language=null"], "language=null: expected the name of an option of language: de, en, "),
+        (["dataset.limit=3", "~dataset"], "~dataset: removes the group that dataset.limit belongs to"),
         (["-m", "top_k=range(0,0)"], "top_k=range(0,0): is an empty range"),
     ],
 )
