@@ -14,6 +14,7 @@ from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
+from runner.console.prose import count
 from runner.results import DATA_KEY, OK, CellResult, CommonSamples, SubsetMetric, common_samples, groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     metric = sweep.metric(options.metric or sweep.headline_metric())
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if not valued:
-        raise DataError(f"{sweep.name}: no cell with a value of {metric}; did all of them fail?")
+        raise DataError(f"{sweep.name}: no cell with a value of {metric}: all failed or lack it")
     common = common_samples(valued, sweep.folder_of, metric.metric, metric.subset)
     scores = SampleScores(common.statistics, common.clusters, common.strata, common.combine)
     means = common.means()
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     shares = variance_shares(means, results.axis_levels(common.cells), errors, alpha=_ALPHA)
     if shares is None:
         raise DataError(
-            f"{sweep.name}: {metric} is the same in all {len(common.cells)} cell(s) that have it, so no axis acts"
+            f"{sweep.name}: {metric} is the same in {count(len(common.cells), 'cell')}, so no axis has an effect"
         )
     console = terminal.make_console(options.format)
     title = f"{metric}: share of the variance between {len(common.cells)} cells"

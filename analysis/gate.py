@@ -260,7 +260,10 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
     valued = {sample for sample, row in rows.items() if scored.states[row] == ScoreState.VALUE}
     common = [sample for sample in before.scores if sample in valued]
     if not common:
-        raise DataError(f"{cell.cell_id}: shares no sample with the baseline by {metric}; is it another data set?")
+        raise DataError(
+            f"{cell.cell_id}: shares no sample with the baseline by {metric}. The baseline is of other samples: "
+            "write it again"
+        )
     after = scored.statistics[[rows[sample] for sample in common]]
     earlier = np.array([before.scores[sample] for sample in common])
     if earlier.shape != after.shape:

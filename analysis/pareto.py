@@ -15,6 +15,7 @@ from components.statistics import dominators
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
 from runner.console.display import about
+from runner.console.prose import count
 from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, tokens_of
 
 _PER_PRICE = 1_000_000
@@ -71,11 +72,11 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in costed if cell not in apart]
     costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
     if not valued:
-        raise DataError(f"{sweep.folder}: no cell with a value of {metric}; did all of them fail?")
+        raise DataError(f"{sweep.folder}: no cell with a value of {metric}: all failed or lack it")
     if not costs.any():
         raise DataError(
-            f"{sweep.folder}: {head} are 0 or not known in all {len(valued)} cell(s) with a value; "
-            "try --against seconds"
+            f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value; take another cost: "
+            "--against"
         )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console(options.format)

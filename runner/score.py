@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         "--language",
         choices=options_of("language"),
         default="zh",
-        help="language whose word segmentation the metrics use",
+        help="language whose word segmentation the metrics use (default: zh)",
     )
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
     return parser

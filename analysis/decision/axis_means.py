@@ -66,7 +66,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     wanted = sweep.metric(metric)
     valued = [cell for cell in sweep.cells if cell.status == OK and wanted.value(cell) is not None]
     if not valued:
-        raise DataError(f"{sweep.name}: no cell with a value of {wanted}; did all of them fail?")
+        raise DataError(f"{sweep.name}: no cell with a value of {wanted}: all failed or lack it")
     found = common_samples(
         most_samples_first(valued, wanted.metric, wanted.subset), sweep.folder_of, wanted.metric, wanted.subset
     )

@@ -97,7 +97,7 @@ class Recommendation:
         return "; ".join(["no significant difference", *cheap, self.smallest_detectable()])
 
     def too_few_groups(self) -> str:
-        """Return that there are too few groups."""
+        """Return the clause about too few groups."""
         return too_few_groups(self.n_clusters, self.n_effective)
 
     def smallest_detectable(self) -> str:

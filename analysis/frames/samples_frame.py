@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.frames.metrics_frame import labels_of, with_axes
 from components.errors import DataError
+from runner.console.prose import count
 from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples, read_columns
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def samples_frame(
     folders = {cell.cell_id: folder for cell in cells if _has_samples(cell, folder := sweep.folder_of(cell))}
     there = {cell_id: columns_of(folder) for cell_id, folder in folders.items()}
     if not folders:
-        raise DataError(f"{sweep.name}: none of {len(cells)} cell(s) has samples; did all of them fail?")
+        raise DataError(f"{sweep.name}: none of {count(len(cells), 'cell')} has samples: all failed")
     known = list(dict.fromkeys(name for names in there.values() for name in names))
     if columns is None:
         columns = [name for name in (*USUAL, *(f"score/{metric}" for metric in sweep.headlines())) if name in known]

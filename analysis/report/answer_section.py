@@ -1,5 +1,6 @@
 """Section: the answer in a sentence, and figures."""
 
+import math
 from dataclasses import dataclass, replace
 
 from analysis.comparison import Family, detectable_ends, needed_span
@@ -50,7 +51,7 @@ class ReportAnswer:
 
     @property
     def cell(self) -> str:
-        """The role of the cell that the matrix and the failures are about."""
+        """Name the cell of the matrix and the failures: "the cell to take", or "the cell with the best mean"."""
         return "the cell to take" if self.is_recommended else "the cell with the best mean"
 
 
@@ -117,7 +118,8 @@ def _about(source: ReportSource) -> str:
     sweep, cells = source.sweep, source.sweep.cells
     levels = {axis: dict.fromkeys(str(cell.axes[axis]) for cell in cells if cell.axes.get(axis) is not None)
               for axis in source.names.axes}  # fmt: skip
-    axes = " \u00d7 ".join(f"{axis} ({', '.join(values)})" for axis, values in levels.items())
+    is_full = math.prod(map(len, levels.values())) == len(cells) + len(sweep.unfinished)
+    axes = (" \u00d7 " if is_full else ", ").join(f"{axis} ({', '.join(values)})" for axis, values in levels.items())
     data = dict.fromkeys(
         f"{count(int(cell.dataset['n_samples']), 'sample')} of {cell.dataset.get('name')}"
         for cell in cells
@@ -126,6 +128,8 @@ def _about(source: ReportSource) -> str:
     if sweep.searches:
         return " \u00b7 ".join([*map(search_text, sweep.searches), *data])
     n_cells = count(len(cells) + len(sweep.unfinished), "cell")
+    if source.names.base is not None:
+        data = {**data, f"named by changes from the base: {source.names.base_text}": None}
     return " \u00b7 ".join(filter(None, [f"{n_cells} of {axes}" if axes else n_cells, *data]))
 
 

@@ -26,9 +26,21 @@ class CellNames:
         return common_base([cell.axes for cell in self.cells], self.axes)
 
     @property
+    def base_text(self) -> str:
+        """Return the base, such as "retriever=bm25, top_k=5"; "" without one."""
+        return ", ".join(f"{axis}={value}" for axis, value in (self.base or {}).items())
+
+    @property
+    def compared_at(self) -> str:
+        """Say at which settings of the other axes the values of an axis are compared."""
+        if self.base is not None:
+            return f"with the other axes at the base ({self.base_text})"
+        return "averaged over all settings of the other axes"
+
+    @property
     def rule(self) -> str:
         r"""The rule of a short name: "retriever \u00b7 top_k"."""
-        return "their changes of the base" if self.base is not None else " \u00b7 ".join(self.axes)
+        return "changes from the base" if self.base is not None else " \u00b7 ".join(self.axes)
 
     def short(self, cell: CellResult) -> str:
         r"""Return e.g. "hybrid \u00b7 256 \u00b7 2", or the changes of the base; the id if no axis distinguishes the

@@ -41,6 +41,7 @@ class Report:
     metric: str
     subset: str
     cell_names: str
+    compared_at: str
     answer: ReportAnswer
     scenarios: Scenarios | None
     cells: Cells
@@ -71,6 +72,7 @@ def gather(source: ReportSource) -> Report:
         metric=main.metric.metric if main else "",
         subset=main.metric.subset if main else "",
         cell_names=source.names.rule,
+        compared_at=source.names.compared_at,
         answer=answer.with_losses(found, failed.n_lost, failed.n_with_gold) if isinstance(failed, Failures) else found,
         scenarios=scenarios.gather(source),
         cells=cells.gather(source),

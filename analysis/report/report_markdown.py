@@ -53,7 +53,7 @@ def _scenarios(report: Report) -> Iterator[str]:
     yield "## What to take for each scenario"
     yield ""
     if rows := [row for group in report.scenarios.groups for row in group.telling]:
-        yield from _scenario_table(report.scenarios, rows)
+        yield from _scenario_table(report.scenarios, rows, report.compared_at)
     yield from (
         f"Too few samples or groups to name anything: {plain(group.too_few)}."
         for group in report.scenarios.groups
@@ -61,13 +61,10 @@ def _scenarios(report: Report) -> Iterator[str]:
     )
 
 
-def _scenario_table(scenarios: Scenarios, rows: Iterable[ScenarioRow]) -> Iterator[str]:
+def _scenario_table(scenarios: Scenarios, rows: Iterable[ScenarioRow], compared_at: str) -> Iterator[str]:
     names_cells = scenarios.names_cells
     if names_cells:
-        yield (
-            "Each axis by the mean over all settings of the others. The cell to take is a single combination, so its "
-            "values may be others."
-        )
+        yield f"Each axis {plain(compared_at)}. The cell to take is a single combination, so its values may be others."
     yield from table(
         ["scenario", "n", *map(plain, scenarios.axes), *(["best cell"] if names_cells else [])],
         (

@@ -1,9 +1,10 @@
 """The report as one HTML page without other files and network. All of its content is visible without JavaScript."""
 
+import re
 from pathlib import Path
 
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from analysis.charts.canvas import around
 from analysis.charts.dots import Dot, interval
@@ -45,6 +46,7 @@ def report_environment(*templates: Path) -> Environment:
         "svg": Markup,
         "interval": interval_text,
         "own_file": _own_file,
+        "breakable": _breakable,
     }
     environment.globals |= {"picture_of": _picture_of}
     return environment
@@ -53,6 +55,11 @@ def report_environment(*templates: Path) -> Environment:
 def _own_file(name: str) -> Markup:
     """Return the content of a style sheet or script of ours."""
     return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - no data
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name that may wrap after "_" and ".", so that a head is no wider than its column."""
+    return Markup(re.sub(r"(?<=[_.])(?=\w)", "<wbr>", str(escape(printable(name)))))  # noqa: S704 - escaped
 
 
 def _prose(sentence: Prose) -> Markup:

@@ -246,7 +246,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
     why = listed(f"{n} {reason}" for reason, n in sorted(most.items()))
     differ = main.family.left_out_differ if main.family else False
     text = (
-        f"{metric.metric} leaves out up to {most.total():,} samples of a cell ({why}), in "
+        f"{metric.metric} leaves out up to {count(most.total(), 'sample')} of a cell ({why}), in "
         f"{count(len(reasons), 'cell')}."
     )
     if differ:

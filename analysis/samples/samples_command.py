@@ -101,7 +101,7 @@ def _headline(selection: Selection, metric: SubsetMetric, names: list[str], fail
 
 
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: SubsetMetric) -> list[str]:
-    """Describe the samples that are not shown_stories, and the reasons."""
+    """Return notes on what the listing leaves out or sorts last, and why."""
     lines = []
     others = [name for name in sweep.headlines() if name in _OF_ANSWERS and name != metric.metric]
     if selection.are_equal and others:

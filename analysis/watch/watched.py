@@ -45,8 +45,8 @@ _IN_WORDS = {
 class Watched:
     """A sweep at one moment.
 
-    `figures` are cells, elapsed time, time left and spending. `lines` tell what runs, the last line of a race or a
-    search, and what users asked of the sweep. `table` has the finished cells, None without one.
+    `figures` are cells, elapsed time, time left and spending. `lines` are the stages that run, the last line of a race
+    or a search, and requests of users. `table` has the finished cells, None without one.
     """
 
     sweep: str

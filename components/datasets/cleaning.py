@@ -1,4 +1,4 @@
-"""The steps that clean the texts of a corpus of traces of their files."""
+"""Steps that remove traces of files (control characters, broken lines, page headers) from the texts of a corpus."""
 
 import unicodedata
 from collections import defaultdict

@@ -95,7 +95,10 @@ class Connection:
             raise HttpError(error.status, error.message, {}) from error
         except aiohttp.ClientResponseError as error:  # aiohttp set its status 400, not the server
             raise BrokenProtocol(error.message or type(error).__name__) from error
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError) as error:  # their texts name objects
+        except (
+            aiohttp.ServerDisconnectedError,
+            aiohttp.ClientPayloadError,
+        ) as error:  # aiohttp's texts contain reprs of objects
             raise Disconnected("the server closed the connection before its reply was whole") from error
         except (aiohttp.ClientError, OSError) as error:
             raise Disconnected(str(error) or type(error).__name__) from error

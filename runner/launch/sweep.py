@@ -288,7 +288,7 @@ class RunningSweep:
     def _describe_refusal(self, error: OSError) -> str:
         """Describe the place that the system refused, and what to do."""
         cause = error.strerror or str(error)
-        place = error.filename2 or error.filename  # the path that was written, if there are two
+        place = error.filename2 or error.filename  # of two paths, the one that was written
         if place and Path(place).is_relative_to(self._store.root):
             if isinstance(error, FileNotFoundError):
                 return f"run.store_dir: {place} was deleted during the sweep; run the same command again"

@@ -113,7 +113,7 @@ class Tracker:
             return found[0]
         swept = " x ".join(self._axes) or "one configuration"
         what = swept if self._base is None else f"one of {len(self._axes)} axes changed at a time"
-        search = {**sweep.search, "n_tried": sweep.search["n_cells"]} if sweep.search else {}  # it has just begun
+        search = {**sweep.search, "n_tried": sweep.search["n_cells"]} if sweep.search else {}  # no cell has run yet
         n_cells = search_text(search) if search else f"{len(sweep.cells)} cells"
         name = f"{sweep.sweep_id}: {n_cells}, {what}"
         tags = {"mlflow.runName": name, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000], "role": "sweep"}

@@ -45,7 +45,7 @@ def _asked_for(part: str, cell: Cell) -> object:
     role, _, name = part.partition("/")
     if role == "judge":
         judge = cell.judge.scores.get(name)
-        return judge.llm if judge else getattr(cell.reviser, "llm", None)  # whose check is a metric, too
+        return judge.llm if judge else getattr(cell.reviser, "llm", None)  # the check of a reviser is a metric, too
     if role in (EXPANDER, REFINER, GRAPH):
         first, *others = _models_of_steps(role, cell)
         return first if all(other == first for other in others) else None

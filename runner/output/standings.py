@@ -89,8 +89,8 @@ def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice
 def untested_advice() -> str:
     """Return the advice for sweeps whose cells are not tested here, because that would take minutes."""
     return (
-        f"More than {MOST_TESTED} cells are tested only by the name `best` and the report, which may take a cheaper "
-        "cell."
+        f"Sweeps of more than {MOST_TESTED} cells are not tested here. The report and the name `best` test them, and "
+        "may take a cheaper cell."
     )
 
 

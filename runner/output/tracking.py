@@ -209,7 +209,7 @@ def _end(process: "subprocess.Popen[str]", errors: IO[str]) -> None:
     """Close the input of a process, which ends it after the cell at hand. Terminate it if that takes long."""
     assert process.stdin is not None, "the process has a pipe"
     assert process.stdout is not None, "the process has a pipe"
-    with contextlib.suppress(BrokenPipeError):  # it did not read everything
+    with contextlib.suppress(BrokenPipeError):  # the process ended before it read everything
         process.stdin.close()
     try:
         process.wait(_EXIT_TIMEOUT_S)

@@ -9,7 +9,7 @@ from analysis.report import report_page as page
 from analysis.report.record import Report
 from analysis.report.source import open_source
 
-_EMPTY = {"meta", "link", "br", "input", "circle", "line", "rect", "path"}
+_EMPTY = {"meta", "link", "br", "wbr", "input", "circle", "line", "rect", "path"}
 
 
 class Page(HTMLParser):
