@@ -46,6 +46,22 @@ GROUPS = {
 }
 """Purpose of each configuration group, in the order of the pipeline."""
 
+SHOWN_FIRST = {
+    "dataset": ("demo_en", "jsonl"),
+    "refiner": ("dedupe",),
+    "chunk": ("token", "parents"),
+    "embedder": ("openai",),
+    "vector_index": ("hnsw",),
+    "expander": ("none", "rewrite"),
+    "retriever": ("bm25", "dense"),
+    "reranker": ("cross_encoder",),
+    "llm": ("openai", "ollama"),
+    "metrics": ("retrieval",),
+    "judge": ("faithfulness",),
+    "sweeps": ("smoke", "grid"),
+}
+"""Options that the help shows after the default of a group with many."""
+
 _TEMPLATE = """\
 usage: python -m runner [-m] [group=option ...] [key=value ...]
 
@@ -56,6 +72,7 @@ groups (the default first; docs/axes.md has all):
 {groups}
 
 settings and more help:
+  'llm=?'               list all options of a group
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
   run.max_cost=5        most to spend on models; then the sweep stops
@@ -64,7 +81,6 @@ settings and more help:
 example (latest is the last sweep, best the cell to take):
   python -m runner -m retriever=bm25,hybrid top_k=2,8
   python -m analysis report latest
-
 More: docs/tutorial.md, docs/axes.md, docs/run-settings.md
 """
 
@@ -83,7 +99,8 @@ def command_help() -> str:
 
 
 def _line(group: str, purpose: str, default: str | None) -> str:
-    options = sorted(options_of(group), key=lambda option: (option != default, option))
+    first = (default, *SHOWN_FIRST.get(group, ()))
+    options = sorted(options_of(group), key=lambda option: first.index(option) if option in first else len(first))
     return f"  {group:<13}{purpose:<{_OPTIONS_FROM - 15}}{_abbreviated(options, _WIDTH - _OPTIONS_FROM)}"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import COMMANDS
-from runner.launch.command_help import GROUPS, asks_for_help, command_help, options_of
+from runner.launch.command_help import GROUPS, SHOWN_FIRST, asks_for_help, command_help, options_of
 from runner.serving.pipeline_command import main as pipeline
 from tests.runner.sweeping import REPOSITORY
 
@@ -141,9 +141,11 @@ def test_help_of_the_runner_has_every_group_with_its_default_first() -> None:
     folders = {folder.name for folder in (REPOSITORY / "conf").iterdir() if list(folder.glob("*.yaml"))}
     assert set(GROUPS) == {*folders, "sweeps"}
     text = command_help()
-    assert re.search(r"^  chunk +\S.* sentence, .*\(7\)$", text, re.MULTILINE)
+    assert re.search(r"^  chunk +\S.* sentence, token, .*\(7\)$", text, re.MULTILINE)
     assert re.search(r"^  filter +\S.* none, metadata$", text, re.MULTILINE)
-    assert {"bm25", "hybrid"} <= set(options_of("retriever"))
+    assert re.search(r"^  retriever +\S.* hybrid, bm25, dense, ", text, re.MULTILINE)
+    for group, options in SHOWN_FIRST.items():
+        assert set(options) <= set(options_of(group)), group
 
 
 def test_options_that_do_not_fit_are_counted() -> None:
