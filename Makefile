@@ -1,4 +1,4 @@
-# make check is what CI runs.
+# make check is the core of what CI runs: see .ci/run.
 PYTHON ?= python
 
 .PHONY: check check-fast check-plain check-next lint types test bench docs pictures format release

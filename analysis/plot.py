@@ -13,6 +13,7 @@ from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
 from analysis.table_output import UNKNOWN, TableColumn
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
+from runner.console.prose import count
 from runner.results import groups_note
 
 
@@ -80,7 +81,8 @@ def _notes(found: AxisMeans) -> list[str]:
     notes = [f"over the {found.n} samples that every cell has, in {found.n_clusters} independent groups"]
     if found.other_axes:
         notes.append(
-            f"averaged over {', '.join(found.other_axes)}: {found.n_combinations} combination(s), the same everywhere"
+            f"averaged over {', '.join(found.other_axes)}: {count(found.n_combinations, 'combination')}, "
+            "the same everywhere"
         )
     if found.apart:
         notes.append(f"left out, as they lack these: {', '.join(' '.join(corner) for corner in found.apart)}")

@@ -16,5 +16,7 @@ def too_small(component: object, **least: float) -> list[str]:
 def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
     """Return one error for each distinct name in the field `use` that is not known."""
     return [
-        f"use: got {name!r}, expected some of {', '.join(known)}" for name in dict.fromkeys(use) if name not in known
+        f"use: got {name!r}, expected one or more of {', '.join(known)}"
+        for name in dict.fromkeys(use)
+        if name not in known
     ]

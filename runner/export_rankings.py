@@ -12,6 +12,7 @@ from pathlib import Path
 from components.errors import ConfigError, DataError, RagGridError
 from runner.console.command_parser import CELL, SWEEP, CommandParser
 from runner.console.display import say_error
+from runner.console.prose import count
 from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted import add_option
 from runner.results import CellResult
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         say_error(error)
         return 2
     nothing = f"; found nothing for {len(rankings) - n_found}" if n_found < len(rankings) else ""
-    print(f"wrote the rankings of {n_found:,} question(s) of {cell.cell_id} to {options.output}{nothing}")
+    print(f"wrote the rankings of {count(n_found, 'question')} of {cell.cell_id} to {options.output}{nothing}")
     return 0
 
 
@@ -66,7 +67,7 @@ def _export_judgements(sweep: LoadedSweep, options: argparse.Namespace) -> int:
             raise DataError(f"{cell.cell_id}: has context.order={order}; --format qrels needs best_first")
     lines = list(qrels_lines(sweep.folder_of(cell) for cell in cells))
     write_lines(options.output, lines)
-    print(f"wrote {len(lines) - 1:,} judgement(s) of {len(cells)} cell(s) to {options.output}")
+    print(f"wrote {count(len(lines) - 1, 'judgement')} of {count(len(cells), 'cell')} to {options.output}")
     return 0
 
 

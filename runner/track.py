@@ -12,6 +12,7 @@ import contextlib
 from components.errors import DataError
 from runner.console.command_parser import SWEEP, CommandParser
 from runner.console.display import say_error
+from runner.console.prose import count
 from runner.engine.plugins.trusted import add_option
 
 
@@ -67,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - MLflow may raise anything
         say_error(f"{uri}: could not log the sweep: {error_line(error)}")
         return 2
-    print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, pages.cells)}")
+    print(f"logged {count(len(cells), 'cell')}\nMLflow:   {where_to_look(uri, pages.cells)}")
     if options.traces != 0:
         print(samples_line(pages.samples, str(traced)))
     return 0

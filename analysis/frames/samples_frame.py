@@ -54,7 +54,7 @@ def _check(columns: Iterable[str], known: Sequence[str]) -> None:
                 each for each in known if each.endswith(f"/{name}")
             ]
             hint = f"did you mean {close[0]!r}? " if close else ""
-            raise DataError(f"columns: no cell has {name!r}; {hint}expected some of: {', '.join(known)}")
+            raise DataError(f"columns: no cell has {name!r}; {hint}expected one or more of: {', '.join(known)}")
 
 
 def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":

@@ -155,7 +155,7 @@ def _axes(report: Report) -> Iterator[str]:
     yield ""
     yield (
         f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis "
-        "(bold: significant). The intervals hold together for one axis."
+        "(bold: significant). The intervals are simultaneous within an axis."
     )
     if report.scenarios is not None:
         yield (

@@ -169,7 +169,7 @@ def _choose(read: Sequence[_CellSamples]) -> dict[str, str]:
         own = [sample_id for sample_id in ascending if first.class_name(sample_id) == name]
         own.sort(key=lambda sample_id: bool(first.verdicts[sample_id]["doubts"]))
         for sample_id in own[:1]:
-            chosen.setdefault(sample_id, "one of its class")
+            chosen.setdefault(sample_id, "an example of its class")
     for sample_id in _by_turns(ascending, first, N_WORST):
         chosen.setdefault(sample_id, "among the lowest scores of its subset")
     if len(read) > 1:

@@ -33,7 +33,7 @@ def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: T
     """
     require_texts_of(samples, answers, references)
     if answers.units is None or references.units is None:
-        raise ComponentError("score_answers: got texts without units, expected units in the metric's form")
+        raise ComponentError("score_answers: got texts without units; a metric that reads units names their `form`")
     rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
     sample = owners(samples)[rows]
     return Pairs(sample, take(answers.units, sample), take(references.units, rows))

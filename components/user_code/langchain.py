@@ -40,8 +40,9 @@ def runnable_mistakes(
         return function_mistakes(found, "", "", parameters, group)
     known = sorted({str(spec.id) for spec in found.config_specs})
     unknown = [
-        f"which has no configurable field {name!r}, expected some of {', '.join(known) or 'none'} as parameters; a "
-        f"function that returns the {'chain' if group == 'pipeline' else 'retriever'} can have any parameters"
+        f"which has no configurable field {name!r}, expected one or more of {', '.join(known) or 'none'} as "
+        f"parameters; a function that returns the {'chain' if group == 'pipeline' else 'retriever'} can have any "
+        "parameters"
         for name in parameters
         if name not in known
     ]

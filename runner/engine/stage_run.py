@@ -53,7 +53,9 @@ class Run:
         """Return the stored result of an input. Raises DamagedEntryError if it was deleted after it was computed."""
         entry = self._store.find(stage.kind, stage.key)
         if entry is None:
-            raise DamagedEntryError(f"{stage.kind} {stage.key[:12]}: it was deleted while the sweep ran")
+            raise DamagedEntryError(
+                f"{stage.kind} {stage.key[:12]}: it was deleted while the sweep ran; give the same command again"
+            )
         return entry
 
     def kept(self, kind: str) -> Iterator[Parts]:

@@ -109,7 +109,8 @@ def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> 
 
 
 def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:
-    """Return `run.headline`. If it is empty, return "" for the default order, with two exceptions.
+    """Return `run.headline`. If it is empty, return "" for the default order, but for two exceptions of
+    docs/run-settings.md.
 
     If no language model answers or judges, return the first metric of retrieval, because the answers of a baseline say
     little about a pipeline. This does not apply to given passages: for them, retrieval metrics only measure the input.

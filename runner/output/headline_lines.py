@@ -167,7 +167,7 @@ def tied_line(samples: Sequence[Sample], rows: NDArray[np.intp], groups: Groups)
 
 
 def _ties(shared: dict[str, int]) -> str:
-    """Describe the ties: "40 gold documents tie them together, most of all a (120 samples), b (98) and c (80)"."""
+    """Describe the ties: "40 gold documents tie them together, most of all a (120 samples), b (98 samples)"."""
     if not shared:
         return "turns of one conversation"
     documents = [f"{name} ({n:,} samples)" for name, n in list(shared.items())[:_MOST_DOCUMENTS]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
+from runner.console.prose import count
 from runner.output.mlflow_traces import TraceLog, trace_id
 from runner.output.traces.trace_content import sample_trace
 from runner.output.traces.trace_records import SampleTrace
@@ -40,7 +41,7 @@ class TracedSweep:
     def __str__(self) -> str:
         new = f"{self.n_new} new" if self.n_new else "none of them new"
         lacking = f"; incomplete: {self.lacking}" if self.lacking else ""
-        return f"{self.n_samples} sample(s) in each of {self.n_cells} cell(s), {new}{lacking}"
+        return f"{count(self.n_samples, 'sample')} in each of {count(self.n_cells, 'cell')}, {new}{lacking}"
 
 
 def log_traces(

@@ -38,8 +38,8 @@ def show_answer_states(console: Console, cells: Sequence[CellResult]) -> None:
             worst = max(found, key=lambda cell: cell.counts[state] / sum(cell.counts.values()))
             errors = f": {error_counts(worst.errors)}" if state is AnswerState.ERROR else ""
             console.print(
-                f"answers {consequence}: in {len(found)} of {len(cells)} cells, up to {worst.counts[state]} of "
-                f"{sum(worst.counts.values())} ({worst.cell_id}){errors}",
+                f"answers {consequence}: in {len(found)} of {len(cells)} cells, most in {worst.cell_id}: "
+                f"{worst.counts[state]} of {sum(worst.counts.values())}{errors}",
                 markup=False,
                 style="yellow",
             )
@@ -95,7 +95,7 @@ def _step_lines(cell: CellResult) -> Iterator[tuple[str, str]]:
     yield from ((step, facts[LINE]) for step, facts in cell.steps.items() if LINE in facts)
     revised, supported = cell.value("revised"), cell.value("supported_before")
     if revised is not None:
-        before = "" if supported is None else f"; its check found {supported:.0%} of the first ones supported"
+        before = "" if supported is None else f"; {supported:.0%} of the original answers were supported"
         yield "reviser", f"reviser: {revised:.0%} of the answers changed{before}"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from components.errors import DataError
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
+from runner.console.prose import count
 from runner.results import cell_axes as axes
 from runner.results.cell_choice import find_choice
 from runner.results.cell_result import FAILED, OK, STOPPED, CellResult, stopped_by
@@ -181,7 +182,7 @@ class LoadedSweep:
         n_stopped = len(self.stopped)
         n = len(self.cells) + len(self.unfinished) - n_used - n_stopped
         lines = [search_text(each) for each in self.searches]
-        lines += [f"left out: {n} cell(s) that failed, or have no value or no result yet"] if n > 0 else []
+        lines += [f"left out: {count(n, 'cell')} that failed, or have no value or no result yet"] if n > 0 else []
         if n_stopped:
             by = stopped_by(self.stopped)
             lines.append(f"{n_stopped} of {len(self.cells)} cells were stopped by {by}, and are not part of this")

@@ -68,7 +68,7 @@ def question_of(request: Mapping[str, Json]) -> Question:
         raise DataError("input: expected messages, the last one from the user")
     options = request.get("custom_inputs") or {}
     if unknown := sorted(set(options) - set(_OPTIONS)):
-        raise DataError(f"custom_inputs: got {', '.join(unknown)}, expected some of {', '.join(_OPTIONS)}")
+        raise DataError(f"custom_inputs: got {', '.join(unknown)}, expected one or more of {', '.join(_OPTIONS)}")
     return Question(messages[-1][1], history=_turns(messages[:-1]), **options)
 
 

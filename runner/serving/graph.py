@@ -86,7 +86,7 @@ def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
     types = get_type_hints(Cell)
     values: dict[str, Any] = {own.name: None if own.default is MISSING else own.default for own in fields(Cell)}
     if unknown := sorted(set(nodes) - set(values)):
-        raise ConfigError([f"{unknown[0]}: unknown; expected some of {', '.join(values)}"])
+        raise ConfigError([f"{unknown[0]}: unknown; expected one or more of {', '.join(values)}"])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
     return unevaluated(Cell(**values))
 

@@ -92,9 +92,10 @@ def _entry(root: Path, stage: AnyStage, kept: KeptFiles) -> StoredResult:
     return StoredResult(root / kept.folder, Manifest(kept.kind, stage.key, 0.0, 0.0, "", False, files, {}))
 
 
-def _difference(found: Sequence[tuple[str, Json]], needed: Sequence[tuple[str, Json]]) -> str:
-    missing = next((each for each in needed if each not in found), needed[-1:])
+def _difference(found: Sequence[tuple[str, dict[str, int]]], needed: Sequence[tuple[str, dict[str, int]]]) -> str:
+    kind, versions = next((each for each in needed if each not in found), needed[-1])
+    made = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
-        f"was exported by another version of the project (it lacks {missing}); use the code that "
+        f"was exported by another version of the project (it lacks {kind} made by {made}); use the code that "
         "came with it (python pipeline.py in the folder), or export the cell again"
     )

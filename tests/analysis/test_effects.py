@@ -42,7 +42,7 @@ def test_the_better_value_comes_first(sweep: Path, capsys: pytest.CaptureFixture
 
 def test_metrics_of_a_corpus_and_macro_means_have_effects_too(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["effects", str(sweep), "--metric", "bleu"]) == 2
-    assert "bleu of all samples is the same in all 4 cell(s)" in capsys.readouterr().err
+    assert "bleu of all samples is the same in 4 cells" in capsys.readouterr().err
     assert lines_of(sweep, capsys, "macro:rouge_l")[2].startswith("retriever")
 
 
@@ -61,7 +61,7 @@ def test_left_out_cells_and_axes_that_vary_together_are_reported(
     assert "index varies only along with retriever, which stands for both" in lines
     assert not any("dataset.key" in line for line in lines), "the data of a parser is no setting"
     assert "cannot be separated from the other terms, so without a share: retriever x top_k" in lines
-    assert "left out: 1 cell(s) that failed, or have no value or no result yet" in lines
+    assert "left out: 1 cell that failed, or have no value or no result yet" in lines
 
 
 def test_a_level_is_compared_in_cells_that_are_equal_in_all_other_axes(
@@ -92,7 +92,7 @@ def test_a_level_that_differs_in_further_axes_has_no_mean(tmp_path: Path, capsys
 def test_equal_cells_have_no_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     equal = [replace(cell, rouge_l=[0.5] * 8) for cell in tiny_sweep.CELLS]
     assert main(["effects", str(tiny_sweep.write(tmp_path, equal)), "--metric", "rouge_l"]) == 2
-    assert "is the same in all 4 cell(s) that have it, so no axis acts" in capsys.readouterr().err
+    assert "is the same in 4 cells, so no axis has an effect" in capsys.readouterr().err
 
 
 def test_differences_that_chance_makes_are_not_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ def test_cost_needs_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_model_that_counts_no_tokens_has_nothing_to_weigh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
     assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 2
-    message = "tokens per sample are 0 or not known in all 4 cell(s) with a value; try --against seconds"
+    message = "tokens per sample are 0 or unknown in 4 cells with a value; take another cost: --against"
     assert message in capsys.readouterr().err
 
 
@@ -132,7 +132,7 @@ def test_without_a_cell_that_did_not_fail(tmp_path: Path, capsys: pytest.Capture
     folder = str(tiny_sweep.write(tmp_path, failed))
     for command in ("pareto", "effects"):
         assert main([command, folder, "--metric", "rouge_l"]) == 2
-        assert "no cell with a value of rouge_l of all samples; did all of them fail?" in capsys.readouterr().err
+        assert "no cell with a value of rouge_l of all samples: all failed or lack it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("price", ["nan", "-1", "inf", "x"])
@@ -146,7 +146,7 @@ def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Ca
     first, *others = tiny_sweep.CELLS
     failed = replace(first, facts={"status": "FAILED", "reason": "no"})
     rows = rows_of(tiny_sweep.write(tmp_path, [failed, *others]), capsys)
-    assert rows[-1] == "left out: 1 cell(s) that failed, or have no value or no result yet".split()
+    assert rows[-1] == "left out: 1 cell that failed, or have no value or no result yet".split()
     assert len(rows) == 2 + 3 + 3
 
 

@@ -50,4 +50,4 @@ def test_cells_that_are_in_no_mean_are_named(tmp_path: Path, capsys: pytest.Capt
     assert f"no sample in common with the others: {elsewhere.cell_id}" in capsys.readouterr().out
     failed = tiny_sweep.write(tmp_path / "f", [first, second, replace(third, facts={"status": FAILED})])
     assert main(["plot", str(failed), "--metric", "rouge_l", "--axis", "top_k"]) == 0
-    assert "left out: 1 cell(s) that failed" in capsys.readouterr().out
+    assert "left out: 1 cell that failed" in capsys.readouterr().out

@@ -27,7 +27,7 @@ def test_variants_are_in_the_order_of_use_and_each_is_one() -> None:
 @pytest.mark.parametrize(
     ("use", "mistake"),
     [
-        (("original", "hyde"), "use: got 'hyde', expected some of original, same, history"),
+        (("original", "hyde"), "use: got 'hyde', expected one or more of original, same, history"),
         ((), "use: got [], expected one name or more, each once"),
         (("original", "original"), "use: got ['original', 'original'], expected one name or more, each once"),
     ],

@@ -214,7 +214,7 @@ def test_each_name_has_its_direction() -> None:
 @pytest.mark.parametrize(
     ("changes", "mistake"),
     [
-        ({"use": ("precison",)}, "use: got 'precison', expected some of overall_precision"),
+        ({"use": ("precison",)}, "use: got 'precison', expected one or more of overall_precision"),
         ({"use": ()}, "use: got []"),
         ({"use": ("overall_f1", "overall_f1")}, "use: got ['overall_f1', 'overall_f1']"),
         ({"claim_prompt": "{question}"}, "claim_prompt: has no {text}"),

@@ -23,6 +23,6 @@ class TestCombined(ComponentContract):
 
     def test_names_that_are_not_known_are_errors(self) -> None:
         assert Combined(Scripted(), KNOWN, ("tables",)).check() == [
-            "use: got 'tables', expected some of dedupe, headings"
+            "use: got 'tables', expected one or more of dedupe, headings"
         ]
         assert Combined(Scripted(), KNOWN, ()).check() != []

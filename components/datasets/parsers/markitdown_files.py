@@ -37,8 +37,12 @@ class MarkItDownFiles:
     def check(self) -> list[str]:
         """Return errors for no kind and for unknown kinds."""
         if not self.kinds:
-            return [f"kinds: got none, expected some of {', '.join(_KINDS)}"]
-        return [f"kinds: got {kind}, expected some of {', '.join(_KINDS)}" for kind in self.kinds if kind not in _KINDS]
+            return [f"kinds: got none, expected one or more of {', '.join(_KINDS)}"]
+        return [
+            f"kinds: got {kind}, expected one or more of {', '.join(_KINDS)}"
+            for kind in self.kinds
+            if kind not in _KINDS
+        ]
 
     def parse(self, file: Path) -> ParsedFile:
         """Return the text of the file. Plug-ins of MarkItDown are off."""

@@ -65,7 +65,7 @@ class Form:
 
     def check(self) -> list[str]:
         unknown = [
-            f"only_tagged: got {name!r}, expected some of {', '.join(REASONS)}"
+            f"only_tagged: got {name!r}, expected one or more of {', '.join(REASONS)}"
             for name in self.only_tagged
             if name not in REASONS
         ]

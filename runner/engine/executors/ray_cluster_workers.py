@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 _LOOK_S = 1.0
 """Seconds between checks of the nodes in the cluster."""
 
+_NO_CORE = "executor: the Ray cluster has no free core; wait for other jobs, or add a node (`ray status`)"
 _WARN_AFTER_S = 10.0
 _WAIT_FOR_NODES_S = 60.0
 """Seconds to wait for a node after all nodes have left."""
@@ -55,7 +56,7 @@ class RayWorkers(Workers):
         started, has_warned = time.monotonic(), False
         while not self._n_ready:
             if not self._places.arriving and not self._places.start_one(need):
-                raise ConfigError(list(self._places.refusals.values()) or "executor: the Ray cluster has no free core")
+                raise ConfigError(list(self._places.refusals.values()) or _NO_CORE)
             self._wait_for_events()
             if time.monotonic() - started > _WARN_AFTER_S and not has_warned:
                 log.warning("waiting for room in the Ray cluster, which others may be using: see `ray status`")

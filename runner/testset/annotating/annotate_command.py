@@ -72,7 +72,7 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
 def _import(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=False)
     if annotated == Annotated():
-        raise DataError("FILE: got no task and no row, expected some; does the export have the annotated tasks?")
+        raise DataError("FILE: contains no annotations; export annotated tasks as JSON, or fill in the sheet")
     new = imported(testset, annotated.annotations, options.prefer, gates_of(testset))
     others = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
     files = {name: b"".join(map(line_of, lines)) for name, lines in others.items()}

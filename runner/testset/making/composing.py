@@ -65,7 +65,7 @@ def _message_of(error: Exception, name: str, checker: list[str]) -> str:
         return f"{several[1]}: got several values, but a run makes one set; use one value, or a list in brackets"
     if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
         options = ", ".join(_options(option[1]))
-        return f"{option[1]}: got {option[2]}, expected some of {options}"
+        return f"{option[1]}: got {option[2]}, expected one or more of {options}"
     return message
 
 

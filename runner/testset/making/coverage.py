@@ -28,7 +28,7 @@ class Count:
     than requested.
     """
 
-    wanted: int
+    requested: int
     n_documents: int = 0
     tried: int = 0
     accepted: int = 0
@@ -44,7 +44,7 @@ class Count:
 
 def coverage(made: Made) -> dict[Cell, Count]:
     """Return the counts of every cell, ordered by topic."""
-    counts = {cell: Count(made.wanted.per_cell, made.progress.n_documents[cell[0]]) for cell in made.wanted.cells}
+    counts = {cell: Count(made.requested.per_cell, made.progress.n_documents[cell[0]]) for cell in made.requested.cells}
     for tried in made.tried:
         count = counts[tried.cell]
         count.tried += 1
@@ -53,7 +53,7 @@ def coverage(made: Made) -> dict[Cell, Count]:
         if tried.outcome is DraftOutcome.REJECTED:
             count.reasons[tried.reason] += 1
     for cell, count in counts.items():
-        if n_lacking(made.wanted, made.progress, cell):
+        if n_lacking(made.requested, made.progress, cell):
             count.short = _why_short(made, cell, count)
     return counts
 
@@ -61,26 +61,26 @@ def coverage(made: Made) -> dict[Cell, Count]:
 def _why_short(made: Made, cell: Cell, count: Count) -> str:
     if made.stopped:
         return made.stopped
-    if count.n_documents < made.wanted.min_documents:
-        return f"{TOO_RARE} ({count.n_documents}, topics.min_documents={made.wanted.min_documents})"
-    if count.pending >= count.wanted - count.accepted:
+    if count.n_documents < made.requested.min_documents:
+        return f"{TOO_RARE} ({count.n_documents}, topics.min_documents={made.requested.min_documents})"
+    if count.pending >= count.requested - count.accepted:
         return PENDING
-    if count.tried >= made.wanted.n_tries:
+    if count.tried >= made.requested.n_tries:
         return MOST_TRIES
     if not count.n_documents:
         return NO_DOCUMENTS
-    return NO_REMOVABLE if cell[1] in made.wanted.removing else NO_EVIDENCE
+    return NO_REMOVABLE if cell[1] in made.requested.removing else NO_EVIDENCE
 
 
 def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
     """Return CSV in UTF-8: a row per cell, a column per reason."""
     reasons = sorted({reason for count in counts.values() for reason in count.reasons})
-    fields = ["topic", "task", "documents", "wanted", "tried", "accepted", "rejected", "pending", "short", *reasons]
+    fields = ["topic", "task", "documents", "requested", "tried", "accepted", "rejected", "pending", "short", *reasons]
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(fields)
     for (topic, task), count in counts.items():
-        numbers = [count.n_documents, count.wanted, count.tried, count.accepted, count.rejected, count.pending]
+        numbers = [count.n_documents, count.requested, count.tried, count.accepted, count.rejected, count.pending]
         rows.writerow(
             [
                 no_formula(labels.get(topic, topic)),
@@ -99,7 +99,7 @@ def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[d
         {
             "topic": labels.get(topic, topic),
             "task": task,
-            "wanted": count.wanted,
+            "wanted": count.requested,
             "tried": count.tried,
             "accepted": count.accepted,
             "pending": count.pending,
@@ -119,9 +119,9 @@ def as_svg(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
     cells |= {(AVERAGE, task): _share([counts[topic, task] for topic in topics]) for task in tasks}
     cells[AVERAGE, AVERAGE] = _share(list(counts.values()))
     named = {NO_TOPIC: "all documents", **labels}
-    return draw("accepted / wanted", cells, topics, tasks, named, scale=(0.0, 1.0))
+    return draw("accepted / requested", cells, topics, tasks, named, scale=(0.0, 1.0))
 
 
 def _share(counts: Sequence[Count]) -> dict[str, Json]:
     n_accepted = sum(count.accepted for count in counts)
-    return {"value": n_accepted / sum(count.wanted for count in counts), "n": n_accepted}
+    return {"value": n_accepted / sum(count.requested for count in counts), "n": n_accepted}

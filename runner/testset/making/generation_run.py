@@ -127,7 +127,7 @@ class _Progress:
 
     def wave(self, made: Made, tried: Sequence[Tried]) -> None:
         n = sum(each.outcome is DraftOutcome.ACCEPTED for each in made.tried)
-        n_requested = made.wanted.per_cell * len(made.wanted.cells)
+        n_requested = made.requested.per_cell * len(made.requested.cells)
         n_new = sum(each.outcome is DraftOutcome.ACCEPTED for each in tried)
         self._console.print(
             f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_requested} samples",

@@ -49,7 +49,7 @@ def show_bound(console: Console, made: Made, parts: Sequence[BoundPart], setting
 
 def _matrix_size(made: Made, settings: GenerationSettings) -> str:
     """Return the number of requested samples, "at most" if the topics have yet to be drafted."""
-    n_tasks, per_cell = len(made.wanted.tasks), made.wanted.per_cell
+    n_tasks, per_cell = len(made.requested.tasks), made.requested.per_cell
     drafted = settings.topics.tree if not made.topics else None
     n_topics = len(made.topics) or int(getattr(drafted, "n_topics", 0))
     at_most = "at most " if drafted else ""
@@ -91,9 +91,9 @@ def _bound_line(head: str, asked: AskedBound, currency: str) -> str:
 def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) -> None:
     """Print the matrix of accepted samples, the reasons of rejections, and pending requests."""
     labels = labels_of(made.topics)
-    table = Table("topic", *map(escape, made.wanted.tasks), title="accepted / wanted (tried)")
-    for topic in made.wanted.topics:
-        row = [counts[topic, task] for task in made.wanted.tasks]
+    table = Table("topic", *map(escape, made.requested.tasks), title="accepted / requested (tried)")
+    for topic in made.requested.topics:
+        row = [counts[topic, task] for task in made.requested.tasks]
         table.add_row(escape(labels.get(topic, topic) or "all documents"), *map(_cell_text, row))
     console.print(table)
     reasons: Counter[str] = Counter()
@@ -132,5 +132,5 @@ def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -
 
 
 def _cell_text(count: Count) -> str:
-    text = f"{count.accepted}/{count.wanted} ({count.tried})"
-    return f"[yellow]{text}[/]" if count.accepted < count.wanted else text
+    text = f"{count.accepted}/{count.requested} ({count.tried})"
+    return f"[yellow]{text}[/]" if count.accepted < count.requested else text

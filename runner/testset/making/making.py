@@ -30,7 +30,7 @@ from runner.testset.making.generation_stages import (
     VotesOnTopics,
     is_correction,
 )
-from runner.testset.making.scheduling import Cell, Progress, Wanted, is_full, next_batch
+from runner.testset.making.scheduling import Cell, Progress, Requested, is_full, next_batch
 from runner.testset.making.source_corpus import (
     IndexedSegments,
     SourceCorpus,
@@ -52,7 +52,7 @@ class Made:
     documents: Documents
     counts: dict[str, int | str]
     topics: tuple[Topic, ...]
-    wanted: Wanted
+    requested: Requested
     votes: list[TopicVotes] = field(default_factory=list)
     tried: list[Tried] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
@@ -128,7 +128,7 @@ class Making:
         self._worker = Worker(self.store, self._gate, Cache(always=always))
         topics = tuple(leaf for stage in known for leaf in self._read(stage).leaves)
         settings = self._settings
-        wanted = Wanted(
+        requested = Requested(
             tuple(settings.tasks),
             tuple(topic.slug for topic in topics) or (NO_TOPIC,),
             settings.per_cell,
@@ -136,7 +136,7 @@ class Making:
             settings.topics.min_documents,
             frozenset(name for name, task in settings.tasks.items() if task.removes_source),
         )
-        return Made(documents, counts, topics, wanted)
+        return Made(documents, counts, topics, requested)
 
     def run(self, made: Made) -> None:
         """Add waves until nothing is left to do. If a budget is reached, `made.stopped` says so."""
@@ -151,7 +151,7 @@ class Making:
                 made.stopped = _all_failed(votes, tried)
                 if made.stopped:
                     return
-                if is_full(made.wanted, made.progress) or not (documents or tried):
+                if is_full(made.requested, made.progress) or not (documents or tried):
                     return
         except BudgetReached as reached:
             made.stopped = stopped_at(reached)
@@ -199,7 +199,7 @@ class Making:
 
     def _try(self, made: Made, wave: int) -> None:
         """Write and judge a batch of drafts. Take up the accepted drafts that repeat no earlier one."""
-        batch = next_batch(made.wanted, made.progress, self._settings.waves.size(wave))
+        batch = next_batch(made.requested, made.progress, self._settings.waves.size(wave))
         by_task: dict[str, list[tuple[Cell, EvidenceSet]]] = {}
         for cell, evidence in batch:
             by_task.setdefault(cell[1], []).append((cell, evidence))

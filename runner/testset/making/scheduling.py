@@ -14,7 +14,7 @@ Cell = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Requested:
     """The requested number of samples per cell, and the limits on evidence.
 
     At most `most_tries` evidence sets are tried per sample. The tasks in `removing` use only the removable documents.
@@ -59,13 +59,13 @@ class Progress:
                 self.evidence.setdefault((topic, each.task), []).append(each)
 
 
-def next_batch(wanted: Wanted, progress: Progress, size: int) -> list[tuple[Cell, EvidenceSet]]:
+def next_batch(requested: Requested, progress: Progress, size: int) -> list[tuple[Cell, EvidenceSet]]:
     """Return at most `size` evidence sets, taking cells in turn, and count them as tried. A cell gets no more than it
     lacks.
     """
     batch: list[tuple[Cell, EvidenceSet]] = []
-    open_cells = [cell for cell in wanted.cells if n_lacking(wanted, progress, cell)]
-    room = {cell: n_to_try(wanted, progress, cell) for cell in open_cells}
+    open_cells = [cell for cell in requested.cells if n_lacking(requested, progress, cell)]
+    room = {cell: n_to_try(requested, progress, cell) for cell in open_cells}
     while len(batch) < size and any(room.values()):
         for cell in open_cells:
             if room[cell] and len(batch) < size:
@@ -75,22 +75,23 @@ def next_batch(wanted: Wanted, progress: Progress, size: int) -> list[tuple[Cell
     return batch
 
 
-def n_lacking(wanted: Wanted, progress: Progress, cell: Cell) -> int:
+def n_lacking(requested: Requested, progress: Progress, cell: Cell) -> int:
     """Return the number of samples that a cell still lacks."""
-    return max(wanted.per_cell - progress.n_accepted[cell], 0)
+    return max(requested.per_cell - progress.n_accepted[cell], 0)
 
 
-def n_to_try(wanted: Wanted, progress: Progress, cell: Cell) -> int:
+def n_to_try(requested: Requested, progress: Progress, cell: Cell) -> int:
     """Return the number of evidence sets of a cell that may be tried now."""
-    if progress.n_documents[cell[0]] < wanted.min_documents:
+    if progress.n_documents[cell[0]] < requested.min_documents:
         return 0
     n_untried = len(progress.evidence.get(cell, ())) - progress.n_tried[cell]
-    n_left = wanted.n_tries - progress.n_tried[cell]
-    return max(min(n_lacking(wanted, progress, cell), n_untried, n_left), 0)
+    n_left = requested.n_tries - progress.n_tried[cell]
+    return max(min(n_lacking(requested, progress, cell), n_untried, n_left), 0)
 
 
-def is_full(wanted: Wanted, progress: Progress) -> bool:
+def is_full(requested: Requested, progress: Progress) -> bool:
     """Return True if every cell has its samples or has no tries left, so that more documents would change nothing."""
     return all(
-        not n_lacking(wanted, progress, cell) or progress.n_tried[cell] >= wanted.n_tries for cell in wanted.cells
+        not n_lacking(requested, progress, cell) or progress.n_tried[cell] >= requested.n_tries
+        for cell in requested.cells
     )

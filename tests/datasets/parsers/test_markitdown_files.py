@@ -31,8 +31,10 @@ def test_pages_of_html_are_read_if_wanted(tmp_path: Path) -> None:
 
 
 def test_unknown_kinds_are_errors() -> None:
-    assert MarkItDownFiles(("doc", "pdf")).check() == ["kinds: got doc, expected some of pdf, docx, pptx, xlsx, html"]
-    assert MarkItDownFiles(()).check() == ["kinds: got none, expected some of pdf, docx, pptx, xlsx, html"]
+    assert MarkItDownFiles(("doc", "pdf")).check() == [
+        "kinds: got doc, expected one or more of pdf, docx, pptx, xlsx, html"
+    ]
+    assert MarkItDownFiles(()).check() == ["kinds: got none, expected one or more of pdf, docx, pptx, xlsx, html"]
 
 
 def test_missing_packages_are_named_with_their_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

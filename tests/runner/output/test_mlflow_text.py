@@ -92,8 +92,8 @@ def test_cells_that_may_be_as_good_are_counted() -> None:
 def test_ties_of_untested_cells_are_not_a_lead() -> None:
     text = described(*[0.5] * 3, *[0.25] * 60)
     assert text.startswith(
-        "Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000], tied with 2 others. More than 60 cells "
-        "are tested only by the name `best` and the report, which may take a cheaper cell.\n\n"
+        "Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000], tied with 2 others. Sweeps of more than "
+        "60 cells are not tested here. The report and the name `best` test them, and may take a cheaper cell.\n\n"
     )
     assert described(0.5).startswith("Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000].\n\n")
 

@@ -115,7 +115,7 @@ def test_a_trace_has_expectations_and_scores(traced: Traced) -> None:
 def test_a_second_call_adds_none(traced: Traced, capsys: pytest.CaptureFixture[str]) -> None:
     before = {trace.info.trace_id for own in traced.by_run().values() for trace in own}
     assert traced.log("--traces", str(N)) == 0
-    assert f"{N} sample(s) in each of 3 cell(s), none of them new" in capsys.readouterr().out
+    assert f"{N} samples in each of 3 cells, none of them new" in capsys.readouterr().out
     assert {trace.info.trace_id for own in traced.by_run().values() for trace in own} == before
 
 

@@ -35,7 +35,7 @@ def test_nothing_is_reported_of_good_answers() -> None:
 def test_a_line_per_state_names_the_worst_cell(state: str, what: str) -> None:
     (line,) = shown(cell("a", ok=3, **{state: 1}), cell("b", ok=1, **{state: 3}), cell("c", ok=4))
     assert line.startswith(f"answers {what}")
-    assert line.endswith("in 2 of 3 cells, up to 3 of 4 (b)")
+    assert line.endswith("in 2 of 3 cells, most in b: 3 of 4")
 
 
 def steps_of(*cells: CellResult) -> list[str]:
@@ -60,7 +60,7 @@ def test_a_reviser_says_what_it_changed() -> None:
     assert steps_of(replace(cell("a"), metrics={"overall": metrics})) == ["reviser: 25% of the answers changed"]
     metrics["supported_before"] = {"value": 0.5}
     (line,) = steps_of(replace(cell("a"), metrics={"overall": metrics}), cell("b"))
-    assert line == "reviser: 25% of the answers changed; its check found 50% of the first ones supported (a)"
+    assert line == "reviser: 25% of the answers changed; 50% of the original answers were supported (a)"
 
 
 def test_failures_are_reported_by_their_kind_unless_they_are_the_reason_of_a_failed_cell() -> None:
@@ -69,7 +69,7 @@ def test_failures_are_reported_by_their_kind_unless_they_are_the_reason_of_a_fai
         cell("b", "FAILED", ok=1, error=9, errors={"server": 9}),
         cell("c", ok=7, error=3, errors={"rate_limit": 2, "timeout": 1}),
     )
-    assert line == "answers failed, and left out of the scores: in 2 of 3 cells, up to 3 of 10 (c): " \
+    assert line == "answers failed, and left out of the scores: in 2 of 3 cells, most in c: 3 of 10: " \
         "2 rate_limit, 1 timeout"  # fmt: skip
 
 

@@ -101,4 +101,6 @@ def test_a_writer_that_is_no_language_model_is_reported_before_work(step: str) -
 def test_a_refiner_that_is_not_known_is_one_error() -> None:
     with pytest.raises(ConfigError) as raised:
         small_request("refiner=combined", "refiner.use=[dedup]")
-    assert raised.value.mistakes == ("refiner.use: got 'dedup', expected some of dedupe, headings, tables, summary",)
+    assert raised.value.mistakes == (
+        "refiner.use: got 'dedup', expected one or more of dedupe, headings, tables, summary",
+    )

@@ -44,5 +44,5 @@ def test_requests_that_ask_nothing() -> None:
     for asked in (request(), request(("system", "Be brief.")), request(("user", "Who?"), ("assistant", "She."))):
         with pytest.raises(DataError, match="expected messages, the last one from the user"):
             question_of(asked)
-    with pytest.raises(DataError, match="custom_inputs: got mood, expected some of kind, subset"):
+    with pytest.raises(DataError, match="custom_inputs: got mood, expected one or more of kind, subset"):
         question_of(request(("user", "Who?"), mood="good"))

@@ -125,8 +125,8 @@ def test_a_budget_ends_a_run_with_whole_samples_and_a_larger_one_adds_to_them(tm
 class Losing(Making):
     """Loses its drafts and the replies as soon as they are made."""
 
-    def _run(self, wanted: Sequence[AnyStage]) -> None:
-        super()._run(wanted)
+    def _run(self, requested: Sequence[AnyStage]) -> None:
+        super()._run(requested)
         for entry in list(self.store.entries()):
             if entry.manifest.kind == "testset_drafts":
                 self.store.discard(entry)

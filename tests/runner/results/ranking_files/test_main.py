@@ -112,7 +112,7 @@ def test_a_question_without_hits_is_counted(tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
     output = tmp_path / "run.txt"
     assert main([str(tmp_path / "results" / SWEEP_ID), "--format", "trec", "--output", str(output)]) == 0
-    assert "rankings of 1 question(s)" in (said := capsys.readouterr().out)
+    assert "rankings of 1 question" in (said := capsys.readouterr().out)
     assert "found nothing for 1" in said
     assert {line.split()[0] for line in output.read_text(encoding="utf-8").splitlines()} == {"found"}
 

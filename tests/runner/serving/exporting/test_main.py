@@ -163,7 +163,7 @@ def test_invalid_questions_are_refused(folder: Path, capsys: pytest.CaptureFixtu
         pipeline.answer(" ")
     with pytest.raises(DataError, match="kind: got 'poem', expected one of qa, long_form"):
         pipeline.answer("Who?", kind="poem")
-    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*expected some of kind, history"):
+    with pytest.raises(DataError, match=r"no such option \(.*'mood'.*expected one or more of kind, history"):
         pipeline.answer("Who?", mood="good")
     with pytest.raises(DataError, match="history: expected a question and its answer"):
         pipeline.answer("Who?", history=["before"])

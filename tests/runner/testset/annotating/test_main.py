@@ -244,7 +244,7 @@ def test_parts_of_a_set_are_written(tmp_path: Path, folder: Path, capsys: pytest
         ),
         (["export", "NONE", "--to", "t.json"], "no such folder"),
         (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "'cy' annotated nothing"),
-        (["import", "SET", "EMPTY", "--out", "n"], "FILE: got no task and no row"),
+        (["import", "SET", "EMPTY", "--out", "n"], "FILE: contains no annotations"),
     ],
 )
 def test_one_clear_error(

@@ -69,7 +69,7 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["tasks=[nonsense]"], "tasks: got nonsense, expected some of continuation, contrast"),
+        (["tasks=[nonsense]"], "tasks: got nonsense, expected one or more of continuation, contrast"),
         (["corpus.path=???"], "corpus.path: is missing"),
         (["per_cells=3"], "per_cells: unknown; did you mean per_cell?"),
         (["topics.tree.path=tree.yaml"], "the chosen option of topics has no such field; .* auto, demo, file"),
