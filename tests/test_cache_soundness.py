@@ -68,7 +68,7 @@ def forked(steps: Sequence[Mapping[str, Any]], packages: Path | None, variables:
     return found
 
 
-def test_a_cached_result_equals_a_computed_one_whatever_field_changes(space: Space, twin: Twin) -> None:
+def test_cached_result_equals_a_computed_one_after_any_field_change(space: Space, twin: Twin) -> None:
     variants = list(space.singles(1))
     assert len(variants) > 100
     tally = compared(iter(random.Random(SEED).sample(variants, 8)), twin)
@@ -77,14 +77,12 @@ def test_a_cached_result_equals_a_computed_one_whatever_field_changes(space: Spa
 
 
 @pytest.mark.parametrize("n_together", [2, 3])
-def test_a_cached_result_equals_a_computed_one_whatever_fields_change_together(
-    n_together: int, space: Space, twin: Twin
-) -> None:
+def test_cached_result_equals_a_computed_one_after_several_changes(n_together: int, space: Space, twin: Twin) -> None:
     tally = compared(space.drawn(n_together, 3, SEED), twin)
     assert (tally.n_tried, tally.differences) == (3, [])
 
 
-def test_edits_of_the_data(folder: Path, twin: Twin) -> None:
+def test_edited_data_gives_the_same_results_cached_and_computed(folder: Path, twin: Twin) -> None:
     names = ["as it was", *random.Random(SEED).sample(list(data.EDITS)[1:], 10)]
     tally = data.edited(folder, twin, names)
     assert (tally.n_tried, tally.differences) == (13, [])

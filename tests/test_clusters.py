@@ -23,15 +23,15 @@ def test_samples_of_one_document_belong_together() -> None:
     assert groups(sample("1", "a"), sample("2", "b"), sample("3", "a")) == [0, 1, 0]
 
 
-def test_every_gold_document_counts_not_the_first_alone() -> None:
+def test_samples_are_grouped_by_every_gold_document() -> None:
     assert groups(sample("1", "a", "b"), sample("2", "c", "b"), sample("3", "d")) == [0, 0, 1]
 
 
-def test_samples_belong_together_by_way_of_others() -> None:
+def test_samples_are_grouped_transitively() -> None:
     assert groups(sample("1", "a"), sample("2", "b"), sample("3", "c"), sample("4", "b", "a")) == [0, 0, 1, 0]
 
 
-def test_a_sample_without_gold_is_on_its_own() -> None:
+def test_sample_without_gold_is_its_own_group() -> None:
     assert groups(sample("1"), sample("2"), sample("3", "a")) == [0, 1, 2]
 
 
@@ -41,7 +41,7 @@ def test_the_turns_of_a_conversation_belong_together_with_gold_or_without() -> N
     assert groups(first, second, third, sample("4", "b"), sample("5")) == [0, 0, 0, 0, 1]
 
 
-def test_a_turn_is_recognised_where_earlier_ones_are_not_samples() -> None:
+def test_turns_share_a_group_even_if_earlier_turns_are_not_samples() -> None:
     later = [sample("And who?", after=("When?",)), sample("And why?", after=("When?", "And who?"))]
     assert groups(*later) == [0, 0]
 
@@ -54,7 +54,7 @@ def test_a_document_and_a_question_of_one_name_are_not_the_same() -> None:
     assert groups(sample("1", "When?"), sample("And?", after=("When?",))) == [0, 1]
 
 
-def test_no_samples_have_no_groups() -> None:
+def test_samples_without_keys_share_no_group() -> None:
     assert clusters_of([]).tolist() == []
     assert connected([[], ["a"], [], ["a"]]).tolist() == [0, 1, 2, 1]
 
@@ -78,27 +78,27 @@ CHAIN = (
         (Groups.NONE, [0, 1, 2, 3, 4, 5]),
     ],
 )
-def test_groups_follow_the_choice(chosen: Groups, expected: list[int]) -> None:
+def test_clusters_follow_the_chosen_grouping(chosen: Groups, expected: list[int]) -> None:
     assert clusters_of(CHAIN, chosen).tolist() == expected
 
 
-def test_by_source_a_conversation_belongs_to_the_document_of_its_first_turn() -> None:
+def test_source_group_of_a_conversation_is_that_of_its_first_turn() -> None:
     turns = (sample("When?", "a"), sample("And who?", "b", after=("When?",)), sample("And why?", after=("When?",)))
     assert clusters_of([*turns, sample("4", "a"), sample("5", "b")], Groups.SOURCE).tolist() == [0, 0, 0, 0, 1]
 
 
-def test_by_source_a_conversation_without_gold_at_its_beginning_is_a_group() -> None:
+def test_conversation_without_initial_gold_is_its_own_source_group() -> None:
     turns = (sample("When?"), sample("And who?", "b", after=("When?",)))
     later = (sample("Then who?", "b", after=("Then?",)), sample("Then why?", after=("Then?",)))
     assert clusters_of([*turns, *later, sample("5", "b")], Groups.SOURCE).tolist() == [0, 0, 1, 1, 2]
 
 
-def test_without_groups_turns_of_a_conversation_are_apart() -> None:
+def test_turns_are_separate_clusters_without_groups() -> None:
     turns = (sample("When?", "a"), sample("And who?", "a", after=("When?",)))
     assert clusters_of(turns, Groups.NONE).tolist() == [0, 1]
 
 
-def test_the_largest_group_names_what_its_samples_share() -> None:
+def test_largest_group_lists_its_shared_documents() -> None:
     by_document = largest_group(CHAIN, clusters_of(CHAIN), Groups.DOCUMENT)
     assert by_document == (5, {"b": 3, "a": 2, "c": 2})
     assert list(by_document.shared_documents) == ["b", "a", "c"]
@@ -106,7 +106,7 @@ def test_the_largest_group_names_what_its_samples_share() -> None:
     assert largest_group([], clusters_of([]), Groups.DOCUMENT) == (0, {})
 
 
-def test_a_data_set_says_its_groups() -> None:
+def test_grouping_is_read_from_the_data_set() -> None:
     assert groups_of(Demo()) is Groups.DOCUMENT
     assert groups_of(Part(Demo(groups=Groups.NONE))) is Groups.NONE
     assert groups_of(object()) is Groups.DOCUMENT

@@ -120,7 +120,7 @@ def nodes(value: Any) -> Iterator[dict[str, Any]]:
             yield from nodes(item)
 
 
-def test_there_are_options_for_every_group() -> None:
+def test_every_config_group_has_options() -> None:
     groups = {path.parent.name for path in OPTIONS}
     named = {name for entry in OmegaConf.load(ROOT / "config.yaml").defaults if entry != "_self_" for name in entry}
     assert groups == {name for name in named if not str(name).startswith("override")}
@@ -128,7 +128,7 @@ def test_there_are_options_for_every_group() -> None:
 
 @pytest.mark.parametrize("path", OPTIONS, ids=str)
 class TestOptions:
-    def test_builds_and_spells_out_every_field_and_no_other(self, path: Path) -> None:
+    def test_every_option_builds_and_lists_exactly_its_fields(self, path: Path) -> None:
         job = compose_job(*chosen(path))
         (request,) = check_jobs([job])
         assert getattr(request.cell, path.parent.name) is not None
@@ -137,7 +137,7 @@ class TestOptions:
             fields = {field.name for field in dataclasses.fields(getattr(importlib.import_module(module), name))}
             assert set(node) - {"_target_"} == fields, node["_target_"]
 
-    def test_options_says_on_its_first_line_what_it_is(self, path: Path) -> None:
+    def test_option_file_begins_with_a_descriptive_comment(self, path: Path) -> None:
         first = (ROOT / path).read_text(encoding="utf-8").splitlines()[0]
         assert first.startswith("# ")
         assert first.endswith(".")
@@ -159,7 +159,7 @@ def test_overrides_in_comments_compose() -> None:
     assert len(advised) >= 6
 
 
-def test_every_prompt_speaks_to_a_closed_book_as_to_the_others_but_of_no_sources() -> None:
+def test_closed_book_prompts_vary_with_the_system_and_name_no_sources() -> None:
     """An option that changes `system` alone would leave closed-book cells without what it adds."""
     prompts = [compose_job(f"prompt={path.stem}").config["prompt"] for path in OPTIONS if path.parent.name == "prompt"]
     assert len({prompt["closed_book_system"] for prompt in prompts}) == len({prompt["system"] for prompt in prompts})

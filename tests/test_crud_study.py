@@ -77,7 +77,9 @@ class TestPart:
         (-0.01, 0.2, 0.1, 0.3, Verdict.OPPOSITE),
     ],
 )
-def test_verdicts(published: float, ours: float, low: float, high: float, expected: Verdict) -> None:
+def test_verdict_compares_our_interval_with_the_published_value(
+    published: float, ours: float, low: float, high: float, expected: Verdict
+) -> None:
     assert verdict(published, ours, low, high) is expected
 
 
@@ -104,7 +106,7 @@ class TestDirections:
         lines = directions(sweep, "0" * 12, "rouge_l", "rouge_l", "read/qa_1doc")
         return {line.change: (line.published and round(line.published, 4), line.verdict) for line in lines}
 
-    def test_differences_are_those_of_the_printed_rows(self, tmp_path: Path) -> None:
+    def test_directions_equal_differences_of_the_printed_rows(self, tmp_path: Path) -> None:
         equal, larger = {"chunk.size": 256, "top_k": 4}, {"chunk.size": 512}
         sweep = self.sweep(tmp_path, equal, larger, {"chunk.overlap": 0.3}, BM25, {"top_k": 2}, {"embedder": "minilm"})
         assert self.found(sweep) == {

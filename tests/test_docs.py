@@ -89,7 +89,7 @@ def test_front_page_leads_to_every_page() -> None:
     assert {page.name for page in DOCS} - linked == {"index.md", "api-records.md"}
 
 
-def test_named_files_exist() -> None:
+def test_files_named_in_the_documentation_exist() -> None:
     folders = "analysis|components|conf|docs|runner|sweeps|tests"
     named = {name for page in PAGES for name in re.findall(rf"`((?:{folders})/[\w./]*)`", page.read_text("utf-8"))}
     assert len(named) > 10
@@ -130,7 +130,7 @@ def test_api_pages_cover_the_public_modules() -> None:
 
 class TestPagesForCodingAgents:
     @pytest.mark.parametrize("page", [AGENTS, LLMS], ids=lambda page: page.name)
-    def test_page_is_short(self, page: Path) -> None:
+    def test_agent_page_is_short(self, page: Path) -> None:
         assert len(page.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_FOR_AGENTS
 
     def test_llms_txt_has_the_form_of_llmstxt_org(self) -> None:

@@ -12,18 +12,18 @@ ROOT = Path(errors.__file__).resolve().parents[1]
 
 
 class TestInstallCommand:
-    def test_in_a_clone_is_short(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_install_command_in_a_clone_is_editable(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(ROOT)
         assert install_command("readers") == "python -m pip install -c constraints.txt -e '.[readers]'"
 
-    def test_works_from_any_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_install_command_works_from_any_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         words = shlex.split(install_command("readers"))
         assert words[:4] == ["python", "-m", "pip", "install"]
         assert Path(words[words.index("-c") + 1]).is_file()
         assert (Path(words[words.index("-e") + 1].removesuffix("[readers]")) / "pyproject.toml").is_file()
 
-    def test_works_without_a_clone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_install_command_works_without_a_clone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages/components/errors.py"))
         assert install_command("readers") == "python -m pip install 'rag-grid[readers]'"
 
@@ -55,12 +55,12 @@ class TestEqualMistakes:
         )
         assert said == "1 error in the configuration:\n  - llm.model: is empty (and in 2 more places)"
 
-    def test_of_a_group_and_of_where_it_is_used_are_one(self) -> None:
+    def test_error_of_a_group_and_of_its_use_is_reported_once(self) -> None:
         said = str(ConfigError(["vector_index: needs a package", "retriever.vector_index: needs a package"]))
         assert said == "1 error in the configuration:\n  - vector_index: needs a package"
 
 
-def test_equal_errors_in_several_lines_of_a_file_are_one() -> None:
+def test_equal_errors_of_several_lines_are_reported_once() -> None:
     mistakes = [f"q.jsonl, line {line}: unknown field 'answer'" for line in range(1, 14)]
     mistakes.insert(2, "q.jsonl, line 3: not JSON")
     assert str(DataError(mistakes)) == (

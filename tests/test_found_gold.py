@@ -32,11 +32,11 @@ def pieces(places: GoldPlaces, *rows: tuple[int, int, int, int]) -> list[tuple[i
     return sorted(zip(*(column.tolist() for column in (held.span, held.gold, held.start, held.end)), strict=True))
 
 
-def test_units_have_their_lengths_and_those_outside_the_corpus_have_none() -> None:
+def test_gold_units_have_lengths_only_inside_the_corpus() -> None:
     assert list(GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies()).lengths) == [20, 80, 20, None]
 
 
-def test_spans_hold_the_gold_of_their_own_sample_alone() -> None:
+def test_gold_spans_count_only_for_their_own_sample() -> None:
     places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies())
     assert pieces(places, (0, 0, 0, 15), (0, 0, 15, 100), (0, 2, 70, 80), (1, 0, 0, 100), (2, 0, 20, 25)) == [
         (0, 0, 0, 5),

@@ -42,16 +42,16 @@ class TestCopies:
         documents = corpus(a=form.format(2021, 310, 12), b=form.format(2022, 355, 19), c=form.format(2021, 310, 12))
         assert copied(documents, sample(Evidence("a"))) == {"c"}
 
-    def test_of_a_passage_are_documents_that_hold_the_passage(self) -> None:
+    def test_documents_containing_a_gold_passage_are_copies(self) -> None:
         start = len(OTHER)
         documents = corpus(a=OTHER + NEWS + OTHER[::-1], b=NEWS, c=OTHER)
         assert copied(documents, sample(Evidence("a", start, start + len(NEWS)))) == {"b"}
 
-    def test_of_a_phrase_are_none(self) -> None:
+    def test_documents_containing_only_a_phrase_are_not_copies(self) -> None:
         documents = corpus(a=OTHER + NEWS, b=NEWS)
         assert copied(documents, sample(Evidence("a", len(OTHER), len(OTHER) + 30))) == set()
 
-    def test_of_boilerplate_are_none(self) -> None:
+    def test_boilerplate_in_many_documents_has_no_copies(self) -> None:
         documents = corpus(**{f"d{number:02}": NEWS for number in range(60)})
         assert copied(documents, sample(Evidence("d00"))) == set()
 
@@ -59,7 +59,7 @@ class TestCopies:
         documents = Documents(["x/a", "x/b", "y/a"], [""] * 3, [NEWS] * 3)
         assert copied(documents, sample(Evidence("x/a"), prefix="x/")) == {"x/b"}
 
-    def test_copies_are_counted(self) -> None:
+    def test_gold_copies_are_counted(self) -> None:
         documents = corpus(a=NEWS, b=NEWS, c=NEWS, d=OTHER)
         one, other = sample(Evidence("a"), Evidence("d")), sample(Evidence("b"), Evidence("gone"))
         assert find_copies([one, other], documents).counts() == {
@@ -68,7 +68,7 @@ class TestCopies:
             "n_documents_that_copy_gold": 3,
         }
 
-    def test_without_gold_there_are_none(self) -> None:
+    def test_samples_without_gold_have_no_copies(self) -> None:
         assert find_copies([sample()], corpus(a=NEWS)).counts() == dict.fromkeys(
             ("n_gold_units_with_copies", "n_copies_of_gold_units", "n_documents_that_copy_gold"), 0
         )
@@ -99,20 +99,20 @@ class TestCredit:
         one = sample(*map(Evidence, gold))
         return list(credit(self.DOCUMENTS, one).rankings([ranking])[0])
 
-    def test_the_gold_stands_at_the_place_of_its_best_copy(self) -> None:
+    def test_gold_takes_the_rank_of_its_best_copy(self) -> None:
         assert self.ranked("a", "dcba") == ["d", "a"]
         assert self.ranked("a", "da") == ["d", "a"]
 
-    def test_a_copy_that_is_gold_itself_stays(self) -> None:
+    def test_copy_that_is_gold_itself_keeps_its_rank(self) -> None:
         assert self.ranked("ab", "cb") == ["a", "b"]
         assert self.ranked("ab", "ba") == ["b", "a"]
 
-    def test_copies_of_the_gold_of_another_sample_stay(self) -> None:
+    def test_copies_of_the_gold_of_other_samples_are_not_credited(self) -> None:
         documents = self.DOCUMENTS
         rankings = credit(documents, sample(Evidence("a")), sample(Evidence("d"))).rankings(["cb", "cb"])
         assert [list(ranking) for ranking in rankings] == [["a"], ["c", "b"]]
 
-    def test_characters_of_a_copy_are_those_of_the_gold(self) -> None:
+    def test_spans_in_a_copy_are_credited_to_the_gold(self) -> None:
         documents = corpus(a=OTHER + NEWS, b="转载：" + NEWS)
         one = sample(Evidence("a", len(OTHER), len(OTHER + NEWS)))
         (spans,) = credit(documents, one).spans([[(1, 0, 23), (0, 0, 5)]])

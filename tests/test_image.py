@@ -72,7 +72,7 @@ def test_the_image_installs_the_extras_and_torch_first(extras: str, calls: list[
     assert made == ["useradd --create-home --uid 1000 rag", "mkdir /data", "chown rag:rag /data", *calls]
 
 
-def test_extras_that_bring_torch_are_those_that_exist() -> None:
+def test_extras_with_torch_in_the_image_match_the_declared_extras() -> None:
     (line,) = (command for command in arguments_of("RUN") if "TORCH_INDEX" in command)
     assert {*re.findall(r"\*,([a-z]+),\*", line)} == {
         name for name, needed in EXTRAS.items() if re.search(r"\btorch\b|\bmodels\b", " ".join(needed))
@@ -105,7 +105,7 @@ def test_the_image_runs_a_command_of_ours_as_an_ordinary_user() -> None:
     assert f">={version[1]}" == PROJECT["requires-python"]
 
 
-def test_servers_are_pinned_and_listen_on_this_machine_alone() -> None:
+def test_compose_servers_are_pinned_and_listen_on_loopback() -> None:
     services = compose()["services"]
     for name, service in services.items():
         assert all(str(port).startswith("127.0.0.1:") for port in service.get("ports", ())), name
@@ -120,7 +120,7 @@ def test_mlflow_serves_the_file_that_sweeps_write() -> None:
     assert services["mlflow"]["entrypoint"][-1] == "sqlite:////data/mlflow.db"
 
 
-def test_the_linter_finds_nothing() -> None:
+def test_dockerfile_passes_hadolint() -> None:
     hadolint = shutil.which("hadolint") or shutil.which("hadolint", path=sysconfig.get_path("scripts"))
     if hadolint is None:
         pytest.skip("the extra `dev` is not installed: no hadolint")

@@ -36,7 +36,7 @@ def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("block")
 class TestByDefinition:
-    def test_scores_of_pairs(self) -> None:
+    def test_late_interaction_scores_equal_the_definition(self) -> None:
         expected = [defined(QUERIES, CHUNKS, q, c) for q, c in PAIRS.tolist()]
         scores = score_pairs(QUERIES, CHUNKS, PAIRS)
         assert scores.dtype == np.float32
@@ -50,7 +50,7 @@ class TestByDefinition:
             assert rankings_of(hits)[query] == sorted(scores, key=lambda c: -scores[c])[:4]
             np.testing.assert_allclose(hits.score[query], sorted(scores.values(), reverse=True)[:4], atol=1e-5)
 
-    def test_a_text_without_vectors_finds_nothing_and_is_not_found(self) -> None:
+    def test_text_without_vectors_has_no_hits_and_is_no_hit(self) -> None:
         hits = search(QUERIES, CHUNKS, 100)
         assert hits.chunk.shape == (4, 7)
         assert rankings_of(hits)[2] == []

@@ -122,13 +122,13 @@ def test_the_rules_have_modules_to_hold_for() -> None:
     assert len(list(_arrows())) > 3_000
 
 
-def test_components_import_components_alone() -> None:
+def test_components_import_only_components() -> None:
     assert [
         arrow for arrow in _arrows() if _is_under(arrow[0], "components") and not _is_under(arrow[1], "components")
     ] == []
 
 
-def test_a_role_and_a_foundation_import_no_other_role() -> None:
+def test_roles_and_foundations_import_no_other_role() -> None:
     assert [
         (module, name)
         for module, name in _arrows()
@@ -151,7 +151,7 @@ def test_every_module_of_the_runner_is_a_command_or_in_a_trade() -> None:
     assert [name for name in commands if '\nif __name__ == "__main__":' not in MODULES[name].read_text("utf-8")] == []
 
 
-def test_a_trade_imports_the_trades_below_it_alone() -> None:
+def test_trades_import_only_lower_trades() -> None:
     upward = []
     for module, name in _arrows():
         own, other = _trade(module), _trade(name)
@@ -160,7 +160,7 @@ def test_a_trade_imports_the_trades_below_it_alone() -> None:
     assert upward == []
 
 
-def test_a_room_of_the_pipeline_imports_the_rooms_below_it_alone() -> None:
+def test_pipeline_rooms_import_only_lower_rooms() -> None:
     upward = []
     for module, name in _arrows():
         own, other = _room(module), _room(name)
@@ -181,7 +181,7 @@ def test_a_command_imports_no_command() -> None:
     ] == []
 
 
-def test_the_analysis_imports_the_faces_of_the_runner_alone() -> None:
+def test_analysis_imports_only_the_public_faces_of_the_runner() -> None:
     strangers = []
     for module, name in _arrows():
         may_run = _is_under(module, "analysis.notebooks") or module == "analysis"
@@ -212,13 +212,13 @@ def test_the_runner_does_not_import_the_analysis() -> None:
     assert [arrow for arrow in _arrows() if _is_under(arrow[0], "runner") and _is_under(arrow[1], "analysis")] == []
 
 
-def test_no_import_cycle() -> None:
+def test_modules_have_no_import_cycle() -> None:
     # `static_order` raises CycleError, which names the cycle.
     graph = {module: _ours(file, at_import=True) - {module} for module, file in MODULES.items()}
     assert set(TopologicalSorter(graph).static_order()) >= set(MODULES)
 
 
-def test_importing_loads_nothing_heavy() -> None:
+def test_importing_modules_loads_no_heavy_package() -> None:
     code = (
         "import importlib, json, sys\n"
         "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"

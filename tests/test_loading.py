@@ -51,7 +51,7 @@ def test_failed_loading_counts_too(clock: Clock) -> None:
     assert seconds_of_loading() - before == 2
 
 
-def test_each_thread_counts_its_own(clock: Clock) -> None:
+def test_loading_seconds_are_counted_per_thread(clock: Clock) -> None:
     def load() -> None:
         with loading():
             clock.now += 4

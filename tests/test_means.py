@@ -4,7 +4,7 @@ from components.means import combine_mean, mean_scores
 from components.records import ScoreState
 
 
-def test_statistics_of_values_and_of_reasons_for_having_none() -> None:
+def test_mean_scores_keep_values_and_reasons() -> None:
     scores = mean_scores([0.5, ScoreState.NO_GOLD, 0.0])
     np.testing.assert_array_equal(scores.statistics, [[0.5, 1], [0, 0], [0, 1]])
     np.testing.assert_array_equal(scores.values, [0.5, np.nan, 0.0])

@@ -17,7 +17,7 @@ if sys.argv[2:]:
 """
 
 
-def test_a_command_reports_what_its_model_read(tmp_path: Path) -> None:
+def test_peer_command_reports_texts_calls_and_tokens(tmp_path: Path) -> None:
     ran = processes.run([sys.executable, "-c", _READS, "3"], tmp_path, {}, tmp_path / "log")
     assert (ran.n_texts, ran.n_calls, ran.n_tokens, ran.was_killed) == (24, 3, 300, False)
 

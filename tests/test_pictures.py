@@ -5,7 +5,7 @@ from pathlib import Path
 from benchmarks.pictures import DOCS, run_sweep, stable, text_of_svg
 
 
-def test_the_picture_of_the_leaderboard_is_what_the_readmes_sweep_prints(tmp_path: Path) -> None:
+def test_leaderboard_picture_equals_the_output_of_the_readme_sweep(tmp_path: Path) -> None:
     printed = stable(run_sweep(tmp_path, "tracking=none"))
     drawn = stable(text_of_svg((DOCS / "leaderboard.svg").read_text(encoding="utf-8")))
     assert len(printed) > 18, "a row for nearly every cell"

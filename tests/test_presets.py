@@ -100,12 +100,12 @@ class TestHead:
         jobs = jobs_of(name)
         assert len(check_jobs(jobs)) == len(jobs) > 1
 
-    def test_head_names_the_right_number_of_cells_if_any(self, name: str) -> None:
+    def test_preset_head_states_the_number_of_cells(self, name: str) -> None:
         n_cells = len(cells_of(name, one_at_a_time=sweeper_of(name).one_at_a_time))
         named = re.search(r"(\w+) cells", head_of(name).about)
         assert named is None or named[1] in {str(n_cells), {2: "Two"}.get(n_cells)}
 
-    def test_lists_exactly_the_parts_that_are_not_the_papers(self, name: str) -> None:
+    def test_preset_head_lists_the_parts_that_differ_from_the_paper(self, name: str) -> None:
         head = head_of(name)
         assert bool(head.paper) == (name not in WITHOUT_PAPER)
         assert replaced_parts(head, jobs_of(name)) == head.instead
@@ -118,7 +118,7 @@ def test_a_preset_has_all_that_its_paper_varies(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_free")])
-def test_a_stand_in_has_the_paper_of_its_preset_and_no_key(name: str) -> None:
+def test_free_preset_follows_its_paper_without_a_key(name: str) -> None:
     own, of_paper = head_of(name), head_of(name.removesuffix("_free"))
     assert (own.paper, of_paper.instead) == (of_paper.paper, {})
     assert "OPENAI_API_KEY" not in own.needs
@@ -162,7 +162,7 @@ def scores_of(job: Job) -> set[str]:
 
 
 class TestPlan:
-    def test_plan_names_replaced_parts_with_those_of_the_paper(self) -> None:
+    def test_preset_plan_names_parts_that_replace_those_of_the_paper(self) -> None:
         lines = list(preset_lines(["+sweeps=crud_table3_free"], jobs_of("crud_table3_free")))
         assert lines[0] == "Preset crud_table3_free: CRUD-RAG's table 3 without a model: 4 cells."
         assert lines[1].strip() == (
@@ -176,7 +176,7 @@ class TestPlan:
         lines = [line.strip() for line in preset_lines(["+sweeps=crud_table5_free"], jobs)]
         assert "only a part of the data: dataset.limit=120" in lines
 
-    def test_compares_what_a_user_overrides(self) -> None:
+    def test_preset_plan_compares_user_overrides_with_the_paper(self) -> None:
         jobs = [compose_job("+sweeps=crud_table4_free", "dataset.root=x", f"chunk.overlap={each}") for each in (0, 0.2)]
         (line,) = [line for line in preset_lines(["+sweeps=crud_table4_free"], jobs) if "not the paper's" in line]
         assert "chunk.overlap=0.2 (paper: 0,0.1,0.3,0.5,0.7)" in line
@@ -188,5 +188,5 @@ class TestPlan:
         )
 
     @pytest.mark.parametrize("overrides", [["+sweeps=smoke"], ["+sweeps=mine"], ["retriever=bm25"]])
-    def test_plan_is_silent_where_a_preset_follows_no_paper_and_needs_nothing(self, overrides: list[str]) -> None:
+    def test_preset_without_a_paper_or_needs_prints_no_lines(self, overrides: list[str]) -> None:
         assert list(preset_lines(overrides, jobs_of("smoke"))) == []

@@ -12,7 +12,7 @@ def test_prices_are_of_a_million_tokens() -> None:
     assert Price(prompt=3.0).of(1000, 0, 500) == pytest.approx(0.003), "no price of its own for what is cached"
 
 
-def test_a_list_holds_at_its_server_and_the_last_one_counts() -> None:
+def test_prices_of_a_server_and_of_the_last_list_take_precedence() -> None:
     first = PriceList("2026-01-01", "page", {"a": Price(1.0), "b": Price(2.0)}, "host")
     prices = Prices("USD", {"first": first, "own": PriceList("2026-01-02", "bill", {"b": Price(5.0)})})
     assert prices.of("a", "host") == Price(1.0)

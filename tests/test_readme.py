@@ -182,7 +182,7 @@ def write_lines(path: Path, *records: dict[str, Any]) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
-def test_set_up_takes_the_two_commands_that_ci_runs() -> None:
+def test_readme_starts_with_the_two_commands_of_ci() -> None:
     assert commands()[0] == (
         "python -m pip install -c constraints.txt -e . && "
         "python -m runner -m dataset=demo_en retriever=bm25,dense,hybrid chunk.size=128,256,512 top_k=2,8"
@@ -198,7 +198,7 @@ def test_the_chinese_readme_has_the_same_commands() -> None:
     assert blocks((ROOT / "README.zh.md").read_text(encoding="utf-8")) == blocks(README)
 
 
-def test_every_command_is_run_here() -> None:
+def test_every_documented_module_is_run_by_a_test() -> None:
     run_here = (
         "runner",
         "analysis",
@@ -290,7 +290,7 @@ def test_commands_of_llms_txt_are_commands_of_the_pages() -> None:
     assert set(named) <= set(commands())
 
 
-def test_own_prompt_differs_in_the_one_template_that_is_written(tmp_path: Path) -> None:
+def test_documented_user_prompt_changes_only_its_one_template(tmp_path: Path) -> None:
     write_own_files(tmp_path)
     arguments = ["runner", "--config-dir", "my_conf", "--cfg", "job"]
     english, mine = (
@@ -299,7 +299,7 @@ def test_own_prompt_differs_in_the_one_template_that_is_written(tmp_path: Path) 
     assert [name for name in english if english[name] != mine[name]] == ["qa"]
 
 
-def test_own_metric_in_a_package_outside_the_repository(one_store: str, tmp_path: Path) -> None:
+def test_documented_custom_metric_runs_outside_the_repository(one_store: str, tmp_path: Path) -> None:
     write_own_files(tmp_path)
     (sweep,) = [arguments for arguments in with_module("runner") if any(OWN_METRIC in word for word in arguments)]
     few = ["dataset.limit=6", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", one_store, *SMALL]
@@ -316,7 +316,7 @@ def test_own_metric_in_a_package_outside_the_repository(one_store: str, tmp_path
     assert f"{OWN_METRIC} of all samples against the best cell (larger is better)" in compared.stdout
 
 
-def test_own_chunker_index_and_reranker_in_a_package_outside_the_repository(one_store: str, tmp_path: Path) -> None:
+def test_documented_chunker_index_and_reranker_run_outside_the_repository(one_store: str, tmp_path: Path) -> None:
     write_own_files(tmp_path)
     (sweep,) = [arguments for arguments in with_module("runner") if "chunk=paragraphs" in arguments]
     done = run(["runner", *sweep, "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL], tmp_path)
@@ -368,7 +368,7 @@ def test_the_track_command_of_the_readme_runs(
     assert ("in each of 4 cells" in told) == ("--traces" in arguments)
 
 
-def test_rankings_for_other_tools(sweep: Path, tmp_path: Path) -> None:
+def test_documented_rankings_export_runs(sweep: Path, tmp_path: Path) -> None:
     """tests/runner/launch/test_claims_sweep.py exports judgements, from a judged sweep."""
     (arguments,) = [words for words in with_module("runner.export_rankings") if "trec" in words]
     words = [str(tmp_path / word) if word == "run.txt" else word for word in arguments]
@@ -397,7 +397,7 @@ def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
         assert wanted in told.stdout
 
 
-def test_from_the_first_sweep_to_a_pipeline_that_answers(tmp_path: Path) -> None:
+def test_readme_path_leads_from_a_sweep_to_an_answering_pipeline(tmp_path: Path) -> None:
     sweep, report, samples, export, ask = map(shlex.split, path(FIRST_PATH))
     few = ["dataset.limit=20", "embedder=hashing", "metrics=retrieval", "tracking=none", "run.workers=1", *SMALL]
     told = []
@@ -426,7 +426,7 @@ def test_from_the_first_sweep_to_a_pipeline_that_answers(tmp_path: Path) -> None
     assert "[1] " in answered.stdout
 
 
-def test_from_documents_to_a_benchmark(tmp_path: Path) -> None:
+def test_readme_path_leads_from_documents_to_a_benchmark(tmp_path: Path) -> None:
     generate, *others, sweep = map(shlex.split, path(DATA_PATH))
     few = ["embedder=hashing", "metrics=retrieval", "tracking=none", "run.workers=1", *SMALL]
     for command in (generate, *others, [*sweep, *few]):
@@ -441,7 +441,7 @@ def test_from_documents_to_a_benchmark(tmp_path: Path) -> None:
     assert all(topic in fields for topic in ("银行", "证券", "保险", "人工智能", "交通"))
 
 
-def test_tutorial_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
+def test_tutorial_leads_from_the_first_sweep_to_an_answer(tmp_path: Path) -> None:
     for name, text in re.findall(r"```json title=\"(my_\S+)\"\n(.*?)```", TUTORIAL, re.DOTALL):
         (tmp_path / name).write_text(text, encoding="utf-8")
     first, *others = map(shlex.split, commands(TUTORIAL))
@@ -489,7 +489,7 @@ def test_the_analysis_commands_of_the_readme_run(arguments: list[str], sweep: Pa
     assert len(done.stdout.splitlines()) > 3
 
 
-def test_scores_of_any_system(tmp_path: Path) -> None:
+def test_documented_score_command_runs(tmp_path: Path) -> None:
     (arguments,) = with_module("runner.score")
     answer = {"id": "1", "prediction": "北京", "references": ["北京"], "ranking": ["d"], "relevant": {"d": 1}}
     write_lines(tmp_path / "ANSWERS.jsonl", answer)
@@ -498,7 +498,7 @@ def test_scores_of_any_system(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "SUMMARY.json").read_text())["rouge_l"]["value"] == 1.0
 
 
-def test_a_judge_against_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_judge_agreement_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (arguments,) = (words for words in with_module("runner.judge_agreement") if "--labels" in words)
     item = {"question": "Who?", "references": ["She"], "answer": "She", "labels": {"accuracy": 2}}
     write_lines(tmp_path / "LABELS.jsonl", item)
@@ -510,7 +510,7 @@ def test_a_judge_against_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "accuracy" in done.stdout
 
 
-def test_people_correct_a_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_annotation_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     testset = small_set()
     write_testset(Path("SET"), testset)
@@ -527,7 +527,7 @@ def test_people_correct_a_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sorted(path.name for path in Path("PARTS").iterdir()) == ["test", "train"]
 
 
-def test_description_of_a_data_set(own: Path) -> None:
+def test_documented_data_set_description_runs(own: Path) -> None:
     (arguments,) = with_module("runner.datasets")
     done = run(["runner.datasets", *arguments], own)
     assert done.returncode == 0, done.stderr
@@ -545,7 +545,7 @@ def test_schema_for_an_editor_accepts_the_readers_presets(tmp_path: Path) -> Non
         assert list(validator.iter_errors(yaml.safe_load(path.read_text("utf-8")))) == []
 
 
-def test_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_fetch_and_sweep_of_a_named_data_set_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_GRID_DATA", str(tmp_path / "data"))
     fetch, sweep = (shlex.split(command)[2:] for command in commands(DATASETS)[:2])
     with hub_server() as hub:

@@ -10,7 +10,7 @@ TESTS = Path(__file__).parent
 
 
 @pytest.mark.parametrize("prefix", [*LOADING, *WHOLE])
-def test_a_listed_prefix_is_that_of_tests(prefix: str) -> None:
+def test_every_listed_prefix_matches_a_test_file(prefix: str) -> None:
     path, _, name = prefix.partition("::")
     files = [file for file in TESTS.glob(f"{path}*") if file.suffix == ".py" or file.is_dir()]
     assert files

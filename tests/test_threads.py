@@ -41,7 +41,7 @@ def told(*allotted: int, **environment: str) -> list[dict[str, int]]:
     return found
 
 
-def test_libraries_use_as_many_as_are_allotted_whenever_they_are_loaded() -> None:
+def test_libraries_use_the_allotted_threads_whenever_they_load() -> None:
     assert told(1, 2) == [{"blas": 1}, {"blas": 1, "openmp": 1}, {"blas": 2, "openmp": 2}, 2]
 
 
@@ -49,5 +49,5 @@ def test_libraries_use_no_more_than_the_user_says() -> None:
     assert told(2, 2, OMP_NUM_THREADS="1")[1]["openmp"] == 1
 
 
-def test_without_an_allotment_a_process_has_a_thread_per_core() -> None:
+def test_process_without_an_allotment_uses_a_thread_per_core() -> None:
     assert n_threads() == n_cores() >= 1

@@ -97,7 +97,7 @@ def _letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", text.lower())
 
 
-def test_there_are_texts_to_look_at() -> None:
+def test_packages_have_docstrings_comments_and_messages_to_check() -> None:
     texts = _texts()
     assert len(texts.documented) > 3_000
     assert len(texts.comments) > 300
@@ -124,12 +124,12 @@ def test_names_of_tests_begin_with_a_subject() -> None:
     assert [place for place, name in named if FIRST_WORDS_OF_TESTS.match(name)] == []
 
 
-def test_no_text_has_a_habit() -> None:
+def test_comments_and_messages_have_no_listed_habit() -> None:
     texts = [*_texts().comments, *_texts().messages]
     assert [f"{place}: {found[0]}" for place, text in texts if (found := HABITS.search(text))] == []
 
 
-def test_sentences_are_short() -> None:
+def test_docstring_sentences_are_short() -> None:
     texts = [(place, text) for place, _, text in _texts().documented]
     assert [
         f"{place}: {sentence}"

@@ -27,7 +27,7 @@ def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
     return {row["for"].strip(): row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
 
 
-def test_each_scenario_has_its_own_best_cells(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_cells_are_named_for_each_scenario(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(planted, capsys)
     assert list(rows) == ["All samples", "create", "read", "topic: bonds", "topic: funds"]
     assert rows["create"]["may be best"] == "2 of 4"
@@ -42,13 +42,13 @@ def test_a_metric_may_name_a_subset(planted: Path, capsys: pytest.CaptureFixture
     assert list(rows_of(planted, capsys, "--metric", "read:rouge_l")) == ["read"]
 
 
-def test_few_samples_rule_out_nothing(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_samples_rule_out_no_cell(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(sweep, capsys)
     assert {row["may be best"] for row in rows.values()} == {"too few samples"}
     assert {row["mark"] for row in rows.values() if "mark" in row} <= {""}
 
 
-def test_the_terminal_says_what_the_confidence_is_of(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_command_explains_what_its_confidence_refers_to(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["best", str(planted)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].strip() == "Cells that may be the best, by rouge_l (larger is better)"
@@ -56,7 +56,7 @@ def test_the_terminal_says_what_the_confidence_is_of(planted: Path, capsys: pyte
     assert "the same samples, shown once: create: task/long_form; read: read/qa_1doc, task/extractive" in lines
 
 
-def test_over_all_samples_they_are_those_of_compare(planted: Path) -> None:
+def test_best_candidates_over_all_samples_equal_those_of_compare(planted: Path) -> None:
     from analysis.comparison import compare_cells
     from components.statistics import PairedTest
 

@@ -80,13 +80,13 @@ def _of_a_large_group(scores: NDArray[np.float64]) -> list[tiny_sweep.TinyCell]:
 
 
 class TestFamily:
-    def test_the_best_cell_is_the_baseline_unless_one_is_named(self, complete: Path) -> None:
+    def test_default_baseline_is_the_best_cell(self, complete: Path) -> None:
         assert family(complete).baseline.cell.cell_id == "b3b3b3b3b3b3"
         assert family(complete, baseline="best") == family(complete)
         assert family(complete, baseline="retriever=bm25,top_k=2").baseline.cell.cell_id == "a1a1a1a1a1a1"
         assert family(complete, baseline="best:hallucination").baseline.cell.cell_id == "a1a1a1a1a1a1"
 
-    def test_of_a_metric_that_should_be_small_the_smallest_is_the_best(self, complete: Path) -> None:
+    def test_lowest_value_is_best_for_a_metric_to_minimize(self, complete: Path) -> None:
         found = family(complete, replace(ROUGE, metric="hallucination", larger_is_better=False))
         assert found.baseline.cell.cell_id == "a1a1a1a1a1a1"
         assert (found.rows[-1].standing.cell.cell_id, found.rows[-1].verdict) == ("b3b3b3b3b3b3", WORSE)
@@ -109,12 +109,12 @@ class TestFamily:
             row.p_adjusted is not None and (row.p_adjusted <= 0.05) == (row.verdict == WORSE) for row in found.rows
         )
 
-    def test_against_a_named_baseline_they_follow_holm(self, sweep: Path) -> None:
+    def test_p_values_against_a_named_baseline_are_adjusted_by_holm(self, sweep: Path) -> None:
         found = family(sweep, baseline="retriever=dense,top_k=2")
         p = [row.comparison.p for row in found.rows]
         assert [row.p_adjusted for row in found.rows] == pytest.approx(holm(np.array(p, dtype=np.float64)).tolist())
 
-    def test_over_the_macro_mean_subsets_count_the_same(self, complete: Path) -> None:
+    def test_macro_mean_weighs_subsets_equally(self, complete: Path) -> None:
         found = family(complete, replace(ROUGE, subset="macro"), baseline="retriever=bm25,top_k=2")
         difference = next(
             row for row in found.rows if row.standing.cell.cell_id == "a2a2a2a2a2a2"
@@ -140,7 +140,7 @@ class TestFamily:
         assert detectable_ends(replace(found, rows=huge[1:])) == ["more than 1"]
         assert detectable_ends(replace(found, rows=())) == []
 
-    def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
+    def test_too_few_clusters_give_no_verdict(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
         assert {row.verdict for row in found.rows} == {MAY_BE_BEST}
         assert {row.detectable for row in found.rows} == {None}
@@ -148,7 +148,7 @@ class TestFamily:
             found
         )
 
-    def test_a_difference_of_right_and_wrong_answers_brings_its_own_variance(self, tmp_path: Path) -> None:
+    def test_right_or_wrong_scores_increase_the_detectable_difference(self, tmp_path: Path) -> None:
         """Scores of 0.0001 in place of 0 are not right-or-wrong answers, so this variance does not apply."""
         sizes = []
         for wrong in (0.0, 0.0001):
@@ -166,7 +166,7 @@ class TestFamily:
         assert sizes[0] == pytest.approx(RightOrWrong(5 / 40, 1.0).with_effect(sizes[1]), rel=0.001)
         assert sizes[0] > 1.5 * sizes[1]
 
-    def test_undecided_cells_say_how_many_questions_would_tell_them_apart(self, tmp_path: Path) -> None:
+    def test_undecided_cells_report_how_many_questions_would_decide(self, tmp_path: Path) -> None:
         random = np.random.default_rng(3)
         first = random.uniform(0.3, 0.6, size=40)
         slightly_worse = first - 0.01 + random.normal(scale=0.1, size=40)
@@ -205,7 +205,7 @@ class TestFamily:
         assert "all samples of a subset belong to one group" in text
         assert "detectable difference is" not in text
 
-    def test_failed_cells_and_those_without_a_value_are_apart(self, tmp_path: Path) -> None:
+    def test_failed_cells_and_cells_without_a_value_are_listed_separately(self, tmp_path: Path) -> None:
         first, second, *others = tiny_sweep.CELLS
         failed = replace(first, facts={"status": "FAILED", "reason": "8 of 8 [answers] failed"})
         silent = replace(second, rouge_l=[None] * 8)
@@ -238,7 +238,7 @@ class TestFamily:
         assert "2 of 2 rows; corrected for any two of 2 rows" in text
         assert [row["cell_id"] for row in as_table(found)] == ["a1a1a1a1a1a1", "a2a2a2a2a2a2"]
 
-    def test_a_table_in_latex_names_no_id_of_a_cell(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_latex_table_contains_no_cell_ids(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         first, second, third, fourth = tiny_sweep.CELLS
         cells = [first, replace(second, rouge_l=first.rouge_l), third, replace(fourth, rouge_l=third.rouge_l)]
         folder = tiny_sweep.write(tmp_path, cells)
@@ -259,7 +259,7 @@ class TestFamily:
         assert main([command, str(complete), "--metric", load(complete).headline_metric()]) == 0
         assert by_default == capsys.readouterr().out
 
-    def test_nothing_more_is_reported_about_equal_cells(self, tmp_path: Path) -> None:
+    def test_text_of_equal_cells_contains_no_detectable_difference(self, tmp_path: Path) -> None:
         equal = [replace(cell, rouge_l=tiny_sweep.CELLS[0].rouge_l) for cell in tiny_sweep.CELLS]
         found = family(tiny_sweep.write(tmp_path, equal))
         assert found.rows == ()
@@ -267,7 +267,7 @@ class TestFamily:
         assert "All 4 cells have the same value for every sample." in text
         assert "detectable difference is" not in text
 
-    def test_a_cell_of_another_data_set_is_named_but_not_tested(self, tmp_path: Path) -> None:
+    def test_cell_of_another_data_set_is_named_but_not_tested(self, tmp_path: Path) -> None:
         *cells, last = tiny_sweep.CELLS
         stranger = replace(last, facts={"dataset": {"name": "other"}})
         found = family(tiny_sweep.write(tmp_path, [*cells, stranger]))
@@ -283,7 +283,7 @@ class TestCellsWithOtherSamples:
     first = replace(tiny_sweep.CELLS[0], rouge_l=[0.2, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])
 
-    def test_cells_with_other_samples_are_ranked_tested_and_shown_on_those_that_all_have(self, tmp_path: Path) -> None:
+    def test_cells_with_different_samples_are_compared_on_common_samples(self, tmp_path: Path) -> None:
         found = family(tiny_sweep.write(tmp_path, [self.first, self.second]))
         assert (found.n, found.n_known, found.left_out_differ) == (6, 8, True)
         assert found.baseline.cell.cell_id == "a1a1a1a1a1a1"
@@ -291,7 +291,7 @@ class TestCellsWithOtherSamples:
         (row,) = found.rows
         assert row.standing.mean - found.baseline.mean == pytest.approx(row.comparison.difference)
 
-    def test_read_otherwise_over_their_own_and_that_is_reported(self, tmp_path: Path) -> None:
+    def test_text_reports_when_own_samples_give_another_order(self, tmp_path: Path) -> None:
         text = text_of(family(tiny_sweep.write(tmp_path, [self.first, self.second])))
         assert "over 6 of 8 samples in 6 independent groups" in text
         assert "left out because of a2a2a2a2: 2 answer_error" in text
@@ -299,7 +299,7 @@ class TestCellsWithOtherSamples:
         assert text.splitlines()[2].split()[-2:] == ["0.7000", "8"]
         assert text.splitlines()[3].split()[-2:] == ["0.8333", "6"]
 
-    def test_a_cell_that_is_equal_where_both_have_a_value_is_never_worse(self, tmp_path: Path) -> None:
+    def test_cell_equal_on_common_samples_is_never_worse(self, tmp_path: Path) -> None:
         """Without common samples, it is a hundred samples against twenty of them, which happen to be the easy ones."""
         random = np.random.default_rng(0)
         values = random.random(8).tolist()
@@ -314,13 +314,13 @@ class TestCellsWithOtherSamples:
 
 
 class TestErrors:
-    def test_a_single_cell(self, tmp_path: Path) -> None:
+    def test_comparison_of_a_single_cell_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(
             DataError, match="1 of 1 cells have a value of rouge_l of all samples; a comparison needs two"
         ):
             family(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:1]))
 
-    def test_a_baseline_that_failed(self, tmp_path: Path) -> None:
+    def test_failed_baseline_is_rejected(self, tmp_path: Path) -> None:
         first, *others = tiny_sweep.CELLS
         failed = replace(first, facts={"status": "FAILED", "reason": "no"})
         with pytest.raises(
@@ -328,7 +328,7 @@ class TestErrors:
         ):
             family(tiny_sweep.write(tmp_path, [failed, *others]), baseline="a1a1a1a1a1a1")
 
-    def test_a_baseline_without_a_value(self, tmp_path: Path) -> None:
+    def test_baseline_without_a_value_is_rejected(self, tmp_path: Path) -> None:
         first, *others = tiny_sweep.CELLS
         silent = replace(first, rouge_l=[None] * 8)
         with pytest.raises(DataError, match="it has no value of rouge_l of all samples"):
@@ -349,27 +349,27 @@ class TestText:
         text = text_of(family(tiny_sweep.write(tmp_path, clear)))
         assert "With 95% confidence the best cell is a1a1a1a1 (top_k=2) (corrected for any two of 2 cells)." in text
 
-    def test_counts_verdicts_against_a_named_baseline(self, complete: Path) -> None:
+    def test_text_counts_verdicts_against_a_named_baseline(self, complete: Path) -> None:
         text = text_of(family(complete, baseline="retriever=bm25,top_k=2"))
         assert "Against a1a1a1a1 (retriever=bm25, top_k=2): 3 better, 0 worse, 0 undecided" in text
         assert "Holm over 3 comparisons" in text
         assert "confidence" not in text
 
-    def test_text_says_what_could_have_been_shown(self, sweep: Path) -> None:
+    def test_text_reports_too_few_groups_to_tell(self, sweep: Path) -> None:
         found = family(sweep, baseline="a1a1a1a1a1a1", test=TEST)
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         assert sizes == []
         few = replace(found, alpha=0.2)
         assert "Too few groups of samples (6, worth 5 of equal size) to tell." in text_of(few)
 
-    def test_text_says_what_unequal_groups_are_worth(self, tmp_path: Path) -> None:
+    def test_text_reports_the_effective_number_of_unequal_groups(self, tmp_path: Path) -> None:
         scores = np.random.default_rng(0).uniform(size=(2, 59))
         text = text_of(family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST))
         assert "over 59 samples in 20 independent groups, worth 2 of equal size" in text
         assert "with 20 groups, worth 2 of equal size, too few for asymptotic theory" in text
         assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
 
-    def test_groups_are_enough_if_small_ones_decide(self, tmp_path: Path) -> None:
+    def test_no_warning_of_few_groups_if_small_groups_decide(self, tmp_path: Path) -> None:
         """Two cells are equal in the large group and differ in nine small ones."""
         scores = np.full((2, 59), 0.6)
         scores[1, 40:49] = 0.1
@@ -377,7 +377,7 @@ class TestText:
         assert [(row.verdict, row.detectable) for row in found.rows] == [(WORSE, None)]
         assert "Too few groups" not in text_of(found)
 
-    def test_text_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
+    def test_text_reports_sample_counts_and_left_out_samples(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
         assert "over 7 of 8 samples in 6 independent groups, worth 5 of equal size" in lines
         assert "left out because of b4b4b4b4: 1 answer_error" in lines
@@ -390,12 +390,12 @@ class TestText:
         assert "dataset.groups=none: all samples count as independent" in lines
 
     @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few for asymptotic theory, "), (60, "")])
-    def test_text_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
+    def test_text_explains_the_basis_of_the_false_verdict_rate(self, sweep: Path, n_clusters: int, known: str) -> None:
         text = text_of(replace(family(sweep), n_clusters=n_clusters, n_effective=n_clusters), width=400)
         assert f"rate of false verdicts: {known}about .06 in our simulations at an alpha of .05, and up to" in text
         assert "at most" not in text
 
-    def test_text_says_whose_an_interval_is_where_it_excludes_zero_and_nothing_is_decided(self, complete: Path) -> None:
+    def test_text_explains_uncorrected_intervals_of_undecided_cells(self, complete: Path) -> None:
         found = family(complete)
         said = "adj. p is corrected for all comparisons, intervals are not"
         assert said not in text_of(found)
@@ -404,7 +404,7 @@ class TestText:
         assert said in text_of(replace(found, rows=unclear))
 
     @pytest.mark.parametrize("width", [70, 80, 120])
-    def test_a_narrow_terminal_shows_fewer_columns_and_cuts_none(self, sweep: Path, width: int) -> None:
+    def test_narrow_terminal_shows_fewer_columns_without_cutting_text(self, sweep: Path, width: int) -> None:
         text = text_of(family(sweep), width)
         assert "…" not in text
         assert ("a wider terminal also shows: " in text) == (width < 120)
@@ -412,7 +412,7 @@ class TestText:
 
 
 class TestCommand:
-    def test_prints_the_table(self, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_compare_command_prints_the_table(self, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["compare", str(sweep), "--metric", "rouge_l"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].strip() == "rouge_l of all samples against the best cell (larger is better)"
@@ -428,7 +428,7 @@ class TestCommand:
         assert [row[1] for row in rows] == [f"'={row[0]}" for row in rows]
         assert all(float(row[header.index("difference")]) < 0 for row in rows)
 
-    def test_writes_files(self, sweep: Path, tmp_path: Path) -> None:
+    def test_compare_command_writes_json_and_csv(self, sweep: Path, tmp_path: Path) -> None:
         arguments = ["--json", str(tmp_path / "a.json"), "--csv", str(tmp_path / "a.csv")]
         assert main(["compare", str(sweep), "--metric", "rouge_l", *arguments]) == 0
         record = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
@@ -440,7 +440,7 @@ class TestCommand:
         assert rows[0]["n_left_out"] == "1 answer_error"
 
     @pytest.mark.parametrize("alpha", ["0", "1", "x"])
-    def test_refuses_an_alpha_that_is_not_a_share(
+    def test_compare_rejects_an_alpha_that_is_not_a_share(
         self, sweep: Path, alpha: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         with pytest.raises(SystemExit):

@@ -36,7 +36,7 @@ def test_few_groups_do_not_tell_how_much_of_a_share_is_noise(sweep: Path, capsys
     assert any(line.startswith(said) for line in lines)
 
 
-def test_the_better_value_comes_first(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_list_the_better_value_first(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "bm25: 0.2643, dense: 0.7000" in lines_of(sweep, capsys, "hallucination")[2]
 
 
@@ -64,9 +64,7 @@ def test_left_out_cells_and_axes_that_vary_together_are_reported(
     assert "left out: 1 cell that failed, or have no value or no result yet" in lines
 
 
-def test_a_level_is_compared_in_cells_that_are_equal_in_all_other_axes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_level_is_compared_in_cells_with_equal_other_axes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One axis at a time around bm25 with top_k=2: the mean of bm25 leaves out its cells with other values of top_k."""
     one_at_a_time = [("bm25", 2, 0.2), ("dense", 2, 0.5), ("bm25", 8, 0.7), ("bm25", 16, 0.9)]
     base = tiny_sweep.CELLS[0]

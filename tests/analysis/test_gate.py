@@ -73,7 +73,7 @@ def test_the_exit_code_is_the_verdict(
     assert f"{verdict}: rouge_l" in capsys.readouterr().out
 
 
-def test_equal_scores_pass_however_few_groups_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_scores_pass_with_any_number_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = sweep_of(tmp_path / "before", 0.5, 0.25)
     file = baseline_file(tmp_path, sweep)
     assert main(["gate", str(sweep), "--baseline", str(file), "--margin", "0"]) == 0
@@ -92,7 +92,9 @@ def test_a_sample_that_lost_its_value_never_passes(
     assert main(["gate", str(sweep_of(tmp_path / "fewer", *values[4:])), "--baseline", str(before)]) == 3
 
 
-def test_an_edited_question_is_another_sample(before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_edited_question_counts_as_a_different_sample(
+    before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     after = sweep_of(tmp_path / "after", *values_around(0.2, 2), question="What happened then?")
     assert main(["gate", str(after), "--baseline", str(before)]) == 2
     assert "shares no sample with the baseline" in capsys.readouterr().err
@@ -113,21 +115,23 @@ def test_the_checks_are_a_junit_file(before: Path, tmp_path: Path) -> None:
     assert "rouge_l is significantly worse by 0.097" in str(suite[0][0].get("message"))
 
 
-def test_each_metric_has_its_margin(before: Path, tmp_path: Path) -> None:
+def test_gate_margin_can_be_set_per_metric(before: Path, tmp_path: Path) -> None:
     after = sweep_of(tmp_path / "after", *values_around(0.0, 2))
     assert main(["gate", str(after), "--baseline", str(before), "--margin", "rouge_l=0.2"]) == 0
     assert main(["gate", str(after), "--baseline", str(before), "--margin", "0.2", "--margin", "rouge_l=0.01"]) == 1
     assert main(["gate", str(after), "--baseline", str(before), "--margin", "f1=0.2"]) == 2
 
 
-def test_a_sweep_of_several_cells_needs_the_name_of_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_baseline_of_a_sweep_with_several_cells_requires_a_cell_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sweep = tiny_sweep.write(tmp_path / "sweep")
     assert main(["baseline", str(sweep), "--out", str(tmp_path / "b.json")]) == 2
     assert f"it has {len(CELLS)} cells, expected the name of one" in capsys.readouterr().err
     assert main(["baseline", str(sweep), "retriever=bm25,top_k=2", "--out", str(tmp_path / "b.json")]) == 0
 
 
-def test_the_file_holds_no_question(before: Path) -> None:
+def test_baseline_file_contains_no_questions(before: Path) -> None:
     text = before.read_text(encoding="utf-8")
     assert "happened" not in text
     assert len(text.splitlines()) == N + 10
@@ -180,7 +184,7 @@ def test_a_changed_digit_or_a_lost_row_of_a_baseline_is_one_error(
 
 
 @pytest.mark.parametrize("text", ["", "[", "[1]", "{" * 100_000])
-def test_a_file_that_is_no_baseline_is_one_error(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_baseline_file_is_one_error(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "b.json"
     file.write_text(text, encoding="utf-8")
     assert main(["gate", str(sweep_of(tmp_path / "sweep", 0.5)), "--baseline", str(file)]) == 2
@@ -232,7 +236,7 @@ def test_the_stated_number_of_samples_excludes_the_margin() -> None:
     assert np.mean([verdict == PASSED for verdict in verdicts]) == pytest.approx(0.8, abs=0.08)
 
 
-def test_smaller_values_can_be_better() -> None:
+def test_gate_respects_metrics_to_minimize() -> None:
     random = np.random.default_rng(0)
     pair = replace(pair_of(random, loss=0.2), sign=-1)
     assert checks_of([pair], {"rouge_l": 0.01}, QUICK)[0].verdict == PASSED

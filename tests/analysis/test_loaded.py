@@ -22,11 +22,11 @@ def cells(sweep: Path) -> tuple[CellResult, ...]:
 
 
 class TestOpenSweep:
-    def test_by_folder_and_by_id(self, sweep: Path) -> None:
+    def test_sweep_is_loaded_by_folder_and_by_id(self, sweep: Path) -> None:
         assert load(str(sweep)) == load("tiny", sweep.parent)
         assert [cell.cell_id for cell in load(str(sweep)).cells] == [cell.cell_id for cell in tiny_sweep.CELLS]
 
-    def test_the_latest_is_the_one_that_was_written_to_last(self, tmp_path: Path) -> None:
+    def test_latest_sweep_is_the_most_recently_written(self, tmp_path: Path) -> None:
         for name, time in (("2026", 2), ("a-name", 3), ("2027", 1)):
             os.utime(tiny_sweep.write(tmp_path / name) / "sweep.json", (time, time))
         assert load("latest", tmp_path).folder == tmp_path / "a-name"
@@ -35,7 +35,7 @@ class TestOpenSweep:
         with pytest.raises(DataError, match=r"latest: no sweep here .* has none either"):
             load("latest", tmp_path / "empty")
 
-    def test_other_results_have_a_latest_too(self, tmp_path: Path) -> None:
+    def test_latest_works_in_any_results_folder(self, tmp_path: Path) -> None:
         for name, time in (("2026", 2), ("2027", 1)):
             os.utime(tiny_sweep.write(tmp_path / "other" / name) / "sweep.json", (time, time))
         tiny_sweep.write(tmp_path / "results" / "2028")
@@ -45,11 +45,11 @@ class TestOpenSweep:
         with pytest.raises(DataError, match=r"else.latest: no sweep here .* the newest in .*results are: 2028"):
             load(str(tmp_path / "else" / "latest"), tmp_path / "results")
 
-    def test_an_unknown_one_lists_those_that_are_there(self, sweep: Path) -> None:
+    def test_unknown_sweep_id_lists_existing_sweeps(self, sweep: Path) -> None:
         with pytest.raises(DataError, match=r"tinny: no sweep here .* the newest in .*results.* are: tiny"):
             load("tinny", sweep.parent)
 
-    def test_without_any_says_so(self, tmp_path: Path) -> None:
+    def test_unknown_sweep_id_reports_that_no_sweeps_exist(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="has none either"):
             load("tiny", tmp_path)
 
@@ -68,7 +68,7 @@ class TestSweep:
         assert loaded.best("rouge_l").axes["retriever"] == "dense"
         assert loaded.best("hallucination") is loaded.cell("retriever=bm25,top_k=2")
 
-    def test_by_default_the_best_is_that_of_the_leaderboard(self, loaded: LoadedSweep) -> None:
+    def test_best_cell_follows_the_leaderboard_metric_by_default(self, loaded: LoadedSweep) -> None:
         assert loaded.headlines()[:2] == ["rouge_l", "bleu"]
         assert loaded.cell("best") is loaded.best() is loaded.best("rouge_l")
         by_another = replace(loaded, headline="hallucination")
@@ -87,7 +87,7 @@ class TestSweep:
         assert standings.best.cell_id == standings.ordered[0].cell_id == best.cell_id
         assert candidates(loaded, loaded.headline_metric())[0].take == best.cell_id != loaded.ranked()[0].cell_id
 
-    def test_the_best_by_a_metric_that_does_not_exist(self, loaded: LoadedSweep) -> None:
+    def test_best_cell_by_an_unknown_metric_is_an_error(self, loaded: LoadedSweep) -> None:
         with pytest.raises(
             DataError, match="no metric 'rogue_l' in overall; expected one of: bleu, hallucination, rouge_l"
         ):
@@ -105,7 +105,7 @@ class TestSweep:
             lambda sweep: sweep.quality_metric(),
         ],
     )
-    def test_a_sweep_without_a_result_yet_says_so(
+    def test_sweep_without_results_reports_the_number_of_unfinished_cells(
         self, loaded: LoadedSweep, ask: Callable[[LoadedSweep], object]
     ) -> None:
         begun = replace(loaded, cells=(), unfinished=("ab", "cd"))
@@ -118,7 +118,7 @@ class TestSweep:
         with pytest.raises(DataError, match="no cell has a value of rouge_l"):
             failed.best("rouge_l")
 
-    def test_as_a_table(self, loaded: LoadedSweep) -> None:
+    def test_table_has_a_row_per_cell_and_a_column_per_metric(self, loaded: LoadedSweep) -> None:
         first, *_ = rows = loaded.table("rouge_l", "read:rouge_l")
         assert len(rows) == 4
         assert list(first) == ["cell_id", "status", "retriever", "top_k", "rouge_l", "read:rouge_l"]
@@ -143,14 +143,14 @@ class TestFindMetric:
         ):
             find_metric("reed:rouge_l", cells)
 
-    def test_cells_of_the_matrix_are_listed_where_one_is_wanted(self, cells: tuple[CellResult, ...]) -> None:
+    def test_unknown_matrix_cell_lists_the_existing_matrix_cells(self, cells: tuple[CellResult, ...]) -> None:
         with_matrix = [replace(cells[0], metrics={"overall": {}, "matrix/funds/extractive": {}})]
         with pytest.raises(DataError, match=r"expected one of: overall, matrix/<topic>/<task>$"):
             find_metric("x:rouge_l", with_matrix)
         with pytest.raises(DataError, match=r"expected one of: matrix/funds/extractive$"):
             find_metric("matrix/x/y:rouge_l", with_matrix)
 
-    def test_without_any_metric_asks_whether_all_failed(self, cells: tuple[CellResult, ...]) -> None:
+    def test_missing_metrics_suggest_that_all_cells_failed(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(DataError, match="did all cells fail"):
             find_metric("rouge_l", [replace(cells[0], metrics={})])
 
@@ -171,17 +171,17 @@ class TestFindCell:
     @pytest.mark.parametrize(
         "text", ["b3b3b3b3b3b3", "b3b3b3b3b3b3"[:12], "retriever=dense,top_k=2", "top_k=2, retriever=dense"]
     )
-    def test_by_id_or_axis_values(self, cells: tuple[CellResult, ...], text: str) -> None:
+    def test_cell_is_found_by_id_or_axis_values(self, cells: tuple[CellResult, ...], text: str) -> None:
         assert find_cell(text, cells) is cells[2]
 
-    def test_values_are_typed_as_they_are_shown_or_as_hydra_takes_them(self, cells: tuple[CellResult, ...]) -> None:
+    def test_cell_is_found_by_values_in_printed_or_hydra_syntax(self, cells: tuple[CellResult, ...]) -> None:
         axes = {"retriever.fusion.weights": [0.2, 1.0], "tokenizer.hmm": True}
         changed = [cells[0], replace(cells[1], axes={**cells[1].axes, **axes})]
         for weights in ("[0.2, 1.0]", "[0.2,1.0]"):
             assert find_cell(f"retriever.fusion.weights={weights}, top_k=8", changed) is changed[1]
         assert find_cell("tokenizer.hmm=true,top_k=8", changed) is changed[1]
 
-    def test_several_are_listed(self, cells: tuple[CellResult, ...]) -> None:
+    def test_ambiguous_cell_selection_lists_the_matches(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(DataError) as error:
             find_cell("top_k=8", cells)
         assert str(error.value).splitlines() == [
@@ -191,7 +191,7 @@ class TestFindCell:
         ]
 
     @pytest.mark.parametrize("text", ["c", "retriever=hybrid", "no_axis=1"])
-    def test_none_lists_all(self, cells: tuple[CellResult, ...], text: str) -> None:
+    def test_selection_without_a_match_lists_all_cells(self, cells: tuple[CellResult, ...], text: str) -> None:
         with pytest.raises(DataError, match=r"no cell matches, expected one of:(\n.*){4}$"):
             find_cell(text, cells)
 

@@ -17,7 +17,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(command in shown for command in COMMANDS)
 
 
-def test_a_command_loads_no_other_one_and_nothing_heavy() -> None:
+def test_analysis_command_imports_no_other_command_and_no_heavy_package() -> None:
     code = (
         "import sys, analysis.__main__ as main\n"
         "try: main.main(['compare', '--help'])\n"
@@ -30,7 +30,7 @@ def test_a_command_loads_no_other_one_and_nothing_heavy() -> None:
     assert not loaded & {"analysis.effects", "analysis.pareto", "analysis.table", "scipy", "pyarrow", "statsmodels"}
 
 
-def test_runs_as_a_module(sweep: Path) -> None:
+def test_analysis_runs_as_a_module(sweep: Path) -> None:
     command = [sys.executable, "-m", "analysis", "compare", str(sweep), "--metric", "rouge_l"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def test_runs_as_a_module(sweep: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["notebooks", "--output"], ["report", "SWEEP", "--out"]])
-def test_a_folder_that_cannot_be_made(
+def test_output_folder_that_cannot_be_created_is_an_error(
     command: list[str], sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()

@@ -29,9 +29,7 @@ def test_a_reranker_that_asks_a_model_costs_tokens_too(tmp_path: Path, capsys: p
     assert all("20" in row for row in rows[2:3])
 
 
-def test_cells_are_compared_on_the_samples_that_all_of_them_have(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pareto_compares_cells_on_common_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The expensive cell has the higher mean of its own samples, because it fails on hard questions."""
     cheap = replace(tiny_sweep.CELLS[2], rouge_l=[0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.1])
     dear = replace(tiny_sweep.CELLS[3], rouge_l=[0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, None])
@@ -57,7 +55,9 @@ def test_the_cheap_and_the_good_are_both_on_the_front(tmp_path: Path, capsys: py
     assert [row[-1] for row in rows[2:4]] == ["front", "front"]
 
 
-def test_less_of_a_metric_that_should_be_small_is_better(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_front_contains_the_lowest_value_of_a_metric_to_minimize(
+    sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["pareto", str(sweep), "--metric", "hallucination"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "front"]
@@ -83,7 +83,7 @@ def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[
     assert float(rows[2][3]) == pytest.approx((200 * 0.5 + 10 * 2) / 1_000_000 * 1_000)
 
 
-def test_without_prices_the_cost_is_that_of_the_sweep_s_price_lists(
+def test_pareto_takes_the_cost_from_price_lists_without_given_prices(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cost of judges is not part of the pipeline. A cell of unknown cost does not count as cheap."""
@@ -98,28 +98,26 @@ def test_without_prices_the_cost_is_that_of_the_sweep_s_price_lists(
 
 
 @pytest.mark.parametrize(("against", "seconds"), [("seconds", "2"), ("seconds_p95", "7"), ("one_time_seconds", "30")])
-def test_once_and_per_question_apart(
+def test_pareto_distinguishes_one_time_seconds_from_seconds_per_question(
     sweep: Path, capsys: pytest.CaptureFixture[str], against: str, seconds: str
 ) -> None:
     assert {row[3] for row in rows_of(sweep, capsys, "--against", against)[2:6]} == {seconds}
 
 
-def test_cost_needs_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_cost_requires_both_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--against", "cost", "--price-prompt", "1"]
     assert main(["pareto", str(sweep), "--metric", "rouge_l", *arguments]) == 2
     assert "missing: --price-completion" in capsys.readouterr().err
 
 
-def test_a_model_that_counts_no_tokens_has_nothing_to_weigh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_suggests_seconds_if_tokens_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
     assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 2
     message = "tokens per sample are 0 or unknown in 4 cells with a value; take another cost: --against"
     assert message in capsys.readouterr().err
 
 
-def test_a_cell_whose_tokens_are_not_known_is_not_called_cheap(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cell_with_unknown_tokens_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, *others = tiny_sweep.CELLS
     unknown = replace(first, facts={"tokens": {"prompt": None, "completion": 8}})
     rows = rows_of(tiny_sweep.write(tmp_path, [unknown, *others]), capsys)
@@ -127,7 +125,7 @@ def test_a_cell_whose_tokens_are_not_known_is_not_called_cheap(
     assert rows[-1] == "not compared, as its tokens per sample are not known: a1a1a1a1".split()
 
 
-def test_without_a_cell_that_did_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_and_effects_report_that_all_cells_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     failed = [replace(cell, facts={"status": "FAILED", "reason": "no"}) for cell in tiny_sweep.CELLS]
     folder = str(tiny_sweep.write(tmp_path, failed))
     for command in ("pareto", "effects"):
@@ -136,7 +134,7 @@ def test_without_a_cell_that_did_not_fail(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("price", ["nan", "-1", "inf", "x"])
-def test_a_price_that_is_none(sweep: Path, price: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_rejects_an_invalid_price(sweep: Path, price: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["pareto", str(sweep), "--metric", "rouge_l", "--price-prompt", price])
     assert f"got {price}, expected a number, 0 or more" in capsys.readouterr().err

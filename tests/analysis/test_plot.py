@@ -10,7 +10,9 @@ from runner.results import FAILED
 from tests.analysis import tiny_sweep
 
 
-def test_prints_the_means_and_draws_them(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plot_command_prints_the_means_and_draws_a_file(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     output = tmp_path / "plot.svg"
     words = ["plot", str(sweep), "--metric", "rouge_l", "--axis", "top_k", "--by", "retriever", "--output", str(output)]
     assert main(words) == 0
@@ -27,7 +29,7 @@ def test_prints_the_means_and_draws_them(sweep: Path, tmp_path: Path, capsys: py
     assert {"retriever=bm25", "retriever=dense", "top_k"} <= set(texts)
 
 
-def test_the_picture_lies_with_the_sweep_unless_a_file_is_named(
+def test_plot_is_written_to_the_sweep_folder_by_default(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = Path(shutil.copytree(sweep, tmp_path / "own"))
@@ -42,7 +44,7 @@ def test_an_axis_that_does_not_exist_ends_with_a_message(sweep: Path, capsys: py
     assert "--axis chunk: expected one of the axes that vary: retriever, top_k" in capsys.readouterr().err
 
 
-def test_cells_that_are_in_no_mean_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plot_names_cells_left_out_of_every_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second, third = tiny_sweep.CELLS[:3]
     elsewhere = replace(third, question="What else happened?")
     folder = tiny_sweep.write(tmp_path / "s", [first, second, elsewhere])

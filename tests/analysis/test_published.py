@@ -69,7 +69,7 @@ class TestNumbers:
     def table(self, name: str) -> PrintedTable:
         return published.read_table(name)
 
-    def test_every_printed_number_is_there(self, name: str, table: PrintedTable) -> None:
+    def test_published_table_has_the_expected_number_of_values(self, name: str, table: PrintedTable) -> None:
         assert len(table.numbers) == N_NUMBERS[name]
         assert len({(number.row, number.subset, number.metric) for number in table.numbers}) == N_NUMBERS[name]
 
@@ -98,13 +98,13 @@ class TestNumbers:
         found = {(frozenset({*dict(n.row).values(), n.subset} - {"overall"}), n.metric): n.value for n in table.numbers}
         assert found == pytest.approx(expected, abs=1e-12)
 
-    def test_every_level_says_what_it_is_here(self, table: PrintedTable) -> None:
+    def test_every_row_of_a_sweep_table_has_matching_axes(self, table: PrintedTable) -> None:
         if table.info.is_sweep:
             for row in table.rows:
                 assert table.own_levels(row)
                 assert all(level.axes for level in table.base_levels(row))
 
-    def test_every_metric_has_a_name_of_ours(self, table: PrintedTable) -> None:
+    def test_every_published_metric_has_a_local_name(self, table: PrintedTable) -> None:
         if table.info.is_sweep:
             assert set(table.metrics) <= set(table.info.paper.metrics)
 
@@ -154,12 +154,12 @@ def test_a_closed_book_answer_has_no_hallucination_or_utilization() -> None:
     assert not metrics & {"hallucination", "utilization"}
 
 
-def test_a_table_that_does_not_exist() -> None:
+def test_unknown_published_table_lists_the_known_tables() -> None:
     with pytest.raises(DataError, match=r"crud_rag/9: no such table; expected one of: crud_rag/3, crud_rag/4"):
         published.read_table("crud_rag/9")
 
 
-def test_a_sweep_in_place_of_a_table_gets_the_command_for_its_own_table() -> None:
+def test_sweep_in_place_of_a_published_table_suggests_compare() -> None:
     with pytest.raises(DataError, match="python -m analysis compare SWEEP --format latex"):
         published.read_table("latest")
 
@@ -170,10 +170,10 @@ class TestPairing:
         assert beside("crud_rag/3", *cells) == {"a": "64 16", "b": "128 8"}
         assert beside("crud_rag/7", *cells) == {"b": "8", "d": "6"}
 
-    def test_a_percentage_is_a_share_here(self) -> None:
+    def test_published_percentages_match_our_shares(self) -> None:
         assert beside("crud_rag/4", cell("a", chunk_overlap=0.3), cell("b")) == {"a": "30", "b": "0"}
 
-    def test_by_the_option_of_a_group(self) -> None:
+    def test_published_rows_are_matched_by_group_option(self) -> None:
         cells = [cell("a", retriever="bm25", embedder=None), cell("b", retriever="hybrid_rerank")]
         assert beside("crud_rag/5", *cells) == {"a": "BM25", "b": "Hybrid+Rerank"}
 
@@ -185,11 +185,11 @@ class TestPairing:
             ("BAAI/bge-large-zh", None),
         ],
     )
-    def test_by_the_name_of_a_model(self, model: str, row: str | None) -> None:
+    def test_published_rows_are_matched_by_model_name(self, model: str, row: str | None) -> None:
         own = cell("a", {"embedder": {"model": model}}, embedder="sentence_transformer")
         assert beside("crud_rag/6", own) == ({"a": row} if row else {})
 
-    def test_a_model_whose_name_only_begins_alike_is_another_one(self) -> None:
+    def test_published_model_is_not_matched_by_a_name_prefix(self) -> None:
         cells = [
             cell(name, {"llm": {"model": name}}, llm="openai") for name in ("gpt-4o", "gpt-4o-mini", "Qwen/Qwen-7B")
         ]
@@ -220,7 +220,7 @@ class TestPairing:
         assert [own.cell.cell_id for own in paired.pairs] == ["near", "closed"]
         assert [own.cell_id for own in paired.farther] == ["far"]
 
-    def test_a_cell_that_uses_less_is_not_nearer(self) -> None:
+    def test_cell_with_unused_axes_is_not_nearer_to_the_base(self) -> None:
         """Without retrieval there is no embedder to differ; the dense cell is the paper's all the same."""
         closed = cell("closed", retriever="closed_book", embedder=None, top_k=None, llm="gpt-4o")
         paired = published.pair(published.read_table("crud_rag/8"), [closed, cell("dense", llm="gpt-4o")])
@@ -246,7 +246,7 @@ class TestPairing:
         assert [dict(row)["retriever"] for row in paired.rows_without_cell] == ["BM25", "Hybrid", "Hybrid+Rerank"]
         assert [own.cell_id for own in paired.cells_without_row] == ["b"]
 
-    def test_queries_and_corpora_of_financerag(self) -> None:
+    def test_financerag_rows_match_by_expander_and_refiner(self) -> None:
         own = [
             cell(f"{expander} {refiner}", dataset="financerag", expander=expander, refiner=refiner)
             for expander in ("history", "published", "paraphrase", "hyde")

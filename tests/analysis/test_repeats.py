@@ -27,7 +27,7 @@ def repeated(retriever: str, values: Sequence[float], n_answers: int, n_judgemen
 VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.2, 0.1, 0.2]
 
 
-def test_a_row_for_every_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repeats_command_prints_a_row_per_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells = [*repeated("bm25", VALUES, 2, 2), *repeated("dense", VALUES, 2, 2)]
     assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", "rouge_l"]) == 0
     title, head, *rows = capsys.readouterr().out.splitlines()

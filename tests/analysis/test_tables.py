@@ -73,21 +73,21 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 class TestAlone:
-    def test_lists_all_tables_and_their_papers(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_command_lists_all_tables_and_papers(self, capsys: pytest.CaptureFixture[str]) -> None:
         text = table(capsys=capsys)
         assert all(name in text for name in published.TABLES)
         assert "https://doi.org/10.1145/3701228" in text
 
-    def test_shows_the_printed_numbers(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_command_shows_the_printed_numbers(self, capsys: pytest.CaptureFixture[str]) -> None:
         text = table("crud_rag/4", "--metric", "bleu", "--metric", "length", capsys=capsys)
         assert ["delete/summarization", "0", "0.2369", "205.9"] in rows_of(text)
         assert ["70", "0.2449", "201.8"] in rows_of(text)
         assert "source: table 4 of Lyu" in text
 
-    def test_counts_are_written_out(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_command_writes_counts_in_full(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert ["FinGLM", "PDF", "-", "TXT", "55,595", "97,296,690"] in rows_of(table("omnieval/2", capsys=capsys))
 
-    def test_inferred_marks_are_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_command_reports_inferred_marks(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "they are inferred from the order of the rows" in table("financerag/1", capsys=capsys)
 
 
@@ -107,11 +107,11 @@ class TestBeside:
     def text(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
         return table("crud_rag/7", str(folder), capsys=capsys)
 
-    def test_our_number_stands_beside_the_printed_one(self, text: str) -> None:
+    def test_our_number_is_shown_next_to_the_printed_number(self, text: str) -> None:
         expected = ["8", "0.3000", "0.2900", "0.3100", "0.3976", "-0.0976", "20", "~800", "aaaaaaaa"]
         assert expected in rows_of(text)
 
-    def test_the_definition_is_reported(self, text: str) -> None:
+    def test_table_reports_whether_our_metric_matches_the_published_definition(self, text: str) -> None:
         assert "bleu: ours is bleu, NOT the published definition" in text
         assert "rouge_l: ours is rouge_l_crud_compat, the published definition" in text
 
@@ -128,7 +128,7 @@ class TestBeside:
         assert f"Column without a number: {bert_score}" in text
         assert "quest_eval_recall_crud_compat): no cell has it; judge=crud_rag computes it" in text
 
-    def test_other_models_are_reported(self, text: str) -> None:
+    def test_table_reports_models_that_differ_from_the_paper(self, text: str) -> None:
         assert "all cells: llm=extractive (published: GPT-3.5-turbo)" in text
         assert "all cells: embedder=lsa (published: bge-base)" in text
 
@@ -175,7 +175,7 @@ class TestBeside:
         assert r"subset & chunk\_overlap\_percent & bleu (\%) \\" in alone
         assert r"delete/summarization & 0 & 23.69 \\" in alone
 
-    def test_only_the_metrics_that_were_asked_for(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_shows_only_the_requested_metrics(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         text = table("crud_rag/7", str(folder), "--metric", "bleu", capsys=capsys)
         assert "bleu: ours" in text
         assert "rouge_l: ours" not in text
@@ -196,7 +196,7 @@ class TestBeside:
         assert "-0.0235" in block
         assert max(map(len, block.splitlines())) <= 100
 
-    def test_a_metric_that_the_paper_does_not_print_for_these_rows(
+    def test_table_omits_metrics_the_paper_does_not_print_for_the_rows(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Without retrieval the paper has no hallucination, so there is nothing to stand beside."""
@@ -224,23 +224,23 @@ class TestBeside:
 
 
 class TestMistakes:
-    def test_a_metric_that_the_table_does_not_have(self) -> None:
+    def test_table_rejects_a_metric_that_is_not_in_the_table(self) -> None:
         with pytest.raises(DataError, match=r"--metric ndcg: not in crud_rag/3; expected one of: bleu, rouge_l"):
             tables.run(parse("crud_rag/3", "--metric", "ndcg"))
 
-    def test_a_table_that_is_not_a_sweep(self, tmp_path: Path) -> None:
+    def test_published_table_without_a_sweep_names_the_right_command(self, tmp_path: Path) -> None:
         with pytest.raises(
             DataError, match=r"omnieval/3 is not a sweep.*judge_agreement.* python -m analysis table omnieval/3"
         ):
             tables.run(parse("omnieval/3", str(tmp_path)))
 
-    def test_no_cell_stands_beside_a_row(self, tmp_path: Path) -> None:
+    def test_table_without_a_matching_cell_is_an_error(self, tmp_path: Path) -> None:
         folder = write(tmp_path, cell("a" * 12, {"bleu": 0.1}, chunk_size=100))
         with pytest.raises(
             DataError, match=r"(?s)none of the 1 cells.*rows: chunk_size=64, top_k=16;.*cells: chunk.size=100, top_k=8"
         ):
             tables.run(parse("crud_rag/3", str(folder)))
 
-    def test_a_sweep_that_does_not_exist(self, tmp_path: Path) -> None:
+    def test_table_command_rejects_a_missing_sweep(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="no sweep here"):
             tables.run(parse("crud_rag/3", str(tmp_path)))

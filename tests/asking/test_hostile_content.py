@@ -97,13 +97,13 @@ def hostile_texts() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-def test_no_reader_raises_or_hangs(read: Callable[[str], object]) -> None:
+def test_readers_neither_raise_nor_hang_on_hostile_texts(read: Callable[[str], object]) -> None:
     for text in hostile_texts():
         started = time.monotonic()
         read(text)
         assert time.monotonic() - started < LONGEST_S, text[:50]
 
 
-def test_a_draft_with_one_deep_place_is_not_read() -> None:
+def test_reply_nested_too_deeply_is_not_read() -> None:
     assert read_object('{"grade": 2, "x": ' + "[" * 101 + "]" * 101 + "}", "grade") is None
     assert read_object('{"grade": 2, "x": ' + "[" * 99 + "]" * 99 + "}", "grade") is not None

@@ -36,7 +36,7 @@ def test_objects_are_read_from_replies(text: str) -> None:
     assert (found["reason"], whole_number(found["grade"])) == ("对", 2)
 
 
-def test_quotes_and_lines_inside_a_text() -> None:
+def test_unescaped_quotes_and_line_breaks_in_a_reply_are_read() -> None:
     assert read_object('{"reason": "他说"好"，\n真的", "grade": 1}', "grade") == {
         "reason": '他说"好"，\n真的',
         "grade": 1,
@@ -63,7 +63,7 @@ def test_bare_values_are_read_as_objects(text: str, value: str) -> None:
         '<think>{"grade": 2}</think>',
     ],
 )
-def test_nothing_to_read(text: str) -> None:
+def test_unreadable_reply_gives_no_object(text: str) -> None:
     assert read_object(text, "grade") is None
 
 
@@ -115,7 +115,7 @@ def test_answers_next_to_examples_are_read(text: str) -> None:
         "-1 or 0",
     ],
 )
-def test_several_values_are_not_an_answer(value: str) -> None:
+def test_list_of_alternatives_is_not_a_value(value: str) -> None:
     assert read_object(f'{{"reason": "...", "grade": {value}, "quote": ""}}', "grade") is None
     assert read_object(f'{{"reason": "...", "grade": {value}}}', "grade") is None
 
@@ -157,7 +157,7 @@ def test_headings_of_a_prompt_are_recognized(text: str, is_copied: bool) -> None
     assert repeats_heading(text, prompt) == is_copied
 
 
-def test_lists_come_as_a_whole_and_in_parts() -> None:
+def test_json_values_include_lists_and_their_items() -> None:
     assert json_values('[{"n": 1}, {"n": 2}]')[:3] == [[{"n": 1}, {"n": 2}], {"n": 2}, {"n": 1}]
     assert json_values("no json") == []
 
@@ -179,7 +179,7 @@ def test_whole_numbers_are_read_in_every_form(value: object, number: int) -> Non
 
 
 @pytest.mark.parametrize("value", [None, True, "", "两", "1/2", "1 2", 1.5, "1.5", "-", [1], {"grade": 1}, "9" * 5000])
-def test_other_values_are_not_numbers(value: object) -> None:
+def test_whole_number_rejects_other_values(value: object) -> None:
     assert whole_number(value) is None
 
 
@@ -201,7 +201,7 @@ def test_flags_are_read_in_every_form(value: object, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "maybe", "不适用", 2, [True]])
-def test_other_values_are_not_flags(value: object) -> None:
+def test_flag_rejects_other_values(value: object) -> None:
     assert flag(value) is None
 
 
@@ -213,7 +213,7 @@ def test_half_a_character_is_left_out(escape: str) -> None:
     assert found["grade"] == 2
 
 
-def test_a_character_of_two_escapes_stays() -> None:
+def test_character_of_two_escapes_is_kept() -> None:
     found = read_object(r'{"reason": "\ud83d\ude00", "grade": 2}', "grade")
     assert found == {"reason": "\U0001f600", "grade": 2}
 
@@ -221,7 +221,7 @@ def test_a_character_of_two_escapes_stays() -> None:
 @pytest.mark.parametrize(
     "text", ["[" * 20_000, '{"grade":' * 5_000, "{" * 400 + "}" * 400, '{"' * 30_000, '｛"' * 30_000, "[{'" * 30_000]
 )
-def test_brackets_of_a_model_that_repeats_itself_hold_nothing(text: str) -> None:
+def test_repeated_brackets_contain_no_json_value(text: str) -> None:
     assert json_values(text) == []
     assert read_object(text, "grade") is None
 

@@ -54,7 +54,7 @@ def test_a_copy_of_the_shown_part_of_a_long_reply_is_unreadable() -> None:
     assert isinstance(result_of((CUT, long), (AnswerState.OK, long[:2000])), Unread)
 
 
-def test_another_reply_is_read_after_a_truncated_one() -> None:
+def test_truncated_reply_is_followed_by_a_second_read() -> None:
     assert result_of((CUT, "It is the old"), (AnswerState.OK, "It is the old bridge.")) == "It is the old bridge."
     assert result_of((CUT, "It is the old"), (AnswerState.OK, "It is")) == "It is"
     assert result_of((AnswerState.EMPTY, ""), (AnswerState.OK, "It is")) == "It is"

@@ -39,5 +39,5 @@ def test_invalid_settings_are_reported(size: int, overlap: float, unit: Unit, sa
         assert mistake.startswith(beginning)
 
 
-def test_words_may_be_chunks_of_one() -> None:
+def test_chunks_of_one_word_are_allowed() -> None:
     assert size_mistakes(1, 0.0, Unit.TOKEN, RjiebaWords()) == []

@@ -20,7 +20,7 @@ class TestLlamaIndexSentences(ChunkerContract):
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(64, 0.0), (64, 0.3), (128, 0.5)])
-def test_chunks_are_those_of_llama_index(size: int, overlap: float) -> None:
+def test_chunks_equal_those_of_llama_index(size: int, overlap: float) -> None:
     from llama_index.core.node_parser import SentenceSplitter
 
     texts = Demo().load().documents.texts[::4]
@@ -30,7 +30,7 @@ def test_chunks_are_those_of_llama_index(size: int, overlap: float) -> None:
         assert sorted(found) == sorted(splitter.split_text(text))
 
 
-def test_repeated_text_is_found_where_it_stands() -> None:
+def test_repeated_text_keeps_its_position() -> None:
     spans = chunk(LlamaIndexSentences(4, 0.0, Unit.CHAR), documents_of("啊" * 10))
     assert by_document(spans) == {0: [(0, 4), (4, 8), (8, 10)]}
 

@@ -12,7 +12,7 @@ class TestParentChunks(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ParentChunker)
 
-    def test_the_size_is_that_of_what_is_read(self) -> None:
+    def test_size_of_parent_chunks_is_the_size_of_passages_read(self) -> None:
         assert self.component.size == 64
         assert ParentChunks(SentencePacking(), WholeDocuments()).size == 0
 

@@ -69,7 +69,7 @@ def test_a_chunk_ends_at_the_largest_distances(angles: list[float], percentile: 
     assert chunks(turning(*angles), percentile) == expected
 
 
-def test_a_sentence_without_a_vector_parts_nothing() -> None:
+def test_sentence_without_a_vector_causes_no_split() -> None:
     vectors = turning(0, 0, 0, 0, 90)
     vectors[2] = 0
     assert chunks(vectors, 50.0) == ["One. Two. Three. Four. ", "Five."]

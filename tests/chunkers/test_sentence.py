@@ -29,16 +29,18 @@ class TestInWords(ExactOverlapContract):
         ("一二三四五六。", 4, 0.5, ["一二三四", "三四五六", "五六。"]),
     ],
 )
-def test_chunks_by_hand(text: str, size: int, overlap: float, expected: list[str]) -> None:
+def test_sentence_packing_equals_hand_computed_chunks(
+    text: str, size: int, overlap: float, expected: list[str]
+) -> None:
     assert chunk_texts(SentencePacking(size, overlap, Unit.CHAR), text) == expected
 
 
-def test_sizes_in_tokens() -> None:
+def test_sentence_packing_counts_tokens() -> None:
     text = "One two three. Four five six. Seven."  # 4 + 4 + 3 tokens; a sentence's white space begins the next token
     assert chunk_texts(SentencePacking(8), text) == ["One two three. Four five six.", " Seven."]
 
 
-def test_a_small_overlap_differs_from_none_at_every_size() -> None:
+def test_small_overlap_changes_chunks_of_every_size() -> None:
     text = "杭州是浙江的省会。西湖在城西。钱塘江流经市区。" * 20
     for size in (16, 64, 128):
         assert chunk_texts(SentencePacking(size, 0.1), text) != chunk_texts(SentencePacking(size, 0.0), text)

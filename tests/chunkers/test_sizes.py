@@ -15,7 +15,7 @@ MOST_OVER = 2
 
 
 @pytest.mark.parametrize("chunker", [SentencePacking(64, 0.3), TokenWindow(64, 0.3)], ids=lambda c: type(c).__name__)
-def test_a_chunk_by_itself_has_two_tokens_more_at_most(chunker: Chunker) -> None:
+def test_chunk_has_at_most_two_extra_tokens_when_tokenized_alone(chunker: Chunker) -> None:
     documents = Demo().load().documents
     spans = chunker.chunk(documents, segment(documents.texts, Cl100k()))
     lengths = np.array([len(ends) for ends in Cl100k().token_ends(list(SpanTexts(documents.texts, spans)))])

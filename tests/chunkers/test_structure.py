@@ -32,16 +32,16 @@ def test_chunks_end_where_sections_and_pages_do(size: int, expected: list[str]) 
     assert [text.strip() for text in chunk_texts(SectionPacking(size, unit=Unit.CHAR), TEXT)] == expected
 
 
-def test_a_heading_above_one_of_its_level_stands_alone() -> None:
+def test_heading_directly_above_an_equal_heading_is_its_own_chunk() -> None:
     assert [text.strip() for text in chunk_texts(SectionPacking(), "# One\n# Two\nText.")] == ["# One", "# Two\nText."]
 
 
-def test_without_headings_a_text_is_packed_as_a_whole() -> None:
+def test_text_without_headings_is_packed_as_a_whole() -> None:
     text = "A first. A second. A third. " * 8
     assert len(chunk_texts(SectionPacking(), text)) == 1
 
 
-def test_sections_and_pages_of_chunks() -> None:
+def test_structure_chunks_know_their_section_and_page() -> None:
     documents = documents_of("plain", TEXT)
     chunker = SectionPacking()
     assert chunker.facts(documents, chunk(chunker, documents)) == [
@@ -50,7 +50,7 @@ def test_sections_and_pages_of_chunks() -> None:
     ]  # fmt: skip
 
 
-def test_chunks_of_several_documents_stay_in_theirs() -> None:
+def test_chunks_do_not_cross_documents() -> None:
     documents = documents_of(TEXT, "", TEXT)
     spans = by_document(chunk(SectionPacking(), documents))
     assert spans.keys() == {0, 2}

@@ -27,11 +27,11 @@ class TestInWords(ExactOverlapContract):
         ("ab      cd", 2, 0.0, ["ab", "cd"]),
     ],
 )
-def test_windows_by_hand(text: str, size: int, overlap: float, expected: list[str]) -> None:
+def test_token_window_equals_hand_computed_chunks(text: str, size: int, overlap: float, expected: list[str]) -> None:
     assert chunk_texts(TokenWindow(size, overlap, Unit.CHAR), text) == expected
 
 
-def test_windows_of_tokens() -> None:
+def test_token_window_counts_tokens() -> None:
     text = "one two three four five six"
     assert chunk_texts(TokenWindow(4), text) == ["one two three four", " five six"]
 

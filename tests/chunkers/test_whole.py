@@ -7,6 +7,6 @@ class TestWholeDocuments(ComponentContract):
     component = WholeDocuments()
 
 
-def test_one_chunk_per_document_with_text() -> None:
+def test_whole_documents_give_one_chunk_per_nonblank_document() -> None:
     found = by_document(chunk(WholeDocuments(), DOCUMENTS))
     assert found == {i: [(0, len(text))] for i, text in enumerate(DOCUMENTS.texts) if text.strip()}

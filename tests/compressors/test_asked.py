@@ -70,7 +70,7 @@ def test_selected_sentences_remain_in_their_order(numbers: list[object], expecte
 @pytest.mark.parametrize(
     "wrong", ['{"sentences": [5]}', '{"sentences": [0]}', '{"sentences": "1"}', "1, 2", '{"x": [1]}']
 )
-def test_wrong_replies_are_asked_for_again_and_then_remove_nothing(wrong: str) -> None:
+def test_wrong_selection_replies_are_retried_and_then_remove_nothing(wrong: str) -> None:
     texts, asked, unread = selected(wrong, '{"sentences": [4]}', max_attempts=2)
     assert texts == ["", "Three is old."]
     assert asked[1].messages[-1].content == "Once more."

@@ -66,7 +66,7 @@ class Characters:
 
 
 @pytest.mark.parametrize(("row", "share"), list(product((0, 1), (0.01, 0.3, 0.5, 0.8, 1.0))))
-def test_sentences_by_words_equal_a_selection_one_by_one(row: int, share: float) -> None:
+def test_extraction_by_words_equals_selecting_sentences_one_by_one(row: int, share: float) -> None:
     texts = [text.strip() for passage in PASSAGES[row] for text in re.findall(r"[^.]+\.", passage)]
 
     def score(sentence: str) -> float:
@@ -82,7 +82,7 @@ def test_sentences_by_words_equal_a_selection_one_by_one(row: int, share: float)
 
 
 @pytest.mark.parametrize(("row", "share"), list(product((0, 1), (0.01, 0.3, 0.5, 0.8, 1.0))))
-def test_sentences_by_vectors_equal_a_selection_one_by_one(row: int, share: float) -> None:
+def test_extraction_by_vectors_equals_selecting_sentences_one_by_one(row: int, share: float) -> None:
     embedder = Hashing(n_dimensions=64)
     query = embedder.embed_queries(Passages([QUERIES[row]]), {})[0]
 

@@ -52,7 +52,9 @@ WORDS = chunks_of(*([text] for text in ("一 二", "一 二 三", "一", "一 �
         (4, [0, 2, -1, -1], 4, 12),
     ],
 )
-def test_the_budget_by_hand(max_tokens: int, chosen: list[int], n_tokens: int, n_dropped: int) -> None:
+def test_context_budget_equals_hand_computed_choice(
+    max_tokens: int, chosen: list[int], n_tokens: int, n_dropped: int
+) -> None:
     hits = hits_of({1: 4.0, 3: 3.0, 0: 2.0, 2: 1.0})
     context = PackedContext(max_tokens, tokenizer=RjiebaWords()).build(hits, WORDS, 4)
     assert context.chunk.tolist() == [chosen]
@@ -81,7 +83,7 @@ def test_corpus_order_is_not_best_last() -> None:
 
 
 @pytest.mark.parametrize(("n", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 2, 1]), (6, [0, 2, 4, 5, 3, 1])])
-def test_the_best_at_both_edges_and_the_worst_in_the_middle(n: int, expected: list[int]) -> None:
+def test_edges_first_order_puts_the_worst_passage_in_the_middle(n: int, expected: list[int]) -> None:
     chunks = chunks_of(*([letter] for letter in "abcdef"))
     hits = hits_of({chunk: float(-chunk) for chunk in range(n)}, depth=6)
     context = PackedContext(order=Order.EDGES_FIRST).build(hits, chunks, 6)
@@ -103,13 +105,15 @@ TALE = chunks_of(["一 ", "二 二 ", "三 ", "四 ", "五 ", "六"], ["七 ", "
         ({"window": 2}, [5, 0], [0, 1, 2, 3, 4, 5]),
     ],
 )
-def test_chunks_side_by_side_are_one_passage(fields: dict[str, Any], best_first: list[int], chosen: list[int]) -> None:
+def test_adjacent_chunks_are_merged_into_one_passage(
+    fields: dict[str, Any], best_first: list[int], chosen: list[int]
+) -> None:
     hits = hits_of({chunk: float(-place) for place, chunk in enumerate(best_first)})
     (row,) = PackedContext(**fields).build(hits, TALE, len(best_first)).chunk.tolist()
     assert [chunk for chunk in row if chunk >= 0] == chosen
 
 
-def test_the_budget_counts_passages_as_they_are_read() -> None:
+def test_context_budget_counts_overlapping_text_once() -> None:
     """Chunks that overlap say what they share once, and a passage that does not fit is dropped as a whole."""
     spans = Spans(*np.array([[0, 0, 4], [0, 2, 6], [1, 0, 3]], dtype=np.int32).T)
     chunks = SpanTexts(["一二三四五六", "七八九"], spans)

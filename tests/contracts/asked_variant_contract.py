@@ -36,14 +36,14 @@ class AskedVariantContract(ComponentContract):
         assert isinstance(self.component, Expander)
         assert list(self.component.variants) == [self.component]
 
-    def test_queries_for_every_sample_in_order(self) -> None:
+    def test_variants_write_queries_for_every_sample_in_order(self) -> None:
         written = self.write()
         assert len(written) == len(SAMPLES)
         assert all(own.queries and not own.unread and not own.failed for own in written)
         assert sum(own.is_asked for own in written) == len(self.asked)
         assert written == [self.write([sample])[0] for sample in SAMPLES]
 
-    def test_one_query_each_if_it_says_so(self) -> None:
+    def test_variant_that_promises_one_query_gives_one_per_sample(self) -> None:
         if self.component.gives_one_query:
             assert [len(own.queries) for own in self.write()] == [1] * len(SAMPLES)
         else:
@@ -56,7 +56,7 @@ class AskedVariantContract(ComponentContract):
         assert self.write(()) == []
         assert self.asked == []
 
-    def test_requests_show_the_question_as_it_is_and_no_reference(self) -> None:
+    def test_requests_show_the_question_verbatim_and_no_reference(self) -> None:
         self.write([SAMPLES[2], TALK])
         shown = [request.messages[-1].content for request in self.asked]
         assert any(TALK.question in text for text in shown)

@@ -50,7 +50,7 @@ class AskingGateContract(ComponentContract):
             _, ask = self.verdicts([draft])
             assert 1 <= len(ask.requests) <= self.component.n_requests
 
-    def test_requests_are_chats_that_want_json_and_know_what_they_say(self) -> None:
+    def test_gate_requests_are_json_chats_without_question_or_references(self) -> None:
         _, ask = self.verdicts([self.good, self.bad])
         for request in ask.requests:
             assert request.messages[-1].role == "user"
@@ -59,7 +59,7 @@ class AskingGateContract(ComponentContract):
             assert request.json_schema is not None
             assert json.loads(json.dumps(request.json_schema))["type"] == "object"
 
-    def test_nothing_is_asked_without_drafts(self) -> None:
+    def test_gate_sends_no_request_without_drafts(self) -> None:
         verdicts, ask = self.verdicts([])
         assert (verdicts, ask.calls) == ([], [])
 
@@ -78,7 +78,7 @@ class AskingGateContract(ComponentContract):
         }
         assert len(ask.calls) == self.component.max_attempts > 1  # type: ignore[attr-defined]
 
-    def test_a_second_reply_counts_as_the_first(self) -> None:
+    def test_gate_accepts_a_readable_second_reply(self) -> None:
         def script(request: Request) -> str:
             is_second = len(request.messages) > 1 and request.messages[-2].role == "assistant"
             return self.reply(request) if is_second else "?"

@@ -102,7 +102,7 @@ class ChunkerContract(ComponentContract):
             places = list(zip(spans.document.tolist(), spans.start.tolist(), strict=True))
             assert places == sorted(places)
 
-    def test_a_document_is_cut_by_itself(self) -> None:
+    def test_chunks_of_a_document_do_not_depend_on_other_documents(self) -> None:
         found = by_document(chunked(self.component))
         for i, text in enumerate(DOCUMENTS.texts):
             assert by_document(chunk(self.component, documents_of(text))).get(0, []) == found.get(i, [])
@@ -115,7 +115,7 @@ class ChunkerContract(ComponentContract):
                 lacking = [place for place in range(len(text)) if place not in covered and not text[place].isspace()]
                 assert lacking == [], (variant, text)
 
-    def test_no_chunk_lies_inside_another(self) -> None:
+    def test_no_chunk_is_inside_another(self) -> None:
         for variant in self.variants():
             for i, spans in by_document(chunked(variant)).items():
                 for (start, end), (next_start, next_end) in pairwise(spans):
@@ -145,11 +145,11 @@ class ChunkerContract(ComponentContract):
         assert len(spans) == 0
         assert spans.document.dtype == spans.start.dtype == spans.end.dtype == np.int32
 
-    def test_the_same_again(self) -> None:
+    def test_chunking_is_deterministic(self) -> None:
         for variant in self.variants():
             assert by_document(chunk(variant, DOCUMENTS)) == by_document(chunked(variant))
 
-    def test_a_document_is_chunked_alike_alone(self) -> None:
+    def test_document_is_chunked_the_same_alone(self) -> None:
         together = by_document(chunk(self.component, DOCUMENTS))
         for i, text in enumerate(DOCUMENTS.texts):
             assert by_document(chunk(self.component, documents_of(text))).get(0) == together.get(i)
@@ -161,7 +161,7 @@ class ExactOverlapContract(ChunkerContract):
     @pytest.mark.parametrize("unit", Unit)
     @pytest.mark.parametrize("overlap", OVERLAPS)
     @pytest.mark.parametrize("size", [20, 64])
-    def test_neighbours_share_what_the_overlap_says(self, size: int, overlap: float, unit: Unit) -> None:
+    def test_neighbouring_chunks_share_the_configured_overlap(self, size: int, overlap: float, unit: Unit) -> None:
         fields: dict[str, Any] = {"size": size, "overlap": overlap, "unit": unit}
         variant: Any = dataclasses.replace(self.component, **fields)  # type: ignore[type-var]
         if variant.check():

@@ -59,7 +59,7 @@ class CompressorContract(CompressorRules):
         assert isinstance(self.component, Compressor)
         assert not isinstance(self.component, AskingCompressor)
 
-    def test_something_remains_of_passages_with_text(self) -> None:
+    def test_compression_keeps_some_text_of_every_nonblank_passage(self) -> None:
         for own, passages in zip(self.compress(), PASSAGES, strict=True):
             assert any(own.pieces) == any(passages)
 
@@ -89,14 +89,14 @@ class AskingCompressorContract(CompressorRules):
         assert isinstance(self.component, AskingCompressor)
         assert not isinstance(self.component, Compressor)
 
-    def test_one_request_per_query_with_text(self) -> None:
+    def test_compressor_sends_one_request_per_query_with_text(self) -> None:
         self.compress()
         assert len(self.asked) == 3
         for request, question in zip(self.asked, QUERIES, strict=False):
             assert question in request.messages[-1].content
             assert request.json_schema is not None
 
-    def test_failed_and_unreadable_replies_remove_nothing_and_are_reported(self) -> None:
+    def test_failed_and_unreadable_selections_keep_all_text_and_are_reported(self) -> None:
         for state, reported in ((AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")):
 
             def ask(requests: Sequence[Request], state: AnswerState = state) -> list[Answer]:

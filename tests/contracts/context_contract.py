@@ -45,7 +45,7 @@ class ContextContract(ComponentContract):
         assert isinstance(self.component, ContextBuilder)
 
     @pytest.mark.parametrize("top_k", [1, 2, 4, 9])
-    def test_shapes_and_types(self, top_k: int) -> None:
+    def test_context_has_the_documented_shapes_and_dtypes(self, top_k: int) -> None:
         context = self.build(top_k)
         assert context.chunk.shape == (4, top_k * self.n_chunks_per_hit)
         assert context.chunk.dtype == np.int32
@@ -53,7 +53,7 @@ class ContextContract(ComponentContract):
         assert context.n_tokens.dtype == context.n_tokens_dropped.dtype == np.int64
 
     @pytest.mark.parametrize("top_k", [1, 2, 4, 9])
-    def test_only_the_first_top_k_hits_are_used_and_what_is_around_them_each_once(self, top_k: int) -> None:
+    def test_context_uses_the_top_k_hits_and_their_neighbours_once_each(self, top_k: int) -> None:
         window, document = self.n_chunks_per_hit // 2, CHUNKS.spans.document
         for row, best in zip(self.build(top_k).chunk.tolist(), HITS.chunk[:, :top_k].tolist(), strict=True):
             used = [chunk for chunk in row if chunk >= 0]

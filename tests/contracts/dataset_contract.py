@@ -30,7 +30,7 @@ class DatasetContract(ComponentContract, ABC):
         assert isinstance(self.component, Dataset)
         assert re.fullmatch(r"[a-z0-9_]+", self.component.name)
 
-    def test_the_fingerprint_is_that_of_the_content(self, tmp_path: Path) -> None:
+    def test_fingerprint_depends_on_content_alone(self, tmp_path: Path) -> None:
         here = self.component.fingerprint()
         assert re.fullmatch("[0-9a-f]{64}", here)
         moved, *changed = [dataset.fingerprint() for dataset in self.with_one_byte_more(tmp_path)]
@@ -66,7 +66,7 @@ class DatasetContract(ComponentContract, ABC):
             assert re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", sample.subset)
             assert all(re.fullmatch(r"[a-z0-9_]+", slug) for slug in (sample.topic, sample.task) if slug is not None)
 
-    def test_spans_of_gold_lie_in_their_documents(self) -> None:
+    def test_gold_spans_are_within_their_documents(self) -> None:
         benchmark = _loaded(self.component)
         lengths = dict(zip(benchmark.documents.ids, map(len, benchmark.documents.texts), strict=True))
         for unit in (unit for sample in benchmark.samples for unit in sample.gold if unit.document_id in lengths):
@@ -74,5 +74,5 @@ class DatasetContract(ComponentContract, ABC):
             if unit.start is not None and unit.end is not None:
                 assert 0 <= unit.start < unit.end <= lengths[unit.document_id]
 
-    def test_loads_the_same_again(self) -> None:
+    def test_dataset_loads_equal_data_twice(self) -> None:
         assert self.component.load() == _loaded(self.component)

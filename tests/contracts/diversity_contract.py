@@ -36,7 +36,7 @@ class DiversityContract(ComponentContract):
     def test_the_component_implements_one_protocol(self) -> None:
         assert isinstance(self.component, TextDiversity) != isinstance(self.component, VectorDiversity)
 
-    def test_gives_hits_that_were_there_each_once(self) -> None:
+    def test_diversification_keeps_a_subset_of_the_hits_without_repeats(self) -> None:
         hits = self.diversify(HITS)
         assert hits.chunk.shape == hits.score.shape == HITS.chunk.shape
         assert (hits.chunk.dtype, hits.score.dtype) == (np.int32, np.float32)
@@ -54,12 +54,12 @@ class DiversityContract(ComponentContract):
     def test_the_best_hit_stays_the_best(self) -> None:
         assert [own[:1] for own in rankings_of(self.diversify(HITS))] == [own[:1] for own in rankings_of(HITS)]
 
-    def test_no_queries_and_no_hits(self) -> None:
+    def test_diversification_accepts_empty_input(self) -> None:
         assert self.diversify(hits_of()).chunk.shape[0] == 0
         nothing = Hits(np.zeros((2, 0), dtype=np.int32), np.zeros((2, 0), dtype=np.float32))
         assert rankings_of(self.diversify(nothing)) == [[], []]
 
-    def test_leaves_its_input_as_it_was(self) -> None:
+    def test_diversification_does_not_change_its_input(self) -> None:
         before = HITS.chunk.copy(), HITS.score.copy()
         self.diversify(HITS)
         np.testing.assert_array_equal(HITS.chunk, before[0])

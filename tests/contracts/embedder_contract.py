@@ -46,7 +46,7 @@ class EmbedderContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Embedder)
 
-    def test_one_float32_row_per_text(self) -> None:
+    def test_embedder_returns_one_float32_row_per_text(self) -> None:
         chunks, queries = self.chunk_vectors(CORPUS), self.query_vectors(QUERIES)
         assert chunks.dtype == queries.dtype == np.float32
         assert (len(chunks), len(queries)) == (len(CORPUS), len(QUERIES))
@@ -73,13 +73,13 @@ class EmbedderContract(ComponentContract):
             assert vectors.dtype == np.float32
 
     @pytest.mark.parametrize("corpus", [(), ("",), ("。", " ")])
-    def test_a_corpus_without_words(self, corpus: tuple[str, ...]) -> None:
+    def test_embedder_accepts_a_corpus_without_words(self, corpus: tuple[str, ...]) -> None:
         chunks, queries = self.chunk_vectors(corpus, corpus), self.query_vectors(QUERIES, corpus)
         assert (len(chunks), len(queries)) == (len(corpus), len(QUERIES))
         assert chunks.shape[1] == queries.shape[1]
         assert np.isfinite(queries).all()
 
-    def test_a_text_finds_itself(self) -> None:
+    def test_vector_of_a_text_is_its_own_nearest_neighbour(self) -> None:
         vectors = self.chunk_vectors(CORPUS[:-1])
         assert (vectors @ vectors.T).argmax(axis=1).tolist() == list(range(len(vectors)))
 
@@ -88,5 +88,5 @@ class EmbedderContract(ComponentContract):
         alone = np.concatenate([self.chunk_vectors([text]) for text in CORPUS])
         np.testing.assert_allclose(alone, together, atol=1e-6)
 
-    def test_the_same_again(self) -> None:
+    def test_embedding_is_deterministic(self) -> None:
         np.testing.assert_array_equal(self.chunk_vectors(CORPUS), self.chunk_vectors(CORPUS))

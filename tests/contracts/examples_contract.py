@@ -36,19 +36,19 @@ class ExamplesContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Examples)
 
-    def test_so_many_different_ones_for_each_sample(self) -> None:
+    def test_choose_returns_n_distinct_examples_per_sample(self) -> None:
         chosen = self.component.choose(SAMPLES, POOL, DOCUMENTS)
         assert chosen.shape == (len(SAMPLES), self.component.n)
         assert chosen.dtype == np.int32
         assert all(len(set(row)) == len(row) for row in chosen.tolist())
 
-    def test_none_is_of_the_samples_own_cluster_or_of_another_kind(self) -> None:
+    def test_examples_share_the_kind_but_not_the_cluster_of_the_sample(self) -> None:
         for sample, row in zip(SAMPLES, self.component.choose(SAMPLES, POOL, DOCUMENTS).tolist(), strict=True):
             for place in row:
                 assert POOL[place].question.startswith("example")
                 assert POOL[place].kind is sample.kind
 
-    def test_none_is_the_sample_itself(self) -> None:
+    def test_sample_is_never_its_own_example(self) -> None:
         chosen = self.component.choose(POOL, POOL, DOCUMENTS).tolist()
         assert all(place not in row for place, row in enumerate(chosen))
 

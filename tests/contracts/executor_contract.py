@@ -52,7 +52,7 @@ class ExecutorContract:
     def test_the_executor_has_no_errors(self) -> None:
         assert list(self.executor.check()) == []
 
-    def test_stages_run_after_their_inputs_and_once(self, store: Store, calls: Path) -> None:
+    def test_executor_runs_each_stage_once_after_its_inputs(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         ended = self.ended(order, store)
         assert [own.error for own in ended.values() if own.failed] == []
@@ -76,14 +76,14 @@ class ExecutorContract:
         assert result(store, others[-1]) == (1 + 1) + (1 + 2) + 1
         assert sorted(noted(calls)) == ["left", "right", "source", "top"]
 
-    def test_a_failed_stage_fails_those_that_read_it_and_no_other(self, store: Store, calls: Path) -> None:
+    def test_failed_stage_fails_only_stages_that_depend_on_it(self, store: Store, calls: Path) -> None:
         order = chain(calls, left=fail)
         ended = self.ended(order, store)
         assert {kind for kind, own in ended.items() if own.failed} == {"left", "top"}
         assert "is not to be added" in ended["left"].error
         assert result(store, order[2]) == 1 + 2
 
-    def test_a_stage_that_kills_its_worker_fails_alone(self, store: Store, calls: Path) -> None:
+    def test_stage_that_kills_its_worker_fails_with_its_dependents_only(self, store: Store, calls: Path) -> None:
         if not self.outlives_workers:
             pytest.skip("stages run in the process of the command")
         order = chain(calls, left=die_again)
@@ -91,7 +91,7 @@ class ExecutorContract:
         assert {kind for kind, own in ended.items() if own.failed} == {"left", "top"}
         assert result(store, order[2]) == 1 + 2
 
-    def test_an_end_in_the_middle_leaves_whole_results_alone(self, store: Store, calls: Path) -> None:
+    def test_stopped_run_leaves_only_complete_results(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         with running(order, store, self.executor, self.n_workers) as runs:
             first = next(iter(runs))

@@ -28,7 +28,7 @@ class ExpanderContract(ComponentContract):
         for variant in self.component.variants:
             assert isinstance(variant, QueryVariant)
 
-    def test_queries_for_every_sample_in_order(self) -> None:
+    def test_variants_give_queries_for_every_sample_in_order(self) -> None:
         for variant in self.component.variants:
             queries = variant.expand([PLAIN, TALK, PLAIN])
             assert len(queries) == 3

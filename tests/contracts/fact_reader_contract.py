@@ -37,13 +37,13 @@ class FactReaderContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, FactReader)
 
-    def test_an_outcome_per_chunk_in_order(self) -> None:
+    def test_facts_are_returned_per_chunk_in_order(self) -> None:
         read = self.read()
         expected = [(Fact("x", "is", text),) for text in TEXTS[:3]]
         assert [own.facts for own in read] == [*expected, ()]
         assert read == [self.read([text], [title])[0] for text, title in zip(TEXTS, TITLES, strict=True)]
 
-    def test_a_request_per_chunk_that_is_not_blank_shows_it_as_it_is(self) -> None:
+    def test_each_nonblank_chunk_is_shown_verbatim_in_one_request(self) -> None:
         self.read()
         assert len(self.asked) == 3
         for request, text in zip(self.asked, TEXTS, strict=False):

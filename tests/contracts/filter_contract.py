@@ -29,7 +29,7 @@ class FilterContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Filter)
 
-    def test_gives_documents_of_the_corpus_for_every_sample(self) -> None:
+    def test_filter_allows_sorted_corpus_documents_for_every_sample(self) -> None:
         allowed = self.component.allow(SAMPLES, DOCUMENTS)
         assert (allowed.group.dtype, allowed.offsets.dtype, allowed.document.dtype) == (np.int32, np.int64, np.int32)
         assert len(allowed.group) == len(SAMPLES)
@@ -39,7 +39,7 @@ class FilterContract(ComponentContract):
             assert own == sorted(set(own))
             assert set(own) <= set(range(len(DOCUMENTS)))
 
-    def test_an_open_one_leaves_nothing_out(self) -> None:
+    def test_open_filter_allows_every_document(self) -> None:
         everything = found_by_sample(self.component.allow(SAMPLES, DOCUMENTS)) == ["abcd"] * 3
         assert everything or not self.component.is_open
 

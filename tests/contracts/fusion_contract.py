@@ -32,18 +32,18 @@ class FusionContract(ComponentContract):
         assert isinstance(self.component, Fusion)
 
     @pytest.mark.parametrize("depth", [1, 3, 20])
-    def test_the_result_is_a_ranking(self, depth: int) -> None:
+    def test_fusion_returns_valid_rankings(self, depth: int) -> None:
         assert_is_ranking(self.component.fuse([DENSE, SPARSE], depth), 5, depth)
 
     def test_the_result_holds_the_union(self) -> None:
         found = rankings_of(self.component.fuse([DENSE, SPARSE], 10))
         assert [sorted(ranking) for ranking in found] == [[1, 3, 7, 8], [4], [2], [5, 6], []]
 
-    def test_a_smaller_depth_is_the_beginning(self) -> None:
+    def test_fusion_to_a_smaller_depth_is_a_prefix(self) -> None:
         whole, best = (rankings_of(self.component.fuse([DENSE, SPARSE], depth)) for depth in (10, 2))
         assert best == [ranking[:2] for ranking in whole]
 
-    def test_a_ranking_fused_with_itself_keeps_its_order(self) -> None:
+    def test_fusing_a_ranking_with_itself_keeps_its_order(self) -> None:
         assert rankings_of(self.component.fuse([DENSE, DENSE], 10)) == rankings_of(DENSE)
 
     def test_a_hit_that_both_rank_first_stays_first(self) -> None:
@@ -53,11 +53,11 @@ class FusionContract(ComponentContract):
     def test_no_queries_give_an_empty_result(self) -> None:
         assert_is_ranking(self.component.fuse([hits_of(), hits_of()], 3), 0, 3)
 
-    def test_rankings_of_no_depth(self) -> None:
+    def test_fusion_of_empty_rankings_is_empty(self) -> None:
         nothing = Hits(np.zeros((2, 0), dtype=np.int32), np.zeros((2, 0), dtype=np.float32))
         assert rankings_of(self.component.fuse([nothing, nothing], 3)) == [[], []]
 
-    def test_leaves_its_input_as_it_was(self) -> None:
+    def test_fusion_does_not_change_its_input(self) -> None:
         before = DENSE.chunk.copy(), DENSE.score.copy()
         self.component.fuse([DENSE, SPARSE], 3)
         np.testing.assert_array_equal(DENSE.chunk, before[0])

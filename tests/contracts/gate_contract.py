@@ -32,5 +32,5 @@ class SilentGateContract(ComponentContract):
         assert verdict.reason.islower()
         assert verdict.detail
 
-    def test_no_drafts_no_verdicts(self) -> None:
+    def test_gate_without_drafts_gives_no_verdicts(self) -> None:
         assert self.component.verdicts([], self.corpus, ask_nobody) == []

@@ -68,7 +68,7 @@ class GeneratorContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Generator)
 
-    def test_one_answer_per_task_in_order(self) -> None:
+    def test_generator_gives_one_answer_per_task_in_order(self) -> None:
         made = self.generate(Model(), task(3, "one"), task(0, "other"), task(MOST_PASSAGES, "third"))
         assert [each.answer.request_id for each in made] == ["one", "other", "third"]
         assert all(each.answer.state is AnswerState.OK and each.answer.text for each in made)
@@ -80,7 +80,7 @@ class GeneratorContract(ComponentContract):
         assert model.asked == []
 
     @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
-    def test_no_more_requests_and_rounds_than_announced(self, n_passages: int) -> None:
+    def test_generator_keeps_the_announced_numbers_of_requests_and_rounds(self, n_passages: int) -> None:
         model = Model()
         self.generate(model, task(n_passages))
         assert len(model.asked) <= self.component.n_requests(n_passages, self.n_passage_tokens)
@@ -117,7 +117,7 @@ class GeneratorContract(ComponentContract):
         self.generate(model, task(MOST_PASSAGES))
         assert not any("参考答案" in message.content for request in model.asked for message in request.messages)
 
-    def test_a_failed_request_fails_its_answer_alone(self) -> None:
+    def test_failed_request_fails_only_its_own_answer(self) -> None:
         def fails(request: Request) -> str | Answer:
             is_last = request.sample.id == "bad" and (MOST_PASSAGES in shown(request) or request.draw)
             return Answer(request.id, AnswerState.ERROR, error="broken") if is_last else "fine"

@@ -25,7 +25,7 @@ class HeaderContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Header)
 
-    def test_a_header_per_chunk_in_a_line(self) -> None:
+    def test_headers_are_single_lines_per_chunk(self) -> None:
         headers = self.write()
         assert len(headers) == len(CHUNKS)
         assert not any("\n" in header for header in headers)

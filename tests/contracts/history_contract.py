@@ -27,7 +27,7 @@ class HistoryContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, History)
 
-    def test_turns_wait_for_those_before_them_or_for_none(self) -> None:
+    def test_turns_wait_for_all_earlier_turns_or_for_none(self) -> None:
         samples = [PLAIN, *reversed(talk(*ASKED))]
         found = self.component.earlier_turns(samples)
         waited_for = [() if not own else tuple(samples[row].question for row in own) for own in found]

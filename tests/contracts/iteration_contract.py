@@ -46,13 +46,13 @@ class IterationContract(ComponentContract):
         assert self.component.max_searches >= 2
         assert self.component.n_passages >= 1
 
-    def test_one_request_per_trail_and_one_search_in_order(self) -> None:
+    def test_iteration_sends_one_request_per_trail_and_returns_one_decision(self) -> None:
         decided = self.decide(self.trails())
         assert len(decided) == len(self.asked) == len(TRAILS)
         assert all(own.query and own.is_asked and not own.unread and not own.failed for own in decided)
         assert decided == [self.decide([trail])[0] for trail in self.trails()]
 
-    def test_requests_show_question_passages_and_steps_as_they_are(self) -> None:
+    def test_requests_show_question_passages_and_steps_verbatim(self) -> None:
         self.decide(self.trails())
         for request, trail in zip(self.asked, TRAILS, strict=True):
             shown = request.messages[-1].content

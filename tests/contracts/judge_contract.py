@@ -103,7 +103,7 @@ class JudgeContract(MetricContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, JudgedMetric)
 
-    def test_one_remark_per_sample_none_empty(self) -> None:
+    def test_judge_gives_a_nonempty_remark_per_sample(self) -> None:
         remarks = self.judge(JUDGED).remarks
         assert len(remarks) == N_SAMPLES
         assert all(remarks)
@@ -125,13 +125,13 @@ class JudgeContract(MetricContract):
         again = self.metric.judge(JUDGED, kept, ScriptedJudge(self.reply))
         assert again.remarks == self.judge(JUDGED).remarks
 
-    def test_nothing_is_asked_without_samples(self) -> None:
+    def test_judge_sends_no_request_without_samples(self) -> None:
         ask = ScriptedJudge(self.reply)
         judgements = self.metric.judge([], self.metric.prepare([], ask), ask)
         assert ask.calls == []
         assert list(judgements.remarks) == []
 
-    def test_nothing_is_asked_about_nothing(self) -> None:
+    def test_judge_sends_no_request_about_an_empty_answer(self) -> None:
         ask = ScriptedJudge(self.reply)
         judgements = self.metric.judge([NOTHING], self.metric.prepare([NOTHING.sample], ask), ask)
         assert ask.calls == []
@@ -144,7 +144,7 @@ class JudgeContract(MetricContract):
             assert backwards.scores[name].states == forwards.scores[name].states[::-1]
             np.testing.assert_array_equal(backwards.scores[name].values, forwards.scores[name].values[::-1])
 
-    def test_only_a_judge_of_answers_reads_them(self) -> None:
+    def test_only_a_judge_of_answers_reads_answers(self) -> None:
         seen = []
         for answer in ("甲说法", "乙说法"):
             ask = ScriptedJudge(self.reply)

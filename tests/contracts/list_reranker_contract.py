@@ -38,7 +38,7 @@ class ListRerankerContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ListReranker)
 
-    def test_one_order_of_all_hits_per_query(self) -> None:
+    def test_list_reranker_returns_one_order_of_all_hits_per_query(self) -> None:
         orders = self.rank()
         assert [sorted(order.order) for order in orders] == [list(range(len(own))) for own in HITS]
         assert not any(order.unread or order.failed for order in orders)
@@ -47,12 +47,12 @@ class ListRerankerContract(ComponentContract):
         assert self.rank((), ()) == []
         assert self.asked == []
 
-    def test_as_many_requests_as_are_announced(self) -> None:
+    def test_reranker_sends_the_announced_number_of_requests(self) -> None:
         for n_hits in range(7):
             self.rank(["q"], [["a", "b", "c", "d", "e", "f", "g"][:n_hits]])
             assert len(self.asked) == self.component.n_requests(n_hits)
 
-    def test_requests_show_the_question_and_the_hits_as_they_are(self) -> None:
+    def test_requests_show_the_question_and_the_hits_verbatim(self) -> None:
         self.rank(["What is {passages}?"], [["{question}", "other"]])
         for request in self.asked:
             shown = request.messages[-1].content

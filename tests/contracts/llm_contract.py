@@ -34,11 +34,11 @@ class LLMContract(ComponentContract):
         assert isinstance(self.component, LLM)
         assert isinstance(self.component.answers_from, AnswersFrom)
 
-    def test_exactly_one_answer_per_request(self) -> None:
+    def test_llm_returns_exactly_one_answer_per_request(self) -> None:
         answers = list(self.component.generate(REQUESTS))
         assert sorted(answer.request_id for answer in answers) == sorted(request.id for request in REQUESTS)
 
-    def test_text_and_error_fit_the_state(self) -> None:
+    def test_answer_text_and_error_match_the_answer_state(self) -> None:
         for answer in self.component.generate(REQUESTS):
             assert isinstance(answer.state, AnswerState)
             if answer.state is not AnswerState.TRUNCATED:  # all may have been thoughts
@@ -46,7 +46,7 @@ class LLMContract(ComponentContract):
             assert bool(answer.error) == (answer.state is AnswerState.ERROR)
             assert isinstance(answer.error_class, ErrorClass) == (answer.state is AnswerState.ERROR)
 
-    def test_counts_are_not_negative(self) -> None:
+    def test_token_counts_and_latency_are_not_negative(self) -> None:
         for answer in self.component.generate(REQUESTS):
             counts = (answer.n_prompt_tokens, answer.n_completion_tokens, answer.n_reasoning_tokens)
             assert all(count is None or count >= 0 for count in counts)
@@ -58,7 +58,7 @@ class LLMContract(ComponentContract):
     def test_no_requests_give_no_answers(self) -> None:
         assert list(self.component.generate([])) == []
 
-    def test_the_same_again(self) -> None:
+    def test_generation_is_deterministic(self) -> None:
         first, second = (
             {answer.request_id: (answer.state, answer.text) for answer in self.component.generate(REQUESTS)}
             for _ in range(2)

@@ -77,7 +77,7 @@ class MetricContract(ABC):
     def test_version_is_an_integer(self) -> None:
         assert isinstance(type(self.metric).version, int)
 
-    def test_says_which_values_are_better(self) -> None:
+    def test_metric_declares_its_direction(self) -> None:
         assert self.metric.larger_is_better in (True, False, None)
 
     def test_the_component_is_a_frozen_dataclass_and_hashable(self) -> None:
@@ -95,17 +95,17 @@ class MetricContract(ABC):
         assert all(names)
         assert len(set(names)) == len(names)
 
-    def test_one_scores_per_name(self) -> None:
+    def test_metric_gives_scores_for_each_of_its_names(self) -> None:
         assert tuple(self.score(N_SAMPLES)) == self.metric.names
 
     @pytest.mark.parametrize("n_samples", [0, 1, N_SAMPLES])
-    def test_one_row_per_sample(self, n_samples: int) -> None:
+    def test_metric_gives_one_row_per_sample(self, n_samples: int) -> None:
         for scores in self.score(n_samples).values():
             assert scores.statistics.ndim == 2
             assert len(scores.statistics) == len(scores.states) == len(scores.values) == n_samples
             assert scores.statistics.dtype == scores.values.dtype == np.float64
 
-    def test_statistics_are_finite(self) -> None:
+    def test_metric_statistics_are_finite(self) -> None:
         for scores in self.score(N_SAMPLES).values():
             assert np.isfinite(scores.statistics).all()
 

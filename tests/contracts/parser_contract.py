@@ -41,19 +41,19 @@ class ParserContract(ComponentContract, ABC):
         assert isinstance(self.parser, FileParser)
         assert {SUFFIXES[form] for form in self.forms} <= set(self.parser.suffixes)
 
-    def test_packages_are_there(self) -> None:
+    def test_parser_packages_are_installed(self) -> None:
         assert self.parser.packages
         assert all(find_spec(package) for package in self.parser.packages)
 
     @pytest.mark.parametrize("language", LANGUAGES)
-    def test_text_equals_that_of_the_package(self, language: str, tmp_path: Path) -> None:
+    def test_parsed_text_equals_that_of_the_package(self, language: str, tmp_path: Path) -> None:
         for form in self.forms:
             file = tmp_path / f"planted{SUFFIXES[form]}"
             WRITERS[form](planted(0, language), file)
             assert self.read(file) == "\n\f\n".join(self.alone(file))
             assert self.read(file, keep_structure=False) == "\n".join(self.alone(file))
 
-    def test_sentences_and_cells_are_there(self, tmp_path: Path) -> None:
+    def test_parsed_text_contains_planted_headings_and_cells(self, tmp_path: Path) -> None:
         content = planted(3, "zh")
         for form in self.forms:
             file = tmp_path / f"planted{SUFFIXES[form]}"
@@ -62,7 +62,7 @@ class ParserContract(ComponentContract, ABC):
             assert content.heading in text
             assert all(cell in text for row in content.table for cell in row)
 
-    def test_reads_the_same_again(self, tmp_path: Path) -> None:
+    def test_parser_reads_equal_text_twice(self, tmp_path: Path) -> None:
         for form in self.forms:
             file = tmp_path / f"planted{SUFFIXES[form]}"
             WRITERS[form](planted(1, "en"), file)

@@ -46,7 +46,7 @@ class PassageGraphContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, PassageGraph)
 
-    def test_search_only_fields_are_not_part_of_what_is_built(self) -> None:
+    def test_search_only_fields_do_not_change_the_built_graph(self) -> None:
         assert self.component.as_built == self.component.as_built.as_built
         table = fact_table(stated(CHUNKS), len(CHUNKS))
         one, other = (
@@ -56,21 +56,21 @@ class PassageGraphContract(ComponentContract):
         assert list(one) == list(other)
         assert all(np.array_equal(one[name], other[name]) for name in one)
 
-    def test_counts_have_names_of_numbers(self) -> None:
+    def test_graph_counts_are_nonnegative_and_named_n(self) -> None:
         counts = self.component.counts(self.built(fact_table(stated(CHUNKS), len(CHUNKS))))
         assert all(name.startswith("n_") and isinstance(n, int) and n >= 0 for name, n in counts.items())
 
-    def test_the_result_is_a_ranking(self) -> None:
+    def test_graph_search_returns_valid_rankings(self) -> None:
         for depth in (1, 7, len(CHUNKS), 100_000_000):
             hits = self.search(CHUNKS, stated(CHUNKS), depth)
             assert_is_ranking(hits, len(QUERIES), min(depth, len(CHUNKS)))
 
-    def test_a_smaller_depth_cuts_the_ranking(self) -> None:
+    def test_graph_search_to_a_smaller_depth_is_a_prefix(self) -> None:
         whole, cut = (self.search(CHUNKS, stated(CHUNKS), depth) for depth in (len(CHUNKS), 7))
         assert np.array_equal(whole.chunk[:, :7], cut.chunk)
         assert np.array_equal(whole.score[:, :7], cut.score)
 
-    def test_a_query_is_searched_alone_as_among_others(self) -> None:
+    def test_query_has_the_same_ranking_alone_and_in_a_batch(self) -> None:
         table = fact_table(stated(CHUNKS), len(CHUNKS))
         searched = self.built(table), vectors(table.facts), vectors(CHUNKS)
         queries = vectors(QUERIES)
@@ -84,10 +84,10 @@ class PassageGraphContract(ComponentContract):
             assert sorted(first) == sorted(second) == list(range(len(CHUNKS)))
             assert set(last) <= set(range(len(CHUNKS)))
 
-    def test_a_zero_vector_finds_nothing(self) -> None:
+    def test_zero_query_vector_has_no_hits(self) -> None:
         assert rankings_of(self.search(CHUNKS, stated(CHUNKS), 9))[2] == []
 
-    def test_nothing_to_search_and_nothing_to_search_for(self) -> None:
+    def test_graph_search_accepts_empty_corpora_and_queries(self) -> None:
         assert_is_ranking(self.search([], [], 5), len(QUERIES), 0)
         table = fact_table([], 3)
         none = np.zeros((0, 64), dtype=np.float32)

@@ -28,7 +28,7 @@ class PipelineContract(ComponentContract):
         assert self.component.answers_from is AnswersFrom.MESSAGES
         assert not self.component.is_built_in
 
-    def test_exactly_one_reply_per_question(self) -> None:
+    def test_pipeline_returns_exactly_one_reply_per_question(self) -> None:
         answers = list(self.component.generate(QUESTIONS))
         assert sorted(answer.request_id for answer in answers) == sorted(request.id for request in QUESTIONS)
 

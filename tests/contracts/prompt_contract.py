@@ -37,36 +37,36 @@ class PromptContract(ComponentContract):
         assert isinstance(self.component, Prompt)
 
     @pytest.mark.parametrize("kind", Kind)
-    def test_ends_with_a_message_of_the_user(self, kind: Kind) -> None:
+    def test_prompt_ends_with_a_user_message(self, kind: Kind) -> None:
         messages = self.component.render(sample_of(kind), PASSAGES)
         assert messages[-1].role == "user"
         assert {message.role for message in messages} <= {"system", "user", "assistant"}
         assert all(message.content for message in messages)
 
     @pytest.mark.parametrize("kind", Kind)
-    def test_question_and_passages_are_there_unchanged(self, kind: Kind) -> None:
+    def test_prompt_contains_question_and_passages_unchanged_and_in_order(self, kind: Kind) -> None:
         text = self.text(kind, PASSAGES)
         assert sample_of(kind).question in text
         places = [text.index(passage.text) for passage in PASSAGES]
         assert places == sorted(places)
 
     @pytest.mark.parametrize("kind", Kind)
-    def test_the_reference_is_not_there(self, kind: Kind) -> None:
+    def test_prompt_does_not_contain_the_reference(self, kind: Kind) -> None:
         assert "参考答案" not in self.text(kind, PASSAGES)
 
-    def test_a_conversation_holds_its_earlier_turns(self) -> None:
+    def test_conversation_prompt_contains_earlier_turns(self) -> None:
         text = self.text(Kind.CONVERSATION, PASSAGES)
         assert text.index("问{answer}题一") < text.index("答{question}案一")
 
     @pytest.mark.parametrize("kind", Kind)
-    def test_closed_book_differs_and_holds_the_question(self, kind: Kind) -> None:
+    def test_closed_book_prompt_contains_the_question_and_differs(self, kind: Kind) -> None:
         messages = self.component.render_closed_book(sample_of(kind))
         text = "\n".join(message.content for message in messages)
         assert sample_of(kind).question in text
         assert text not in (self.text(kind, ()), self.text(kind, PASSAGES))
 
     @pytest.mark.parametrize("kind", Kind)
-    def test_a_question_for_which_nothing_was_found(self, kind: Kind) -> None:
+    def test_prompt_without_passages_differs_from_a_blank_passage(self, kind: Kind) -> None:
         text = self.text(kind, ())
         assert sample_of(kind).question in text
         assert "城西" not in text

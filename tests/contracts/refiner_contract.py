@@ -39,14 +39,14 @@ class RefinementContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Refiner)
 
-    def test_all_documents_are_there_in_their_order(self) -> None:
+    def test_refinement_keeps_all_documents_in_order(self) -> None:
         refined = self.refine()
         assert list(refined.ids) == list(DOCUMENTS.ids)
         assert list(refined.titles) == list(DOCUMENTS.titles)
         assert list(refined.metadata) == list(DOCUMENTS.metadata)
         assert len(refined.texts) == len(_TEXTS)
 
-    def test_pieces_are_in_order_and_none_lies_over_another(self) -> None:
+    def test_refined_pieces_are_ordered_and_do_not_overlap(self) -> None:
         refined = self.refine()
         origins = refined.origins
         columns = (origins.document, origins.start, origins.end, origins.original_start, origins.original_end)
@@ -58,7 +58,7 @@ class RefinementContract(ComponentContract):
         for document, start, end in places:
             assert 0 <= start < end <= len(refined.texts[document])
 
-    def test_copies_are_what_they_copy(self) -> None:
+    def test_copies_equal_their_originals(self) -> None:
         refined = self.refine()
         origins = refined.origins
         for row in range(len(origins)):
@@ -69,7 +69,7 @@ class RefinementContract(ComponentContract):
             if origins.is_copy[row]:
                 assert refined.texts[document][start:end] == original
 
-    def test_blank_texts_stay_blank(self) -> None:
+    def test_refinement_keeps_blank_texts_blank(self) -> None:
         assert [text.strip() for text in self.refine().texts[:2]] == ["", ""]
 
     def test_no_documents_give_an_empty_result(self) -> None:
@@ -77,5 +77,5 @@ class RefinementContract(ComponentContract):
         assert list(refined.texts) == []
         assert len(refined.origins) == 0
 
-    def test_the_same_again(self) -> None:
+    def test_refinement_is_deterministic(self) -> None:
         assert list(self.refine().texts) == list(self.refine().texts)

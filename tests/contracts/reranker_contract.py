@@ -32,7 +32,7 @@ class RerankerContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Reranker)
 
-    def test_one_finite_float32_per_pair(self) -> None:
+    def test_reranker_returns_one_finite_float32_per_pair(self) -> None:
         scores = self.score(PAIRS)
         assert scores.shape == (len(PAIRS),)
         assert scores.dtype == np.float32
@@ -44,13 +44,13 @@ class RerankerContract(ComponentContract):
             scores = self.score(nothing, queries, chunks)
             assert (scores.shape, scores.dtype) == ((0,), np.float32)
 
-    def test_chunks_without_words(self) -> None:
+    def test_reranker_scores_chunks_without_words_as_finite(self) -> None:
         assert np.isfinite(self.score(PAIRS[:2], QUERIES, ("", "。"))).all()
 
     def test_a_score_does_not_depend_on_the_other_pairs(self) -> None:
         alone = np.concatenate([self.score(pair[np.newaxis]) for pair in PAIRS])
         np.testing.assert_allclose(alone, self.score(PAIRS), rtol=1e-6, atol=self.rounding)
 
-    def test_scores_stand_in_the_order_of_the_pairs(self) -> None:
+    def test_reranker_scores_follow_the_order_of_the_pairs(self) -> None:
         order = np.random.default_rng(0).permutation(len(PAIRS))
         np.testing.assert_array_equal(self.score(PAIRS[order]), self.score(PAIRS)[order])

@@ -68,7 +68,7 @@ class ReviserContract(ComponentContract, ABC):
         assert self.component.revise((), (), self.ask) == []
         assert self.asked == []
 
-    def test_an_answer_with_a_finding_gets_another_text(self) -> None:
+    def test_answer_with_a_finding_is_revised(self) -> None:
         checks = self.check()
         wrong = [row for row, check in enumerate(checks) if check.unsupported or check.missing]
         assert 1 in wrong
@@ -81,7 +81,7 @@ class ReviserContract(ComponentContract, ABC):
         assert {request.sample.id for request in self.asked[n_checks:]} <= {ITEMS[row].sample.id for row in wrong}
 
     @pytest.mark.parametrize(("state", "reported"), [(AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")])
-    def test_failed_and_unreadable_checks_find_nothing_and_are_reported(
+    def test_failed_and_unreadable_checks_are_reported_without_findings(
         self, state: AnswerState, reported: str
     ) -> None:
         def ask(requests: Sequence[Request]) -> list[Answer]:

@@ -58,13 +58,13 @@ class SparseIndexContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, SparseIndex)
 
-    def test_any_depth_beyond_the_number_of_chunks_is_the_same(self) -> None:
+    def test_depth_beyond_the_number_of_chunks_changes_no_ranking(self) -> None:
         whole, deeper = (self.search(CHUNKS, ["故宫 长城", "黄山"], depth) for depth in (len(CHUNKS), 100_000_000))
         np.testing.assert_array_equal(whole.chunk, deeper.chunk)
         np.testing.assert_array_equal(whole.score, deeper.score)
 
     @pytest.mark.parametrize("depth", [1, 3, 100])
-    def test_the_result_is_a_ranking(self, depth: int) -> None:
+    def test_sparse_search_returns_valid_rankings(self, depth: int) -> None:
         assert_is_ranking(self.search(CHUNKS, ["故宫 长城", "黄山", "泰山 嵩山"], depth), 3, min(depth, len(CHUNKS)))
 
     def test_only_chunks_with_a_word_of_the_query_are_found(self) -> None:
@@ -75,17 +75,17 @@ class SparseIndexContract(ComponentContract):
         assert rankings_of(self.search(CHUNKS, ["故宫"], 10)) == [[0, 5, 9, 4]]
 
     @pytest.mark.parametrize("depth", [1, 2])
-    def test_ties_at_the_last_place_go_to_the_first_positions(self, depth: int) -> None:
+    def test_ties_at_the_last_rank_are_resolved_by_position(self, depth: int) -> None:
         assert rankings_of(self.search(CHUNKS, ["故宫"], depth)) == [[0, 5, 9][:depth]]
 
     def test_shorter_chunks_and_more_occurrences_score_higher(self) -> None:
         assert rankings_of(self.search(CHUNKS, ["长城"], 10)) == [[1, 2, 4]]
 
-    def test_a_word_asked_twice_counts_twice(self) -> None:
+    def test_repeated_query_word_counts_twice(self) -> None:
         once, twice = self.search(CHUNKS, ["黄山", "黄山 黄山"], 2).score
         np.testing.assert_allclose(twice, 2 * once, rtol=1e-6)
 
-    def test_a_query_without_a_known_word_finds_nothing(self) -> None:
+    def test_query_without_a_known_word_has_no_hits(self) -> None:
         found = rankings_of(self.search(CHUNKS, ["黄山", "长城", "华山", "泰山", "月亮"], 3))
         assert found[-1] == []
         assert all(found[:-1])
@@ -93,11 +93,11 @@ class SparseIndexContract(ComponentContract):
     def test_no_queries_give_an_empty_result(self) -> None:
         assert_is_ranking(self.search(CHUNKS, [], 5), 0, 5)
 
-    def test_the_same_again(self) -> None:
+    def test_sparse_search_is_deterministic(self) -> None:
         first, second = (self.search(CHUNKS, ["故宫 长城", "泰山"], 5) for _ in range(2))
         np.testing.assert_array_equal(first.chunk, second.chunk)
         np.testing.assert_array_equal(first.score, second.score)
 
     @pytest.mark.parametrize("chunks", [(), ("",), ("", "。")])
-    def test_no_words_to_search(self, chunks: tuple[str, ...]) -> None:
+    def test_sparse_search_accepts_a_corpus_without_words(self, chunks: tuple[str, ...]) -> None:
         assert_is_ranking(self.search(chunks, [], 3), 0, len(chunks))

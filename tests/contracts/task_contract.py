@@ -59,7 +59,7 @@ class TaskContract(ComponentContract):
         assert list(dict.fromkeys(draft.evidence for draft in written.drafts)) == self.evidence()
         assert len({draft.id for draft in written.drafts}) == len(written.drafts)
 
-    def test_drafts_are_whole(self) -> None:
+    def test_drafts_have_all_fields(self) -> None:
         for draft in self.written().drafts:
             assert (draft.task, draft.kind, draft.topic) == ("own", self.component.kind, draft.evidence.topic)
             assert draft.question.strip()
@@ -77,7 +77,7 @@ class TaskContract(ComponentContract):
 class AskingTaskContract(TaskContract):
     """Contract of tasks that ask a writer, once."""
 
-    def test_asks_once_about_each_set_and_shows_its_documents(self) -> None:
+    def test_task_sends_one_request_per_evidence_set_with_its_documents(self) -> None:
         requests: list[Request] = []
 
         def asked(own: Sequence[Request]) -> list[Answer]:
@@ -105,7 +105,7 @@ class AskingTaskContract(TaskContract):
             (Answer("", AnswerState.ERROR, error="broken"), Refusal.FAILED),
         ],
     )
-    def test_without_a_draft_it_is_reported_why(self, reply: Answer, refusal: Refusal) -> None:
+    def test_task_reports_why_a_reply_gave_no_draft(self, reply: Answer, refusal: Refusal) -> None:
         written = self.component.write("own", self.evidence(), self.corpus, lambda requests: [reply for _ in requests])
         assert written.drafts == ()
         assert [(own.evidence, own.refusal) for own in written.not_drafted] == [

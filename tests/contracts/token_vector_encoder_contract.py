@@ -22,7 +22,7 @@ class TokenVectorEncoderContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, TokenVectorEncoder)
 
-    def test_vectors_of_unit_length_in_half_precision(self) -> None:
+    def test_token_vectors_have_unit_length_in_half_precision(self) -> None:
         for found in self.vectors_of(TEXTS):
             assert len(found) == len(found.multi) == len(TEXTS)
             assert found.vectors.dtype == np.float16
@@ -44,7 +44,7 @@ class TokenVectorEncoderContract(ComponentContract):
             )
             np.testing.assert_array_equal(found.vectors[one], found.vectors[other])
 
-    def test_no_texts_give_no_vectors_of_the_same_dimensions(self) -> None:
+    def test_no_texts_give_empty_vectors_of_equal_dimensions(self) -> None:
         n_dimensions = self.vectors_of(TEXTS)[0].vectors.shape[1]
         for texts in ((), ("", " ")):
             for found in self.vectors_of(texts):

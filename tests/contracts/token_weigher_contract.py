@@ -22,7 +22,7 @@ class TokenWeigherContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, TokenWeigher)
 
-    def test_a_row_per_text_with_increasing_tokens_and_positive_weights(self) -> None:
+    def test_token_weights_are_positive_with_increasing_token_ids(self) -> None:
         for found in self.weights_of(TEXTS):
             assert len(found) == len(found.sparse) == len(TEXTS)
             assert found.weight_ids.dtype == np.int32

@@ -29,7 +29,7 @@ class TokenizerContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Tokenizer)
 
-    def test_ends_never_fall_and_the_last_is_the_length_of_the_text(self) -> None:
+    def test_token_ends_never_decrease_and_end_at_the_text_length(self) -> None:
         for text, ends in zip(TEXTS, self.component.token_ends(TEXTS), strict=True):
             assert ends.dtype == np.int32
             assert (np.diff(ends) >= 0).all()
@@ -39,7 +39,7 @@ class TokenizerContract(ComponentContract):
     def test_tokens_joined_are_the_text(self) -> None:
         assert ["".join(tokens) for tokens in self.component.tokenize(TEXTS)] == list(TEXTS)
 
-    def test_tokens_end_where_the_ends_say(self) -> None:
+    def test_tokens_end_at_the_reported_positions(self) -> None:
         for tokens, ends in zip(self.component.tokenize(TEXTS), self.component.token_ends(TEXTS), strict=True):
             assert np.cumsum([len(token) for token in tokens]).tolist() == ends.tolist()
 
@@ -60,12 +60,12 @@ class WordTokenizerContract(ComponentContract):
     def test_the_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, WordTokenizer)
 
-    def test_words_stand_at_their_places(self) -> None:
+    def test_word_positions_locate_the_words_in_the_text(self) -> None:
         for text, words in zip(TEXTS, self.component.words(TEXTS), strict=True):
             places = zip(words.start.tolist(), words.end.tolist(), strict=True)
             assert [text[start:end] for start, end in places] == list(words.words)
 
-    def test_places_never_fall(self) -> None:
+    def test_word_positions_never_decrease(self) -> None:
         for words in self.component.words(TEXTS):
             assert words.start.dtype == words.end.dtype == np.int32
             assert (np.diff(words.start) >= 0).all()
@@ -87,5 +87,5 @@ class WordTokenizerContract(ComponentContract):
     def test_white_space_and_punctuation_are_not_indexed(self) -> None:
         assert [self.component.normalize(token) for token in (" ", "\n", "。", "…", "-", "“", "")] == [""] * 7
 
-    def test_width_and_case_make_no_difference(self) -> None:
+    def test_normalisation_ignores_width_and_case(self) -> None:
         assert self.component.normalize("ＧＤＰ") == self.component.normalize("gdp") == "gdp"

@@ -52,11 +52,11 @@ class VectorIndexContract(ComponentContract):
         np.testing.assert_array_equal(whole.score, deeper.score)
 
     @pytest.mark.parametrize("depth", [1, 7, 100])
-    def test_the_result_is_a_ranking(self, depth: int) -> None:
+    def test_vector_search_returns_valid_rankings(self, depth: int) -> None:
         hits = self.search(random_vectors(self.n_vectors), random_vectors(9, seed=1), depth)
         assert_is_ranking(hits, 9, min(depth, self.n_vectors))
 
-    def test_a_vector_finds_itself_first(self) -> None:
+    def test_vector_is_its_own_first_hit(self) -> None:
         vectors = random_vectors(self.n_vectors)
         assert [row[0] for row in rankings_of(self.search(vectors, vectors[:10], 3))] == list(range(10))
 
@@ -70,7 +70,7 @@ class VectorIndexContract(ComponentContract):
         hits = self.search(random_vectors(self.n_vectors), random_vectors(3, seed=1), self.n_vectors + 50)
         assert_is_ranking(hits, 3, self.n_vectors)
 
-    def test_a_query_of_zeros_finds_nothing(self) -> None:
+    def test_zero_query_has_no_hits(self) -> None:
         hits = self.search(random_vectors(self.n_vectors), np.zeros((2, 32), dtype=np.float32), 5)
         assert rankings_of(hits) == [[], []]
 
@@ -78,7 +78,7 @@ class VectorIndexContract(ComponentContract):
         hits = self.search(random_vectors(self.n_vectors), np.zeros((0, 32), dtype=np.float32), 5)
         assert_is_ranking(hits, 0, 5)
 
-    def test_the_same_again(self) -> None:
+    def test_vector_search_is_deterministic(self) -> None:
         vectors, queries = random_vectors(self.n_vectors), random_vectors(9, seed=1)
         first, second = (self.search(vectors, queries, 20) for _ in range(2))
         np.testing.assert_array_equal(first.chunk, second.chunk)
@@ -88,14 +88,14 @@ class VectorIndexContract(ComponentContract):
 class AnySizeContract(VectorIndexContract):
     """Contract of indexes that can be built over any number of vectors."""
 
-    def test_an_index_of_no_vectors_finds_nothing(self) -> None:
+    def test_index_without_vectors_has_no_hits(self) -> None:
         assert rankings_of(self.search(random_vectors(0), random_vectors(2), 5)) == [[], []]
 
-    def test_no_dimensions(self) -> None:
+    def test_zero_dimensional_vectors_have_no_hits(self) -> None:
         hits = self.search(np.zeros((3, 0), dtype=np.float32), np.zeros((2, 0), dtype=np.float32), 5)
         assert rankings_of(hits) == [[], []]
 
-    def test_an_index_of_one_vector_finds_it(self) -> None:
+    def test_index_of_a_single_vector_returns_the_vector(self) -> None:
         assert rankings_of(self.search(random_vectors(1), random_vectors(1), 5)) == [[0]]
 
     def test_zero_vectors_are_not_found(self) -> None:
@@ -103,7 +103,7 @@ class AnySizeContract(VectorIndexContract):
         vectors[[1, 3]] = 0
         assert sorted(rankings_of(self.search(vectors, vectors[:1], 5))[0]) == [0, 2, 4]
 
-    def test_hits_equal_those_computed_by_hand(self) -> None:
+    def test_vector_hits_equal_hand_computed_scores(self) -> None:
         vectors = np.array([[1, 0], [0, 1], [0.6, 0.8], [-1, 0]], dtype=np.float32)
         hits = self.search(vectors, np.array([[1, 0], [0.8, 0.6]], dtype=np.float32), 4)
         assert hits.chunk.tolist() == [[0, 2, 3, -1], [2, 0, 1, 3]]

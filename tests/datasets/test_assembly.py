@@ -17,7 +17,7 @@ def assembled(documents: Documents = DOCUMENTS, *samples: Sample) -> Benchmark:
     return assemble("the source", documents, samples or (SAMPLE,), {"read": "Read"}, {"n_things": 7})
 
 
-def test_sorts_documents_and_keeps_the_rest() -> None:
+def test_assembly_sorts_documents_and_keeps_samples_and_labels() -> None:
     benchmark = assembled()
     assert benchmark.documents == Documents(["a", "b"], ["A", "B"], ["甲甲甲", "乙乙"])
     assert benchmark.samples == (SAMPLE,)
@@ -58,7 +58,7 @@ def test_a_missing_reference_is_an_error(references: tuple[str, ...]) -> None:
         assembled(DOCUMENTS, replace(SAMPLE, references=references))
 
 
-def test_samples_without_references_are_legal_for_retrieval_alone_and_counted() -> None:
+def test_references_are_optional_for_retrieval_and_counted() -> None:
     samples = [SAMPLE, replace(SAMPLE, id="s2", references=())]
     benchmark = assemble("the source", DOCUMENTS, samples, {}, {}, references_required=False)
     assert benchmark.samples == tuple(samples)
@@ -71,12 +71,12 @@ def test_an_empty_question_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 4), (2, 2), (-1, 2), (None, 2), (1, None)])
-def test_span_that_points_nowhere(start: int | None, end: int | None) -> None:
+def test_gold_span_outside_its_document_is_rejected(start: int | None, end: int | None) -> None:
     with pytest.raises(DataError, match="the gold of sample 's1' points nowhere"):
         assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("a", start, end),)))
 
 
-def test_gold_from_an_empty_field_says_what_to_write_instead() -> None:
+def test_gold_from_an_empty_field_explains_how_to_omit_it() -> None:
     benchmark = assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence(" "),)))
     with pytest.raises(DataError, match=r"'s1' names an empty document.*Omit gold.*\"answerable\": false"):
         require_gold_in_corpus(benchmark, "the source")
@@ -99,13 +99,13 @@ def test_gold_in_an_empty_document_is_not_in_the_corpus() -> None:
     assert limit_and_count(benchmark, None, 0).notes["n_samples_without_gold_in_corpus"] == 1
 
 
-def test_gold_that_must_be_in_the_corpus() -> None:
+def test_gold_outside_the_corpus_is_rejected_if_required() -> None:
     require_gold_in_corpus(assembled(), "the source")
     with pytest.raises(DataError, match="'s1' points nowhere: the corpus has no document 'nowhere'"):
         require_gold_in_corpus(assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("nowhere"),))), "the source")
 
 
-def test_gold_in_another_unicode_form_is_reported_as_such() -> None:
+def test_gold_in_a_different_unicode_form_is_reported() -> None:
     composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
     documents = Documents([composed], [""], ["text"])
     with pytest.raises(DataError, match="looks the same is in another Unicode normalization form"):
@@ -121,7 +121,7 @@ def test_all_gold_that_is_not_in_the_corpus_is_reported_together() -> None:
     assert lines[-1] == "... and 2 more errors"
 
 
-def test_limit_keeps_the_corpus() -> None:
+def test_sample_limit_keeps_the_corpus() -> None:
     benchmark = limit_and_count(assembled(DOCUMENTS, *(replace(SAMPLE, id=f"s{n}") for n in range(9))), 4, 0)
     assert len(benchmark.documents) == 2
     assert (benchmark.notes["n_samples_read"], benchmark.notes["n_samples"], len(benchmark.samples)) == (9, 4, 4)
@@ -147,7 +147,7 @@ def test_a_smaller_corpus_keeps_the_gold() -> None:
     assert kept(10, seed=1) != kept(10)
 
 
-def test_corpora_side_by_side_shrink_alike() -> None:
+def test_parallel_corpora_are_reduced_proportionally() -> None:
     ids = [*(f"a/{n:02}" for n in range(30)), *(f"b/{n:02}" for n in range(10))]
     samples = [replace(SAMPLE, id=name, gold=(), corpus_prefix=f"{name}/") for name in ("a", "b")]
     limited = limit_and_count(assembled(Documents(ids, [""] * 40, ["甲"] * 40), *samples), None, 0, 8)
@@ -174,11 +174,11 @@ def test_half_a_character_is_named_with_its_place() -> None:
         ({"task": "all"}, "task"),
     ],
 )
-def test_names_of_the_results_own_are_refused(fields: dict[str, Any], what: str) -> None:
+def test_reserved_result_names_are_rejected(fields: dict[str, Any], what: str) -> None:
     name = fields[what].split("/")[0]
     with pytest.raises(DataError, match=f"the {what} of sample '.*' is '{name}', a name that the results reserve"):
         assembled(DOCUMENTS, replace(SAMPLE, **fields))
 
 
-def test_a_subset_all_is_not_a_name_of_the_results() -> None:
+def test_subset_may_be_named_all() -> None:
     assert assembled(DOCUMENTS, replace(SAMPLE, subset="all")).samples[0].subset == "all"

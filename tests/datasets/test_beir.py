@@ -67,7 +67,7 @@ class TestLoading:
         assert either.gold == (Evidence("d2", grade=2, one_of=1), Evidence("d1", one_of=1))
         assert single.gold == (Evidence("d2"),)
 
-    def test_documents_and_samples(self, tmp_path: Path) -> None:
+    def test_beir_folder_loads_documents_and_samples(self, tmp_path: Path) -> None:
         benchmark = load(write(tmp_path))
         assert list(benchmark.documents.ids) == ["d1", "d2"]
         assert list(benchmark.documents.texts) == ["The harbour is deep.", "Bridge\nIt was opened in 1932."]
@@ -76,7 +76,7 @@ class TestLoading:
             Sample("q2", "all", Kind.QA, "How deep is it?", ()),
         )
 
-    def test_notes_count_what_was_left_out(self, tmp_path: Path) -> None:
+    def test_beir_notes_count_unknown_queries_and_documents(self, tmp_path: Path) -> None:
         unknown = "q8\td1\t0\nq9\td1\t1\nq9\td2\t1\nq2\tabsent\t0\n"
         notes = load(write(tmp_path, f"{QRELS}q1\td2\t2\n{unknown}")).notes
         assert notes == {
@@ -105,21 +105,21 @@ class TestLoading:
         assert benchmark.notes["n_queries_without_qrels"] == 1
         assert benchmark.notes["share_labelled"] == 0.3333
 
-    def test_other_queries_and_a_limit(self, tmp_path: Path) -> None:
+    def test_queries_file_limit_and_subset_are_configurable(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries" / "dev.jsonl", [{"_id": f"q{n}", "text": "?"} for n in range(9)])
         benchmark = Beir(str(tmp_path), queries_file="queries/dev.jsonl", limit=4, subset="dev").load()
         assert (benchmark.notes["n_samples_read"], len(benchmark.samples), len(benchmark.documents)) == (9, 4, 2)
         assert {sample.subset for sample in benchmark.samples} == {"dev"}
 
     @pytest.mark.parametrize("header", ["query-id\tcorpus-id\tscore\n", "query_id\tcorpus_id\tscore\n", ""])
-    def test_headers_of_qrels(self, tmp_path: Path, header: str) -> None:
+    def test_qrels_header_is_optional(self, tmp_path: Path, header: str) -> None:
         assert load(write(tmp_path, f"{header}q1\td2\t1\n")).samples[0].gold == (Evidence("d2"),)
 
-    def test_lines_of_qrels_from_windows_and_blank_ones(self, tmp_path: Path) -> None:
+    def test_qrels_with_windows_line_ends_and_blank_lines_are_read(self, tmp_path: Path) -> None:
         (tmp_path / "qrels.tsv").write_bytes(b"query-id\tcorpus-id\tscore\r\nq1\td2\t2\r\n\r\n")
         assert read_qrels(tmp_path / "qrels.tsv") == Qrels({"q1": {"d2": 2}}, 0)
 
-    def test_qrels_in_their_folder(self, tmp_path: Path) -> None:
+    def test_qrels_file_may_be_in_the_qrels_folder(self, tmp_path: Path) -> None:
         root = write(tmp_path, qrels_at="qrels/test.tsv")
         assert load(root).samples[0].gold
         write(root)
@@ -130,7 +130,9 @@ class TestLoading:
     @pytest.mark.parametrize(
         ("separator", "text"), [(" ", "Bridge It was opened in 1932."), (None, "It was opened in 1932.")]
     )
-    def test_title_and_text(self, tmp_path: Path, separator: str | None, text: str) -> None:
+    def test_title_is_joined_to_the_text_with_the_separator(
+        self, tmp_path: Path, separator: str | None, text: str
+    ) -> None:
         documents = Beir(str(write(tmp_path)), title_separator=separator).load().documents
         assert (documents.texts[1], documents.titles[1]) == (text, "Bridge")
 
@@ -143,7 +145,7 @@ class TestLoading:
             ("Bridge", "Old.", "Bridge\nOld."),
         ],
     )
-    def test_a_blank_title_or_text_leaves_no_separator(
+    def test_blank_title_or_text_adds_no_separator(
         self, tmp_path: Path, title: str | None, text: str, whole: str
     ) -> None:
         write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "title": title, "text": text}])
@@ -154,7 +156,7 @@ class TestLoading:
         assert benchmark.samples[0].gold == (Evidence("absent"), Evidence("d1"))
         assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
 
-    def test_judgements_of_another_corpus(self, tmp_path: Path) -> None:
+    def test_qrels_of_another_corpus_are_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="none of the 1 documents, such as 'absent', is in the corpus"):
             load(write(tmp_path, "q1\tabsent\t1\n"))
 
@@ -176,7 +178,7 @@ def test_reference_answers_are_read(tmp_path: Path, record: dict[str, object], r
     assert read_answers(tmp_path / "answers.jsonl") == {"q1": references}
 
 
-def test_answers_become_references(tmp_path: Path) -> None:
+def test_answers_file_becomes_references(tmp_path: Path) -> None:
     benchmark = load(write(tmp_path, answers=[{"_id": "q1", "answer": "1932"}, {"_id": "q9", "answer": "x"}]))
     assert [sample.references for sample in benchmark.samples] == [("1932",), ()]
     assert benchmark.notes["n_answers_of_unknown_queries"] == 1
@@ -200,7 +202,7 @@ class TestBadInput:
             read_qrels(tmp_path / "qrels.tsv")
 
     @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
-    def test_a_file_that_is_missing_or_broken(self, tmp_path: Path, name: str) -> None:
+    def test_missing_or_broken_beir_file_is_an_error(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path)
         (root / name).write_text('{"_id": "x", "text": "y"}\n{', encoding="utf-8")
         with pytest.raises(DataError, match=rf"{name}, line 2: not JSON"):
@@ -215,23 +217,23 @@ class TestBadInput:
             load(tmp_path)
 
     @pytest.mark.parametrize("qrels", ["d2\tq1\t1\nd1\tq1\t1\n", "q8\td2\t1\n"], ids=["swapped", "of-others"])
-    def test_judgements_of_other_queries(self, tmp_path: Path, qrels: str) -> None:
+    def test_qrels_of_other_queries_are_rejected(self, tmp_path: Path, qrels: str) -> None:
         root = write(tmp_path, qrels, answers=ANSWERS)
         with pytest.raises(DataError, match=r"qrels\.tsv: judges none of the 2 queries in queries\.jsonl, whose ids"):
             load(root)
 
     @pytest.mark.parametrize("qrels", ["", "q1\td2\t0\n"], ids=["empty", "irrelevant"])
-    def test_nothing_that_could_be_scored(self, tmp_path: Path, qrels: str) -> None:
+    def test_queries_without_relevant_documents_or_answers_are_rejected(self, tmp_path: Path, qrels: str) -> None:
         with pytest.raises(DataError, match=r"qrels\.tsv: names no relevant document .* of the 2 queries"):
             load(write(tmp_path, qrels))
         assert load(write(tmp_path, qrels, answers=ANSWERS)).samples[0].references == ("1932",)
 
-    def test_answers_behind_a_link_that_leads_nowhere(self, tmp_path: Path) -> None:
+    def test_dangling_answers_link_is_an_error(self, tmp_path: Path) -> None:
         (write(tmp_path) / "answers.jsonl").symlink_to("fetched_later.jsonl")
         with pytest.raises(DataError, match=r"answers\.jsonl: no such file"):
             load(tmp_path)
 
-    def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
+    def test_duplicate_ids_are_rejected(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, QUERIES[0]])
         with pytest.raises(DataError, match=r"queries\.jsonl, line 3: an earlier line has the query id 'q1' too"):
             load(tmp_path)
@@ -242,7 +244,7 @@ class TestBadInput:
         with pytest.raises(DataError, match="the document id 'd2' occurs twice"):
             load(tmp_path)
 
-    def test_an_empty_corpus(self, tmp_path: Path) -> None:
+    def test_beir_corpus_without_text_is_rejected(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "corpus.jsonl", [])
         with pytest.raises(DataError, match=r"corpus\.jsonl: none of its 0 documents has a text"):
             load(tmp_path)
@@ -255,7 +257,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"queries\.jsonl: contains no query"):
             load(tmp_path)
 
-    def test_files_that_are_named_and_not_there(self, tmp_path: Path) -> None:
+    def test_missing_configured_files_are_errors(self, tmp_path: Path) -> None:
         root = str(write(tmp_path))
         for dataset in (Beir(root, qrels_file="qrels/dev.tsv"), Beir(root, queries_file="dev.jsonl")):
             with pytest.raises(DataError, match=r"dev\.(tsv|jsonl): no such file\. Expected here: BEIR's"):
@@ -266,7 +268,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("record", "value"), [({}, "None"), ({"answer": True}, "True"), ({"answer": ["a", {"b": 1}]}, r"\{'b': 1\}")]
     )
-    def test_an_answer_that_is_none(self, tmp_path: Path, record: dict[str, object], value: str) -> None:
+    def test_beir_answer_that_is_not_a_string_is_rejected(
+        self, tmp_path: Path, record: dict[str, object], value: str
+    ) -> None:
         with pytest.raises(DataError, match=rf"answers\.jsonl, line 1: field 'answer' is {value}, expected a string"):
             load(write(tmp_path, answers=[{"_id": "q1", **record}]))
 

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     )
 
 
-def test_everything_is_counted(folder: Path) -> None:
+def test_corpus_counts_every_document_left_out(folder: Path) -> None:
     documents, counts = BuiltCorpus(str(folder), max_characters=4000).read()
     assert list(documents.ids) == ["a.txt", "f.txt"]
     assert documents.texts[1] == "Another matter altogether, which nobody else writes about."
@@ -64,7 +64,7 @@ def test_everything_is_counted(folder: Path) -> None:
     assert counts["n_documents_read"] == int(counts["n_documents_kept"]) + n_left_out == 7
 
 
-def test_cleaning_a_clean_corpus_changes_nothing(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_cleaning_a_clean_corpus_is_idempotent(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     documents, _ = BuiltCorpus(str(folder)).read()
     again = tmp_path_factory.mktemp("again")
     for an_id, text in zip(documents.ids, documents.texts, strict=True):
@@ -74,7 +74,7 @@ def test_cleaning_a_clean_corpus_changes_nothing(folder: Path, tmp_path_factory:
     assert {n for name, n in counts.items() if name.startswith("n_cleaned")} == {0}
 
 
-def test_menus_go_away_and_rows_keep_their_last_lines(tmp_path: Path) -> None:
+def test_shared_menus_are_removed_but_table_rows_are_kept(tmp_path: Path) -> None:
     for name in "abcde":
         (tmp_path / f"{name}.md").write_text(f"Home | About\n\nA guide to the city of {name * 9}.", encoding="utf-8")
     rows = "".join(f"the city of {name * 9},open\n" for name in "abcde")
@@ -94,7 +94,7 @@ def test_rows_of_a_table_are_not_near_duplicates(tmp_path: Path) -> None:
     assert (counts["n_left_out_copy"], counts["n_left_out_near_duplicate"]) == (2, 1)
 
 
-def test_running_heads_of_a_pdf(tmp_path: Path) -> None:
+def test_running_heads_of_a_pdf_are_removed(tmp_path: Path) -> None:
     from pypdf import PdfWriter
 
     bodies = ("A first page, of which much could be said.", "A second page.", "A third page.")
@@ -120,14 +120,14 @@ def test_real_lines_have_the_ids_of_the_benchmark(tmp_path: Path, shared_data: P
     assert "".join(documents.texts[0].split()) == "".join(lines[0].split())
 
 
-def test_decomposed_characters_and_titles(tmp_path: Path) -> None:
+def test_decomposed_characters_and_titles_are_normalised(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("---\ntitle: 'Cafe\u0301 \u202e x'\n---\nThe cafe\u0301 is closed on Mondays.")
     documents, counts = BuiltCorpus(str(tmp_path)).read()
     assert (documents.titles, documents.texts) == (["Café x"], ["The café is closed on Mondays."])
     assert counts["n_cleaned_unicode_nfc"] == 1
 
 
-def test_an_empty_corpus_says_what_was_found(tmp_path: Path) -> None:
+def test_empty_corpus_error_counts_the_excluded_documents(tmp_path: Path) -> None:
     write(tmp_path, a=" ", b="Too short.")
     (tmp_path / "c.docx").write_bytes(b"not read")
     with pytest.raises(
@@ -137,13 +137,13 @@ def test_an_empty_corpus_says_what_was_found(tmp_path: Path) -> None:
         BuiltCorpus(str(tmp_path)).read()
 
 
-def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
+def test_duplicate_document_id_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n')
     with pytest.raises(DataError, match=r"the document id 'a\.jsonl/1' occurs twice"):
         BuiltCorpus(str(tmp_path)).read()
 
 
-def test_errors_are_reported_before_anything_is_read(tmp_path: Path) -> None:
+def test_invalid_corpus_settings_are_reported_before_reading(tmp_path: Path) -> None:
     assert "path: is empty" in BuiltCorpus().check()[0]
     mistakes = BuiltCorpus(
         str(tmp_path / "gone"), keep_structure=False, min_characters=9, max_characters=5, similarity=0.2
@@ -153,7 +153,7 @@ def test_errors_are_reported_before_anything_is_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_key_is_of_the_content(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_built_corpus_fingerprint_depends_on_content(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     before = BuiltCorpus(str(folder)).fingerprint()
     assert BuiltCorpus(str(write(folder, e="Too small."))).fingerprint() != before
 
@@ -162,7 +162,7 @@ READERS = "components.datasets.parsers.built_in.BuiltInReaders"
 
 
 @pytest.mark.parametrize("name", ["files", "lines", "raw"])
-def test_every_option_composes_and_builds(folder: Path, name: str) -> None:
+def test_every_corpus_option_composes_and_builds(folder: Path, name: str) -> None:
     with initialize_config_dir(str(CONF), **BASE_VERSION):
         config = OmegaConf.to_container(
             compose(f"corpus/{name}", [f"corpus.path={folder}", f"+parser._target_={READERS}"]), resolve=True

@@ -8,7 +8,7 @@ from components.records import Condition, Kind, Sample
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
 
-def test_a_value_a_list_or_bounds() -> None:
+def test_condition_is_a_value_a_list_or_bounds() -> None:
     record = {
         "conditions": {
             "year": 2020,
@@ -41,12 +41,12 @@ def test_invalid_conditions_are_refused(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [False, 0, "", []])
-def test_only_null_stands_for_no_conditions(value: object) -> None:
+def test_conditions_that_are_neither_null_nor_an_object_are_rejected(value: object) -> None:
     with pytest.raises(DataError, match=r"line 1, field 'conditions': got a .*, expected an object"):
         read_conditions({"conditions": value}, "line 1")
 
 
-def test_samples_keep_theirs_and_others_are_written_as_before() -> None:
+def test_conditions_are_encoded_without_changing_samples_without_any() -> None:
     """Samples without conditions keep the content and the key that they had before conditions existed."""
     plain = Sample("1", "qa", Kind.QA, "?", ())
     asking = Sample("2", "qa", Kind.QA, "?", (), conditions=(("year", Condition((2020, "x"), at_most=1.5)),))

@@ -89,7 +89,7 @@ class TestDocuments:
 
 
 class TestSamples:
-    def test_all_six_lists(self, root: Path) -> None:
+    def test_crud_rag_loads_all_six_lists(self, root: Path) -> None:
         samples = {sample.id: sample for sample in CrudRag(str(root)).load().samples}
         assert {an_id: (sample.kind, sample.question, sample.references) for an_id, sample in samples.items()} == {
             "create/continuation/1": (Kind.CONTINUATION, "青砚市昨日", ("发布了方案。",)),
@@ -105,20 +105,20 @@ class TestSamples:
         }
         assert all(sample.subset == an_id.rpartition("/")[0] for an_id, sample in samples.items())
 
-    def test_lists_that_are_missing_or_not_chosen(self, tmp_path: Path) -> None:
+    def test_missing_and_unselected_lists_are_skipped(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"questanswer_1doc": SPLIT["questanswer_1doc"], "event_summary": SPLIT["event_summary"]})
         assert [s.subset for s in CrudRag(str(root)).load().samples] == ["delete/summarization", "read/qa_1doc"]
         chosen = CrudRag(str(root), subsets=("read/qa_1doc",)).load()
         assert [s.subset for s in chosen.samples] == ["read/qa_1doc"]
 
-    def test_the_limit_holds_for_samples(self, root: Path) -> None:
+    def test_sample_limit_keeps_all_documents(self, root: Path) -> None:
         whole, limited = CrudRag(str(root)).load(), CrudRag(str(root), limit=2).load()
         assert len(limited.samples) == 2
         assert limited.documents == whole.documents
 
 
 class TestGold:
-    def test_found_in_one_document_in_two_or_added(self, root: Path) -> None:
+    def test_crud_gold_is_found_in_one_or_two_documents_or_added(self, root: Path) -> None:
         benchmark = CrudRag(str(root)).load()
         gold = gold_of(benchmark)
         first, second, third = (
@@ -143,14 +143,14 @@ class TestGold:
         assert (notes["n_gold_within_added"], notes["n_gold_not_in_corpus"]) == (0, 0)
         assert notes["n_samples_without_gold_in_corpus"] == 1
 
-    def test_nothing_is_added_if_not_wanted(self, root: Path) -> None:
+    def test_add_gold_false_adds_no_documents(self, root: Path) -> None:
         added, plain = CrudRag(str(root)).load(), CrudRag(str(root), add_gold=False).load()
         assert gold_of(plain) == gold_of(added)
         assert [an_id for an_id in plain.documents.ids if an_id.startswith("gold:")] == []
         assert (plain.notes["n_gold_added"], plain.notes["n_gold_not_in_corpus"]) == (0, 2)
         assert (plain.notes["n_samples_without_gold_in_corpus"], plain.notes["n_gold_units_not_in_corpus"]) == (2, 3)
 
-    def test_a_gold_text_within_another_is_not_added_twice(self, tmp_path: Path) -> None:
+    def test_gold_text_contained_in_another_is_added_once(self, tmp_path: Path) -> None:
         long = ABSENT + OTHER_ABSENT
         split = {
             "questanswer_1doc": [{"ID": "1", "news1": ABSENT, "questions": "?", "answers": "答"}],
@@ -191,7 +191,7 @@ class TestBadInput:
         with pytest.raises(ConfigError, match="4 errors"):
             CrudRag(subsets=(), gold_overlap=1.5, limit=-1).load()
 
-    def test_missing_folder_and_file(self, root: Path) -> None:
+    def test_missing_crud_folder_and_file_are_errors(self, root: Path) -> None:
         with pytest.raises(DataError, match=r"docs: no such folder\. Expected here: CRUD-RAG's corpus"):
             CrudRag(str(root), corpus_folder="docs").load()
         with pytest.raises(DataError, match=r"split\.json: no such file\. Expected here: CRUD-RAG's split"):
@@ -199,12 +199,12 @@ class TestBadInput:
         with pytest.raises(DataError, match="no such f"):
             CrudRag(str(root / "nowhere")).fingerprint()
 
-    def test_a_part_of_the_corpus_that_is_a_link_to_nothing(self, root: Path) -> None:
+    def test_dangling_corpus_link_is_an_error(self, root: Path) -> None:
         (root / "80000_docs" / "part_3").symlink_to("fetched_later")
         with pytest.raises(DataError, match=r"part_3: no such file"):
             CrudRag(str(root)).load()
 
-    def test_invalid_utf8_in_the_corpus(self, root: Path) -> None:
+    def test_invalid_utf8_in_the_corpus_is_an_error(self, root: Path) -> None:
         (root / "80000_docs" / "part_3").write_bytes("好\n".encode() + b"\xe5\n")
         with pytest.raises(DataError, match=r"part_3: byte 0xe5 at byte offset 4 \(line 2\) is not UTF-8"):
             CrudRag(str(root)).load()
@@ -225,7 +225,7 @@ class TestBadInput:
         assert len(benchmark.samples) == 4
         assert benchmark.notes["n_split_files_cut_off"] == 1
 
-    def test_duplicate_ids_in_a_list(self, tmp_path: Path) -> None:
+    def test_duplicate_ids_in_a_list_are_rejected(self, tmp_path: Path) -> None:
         record = SPLIT["questanswer_1doc"][0]
         for twin in (record, {**record, "questions": "另一个问题?"}):
             root = write(tmp_path, {"questanswer_1doc": [record, twin]})
@@ -260,7 +260,7 @@ class TestBadInput:
             ({"other": []}, "no samples were found"),
         ],
     )
-    def test_split_of_another_shape(self, tmp_path: Path, split: object, message: str) -> None:
+    def test_split_file_of_another_shape_is_rejected(self, tmp_path: Path, split: object, message: str) -> None:
         with pytest.raises(DataError, match=message):
             CrudRag(str(write(tmp_path, split))).load()
 
@@ -280,7 +280,7 @@ class TestPublishedData:
         assert isinstance(crud, Dataset)
         assert len(crud.fingerprint()) == 64
 
-    def test_all_documents_and_items(self, published: Benchmark) -> None:
+    def test_published_crud_data_has_the_expected_counts(self, published: Benchmark) -> None:
         notes = published.notes
         assert (notes["n_documents_read"], notes["n_duplicates_merged"]) == (68_798, 577)
         assert (notes["n_documents"], notes["n_samples"]) == (68_221 + int(notes["n_gold_added"]), 4_038)
@@ -302,7 +302,7 @@ class TestPublishedData:
         assert unit.document_id == "documents_dup_part_11_part_2:000914"
         assert texts[unit.document_id][unit.start : unit.end].startswith("在第15个全民健身日来临之际，上海市体育局")
 
-    def test_truncated_file_as_the_bare_list_of_one_subset(self, root: Path, shared_data: Path) -> None:
+    def test_truncated_file_is_accepted_as_the_list_of_one_subset(self, root: Path, shared_data: Path) -> None:
         file = str(shared_data / "crud_rag" / "event_summary_truncated.json")
         crud = CrudRag(str(root), subsets=("delete/summarization",), split_file=file)
         with pytest.raises(DataError, match="the 1328 records before it are complete"):

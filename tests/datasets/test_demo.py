@@ -74,7 +74,7 @@ class TestReading:
         with pytest.raises(DataError, match=rf"line 1 \(id s1\): the gold points nowhere.*'{quote}' occurs \d times"):
             read(tmp_path, gold=[{"document": "d1", "quote": quote}])
 
-    def test_gold_in_an_unknown_document(self, tmp_path: Path) -> None:
+    def test_gold_in_an_unknown_document_is_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="gold of sample 's1' points nowhere: the corpus has no document 'd2'"):
             read(tmp_path, gold=[{"document": "d2", "quote": "桥长"}])
 
@@ -105,7 +105,7 @@ class TestBundledData:
         assert Demo().check() == []
         assert Demo().fingerprint() == Demo(limit=3).fingerprint()
 
-    def test_ids_are_unique(self, demo: Benchmark) -> None:
+    def test_ids_of_bundled_data_are_unique(self, demo: Benchmark) -> None:
         assert len(set(demo.documents.ids)) == len(demo.documents)
         assert len({sample.id for sample in demo.samples}) == len(demo.samples)
 
@@ -138,12 +138,14 @@ class TestBundledData:
         assert demo.notes["n_gold_units_not_in_corpus"] == 0
 
     @pytest.mark.parametrize(("name", "n_documents"), [("read/qa_2docs", 2), ("contrast", 2), ("read/qa_3docs", 3)])
-    def test_items_over_several_documents_need_them(self, demo: Benchmark, name: str, n_documents: int) -> None:
+    def test_multi_document_items_have_gold_in_several_documents(
+        self, demo: Benchmark, name: str, n_documents: int
+    ) -> None:
         samples = [sample for sample in demo.samples if name in (sample.subset, sample.task)]
         n_gold = {sample.id: len({unit.document_id for unit in sample.gold}) for sample in samples}
         assert {an_id: n for an_id, n in n_gold.items() if n < n_documents} == {}
 
-    def test_conversations_have_three_turns_each_with_those_before(self, demo: Benchmark) -> None:
+    def test_conversations_have_three_turns_with_cumulative_history(self, demo: Benchmark) -> None:
         turns = {sample.id: sample for sample in demo.samples if sample.kind is Kind.CONVERSATION}
         conversations = {an_id.rpartition("-t")[0] for an_id in turns}
         assert sorted(turns) == sorted(f"{name}-t{number}" for name in conversations for number in (1, 2, 3))

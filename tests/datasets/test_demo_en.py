@@ -50,7 +50,7 @@ def texts(demo: Benchmark) -> dict[str, str]:
 
 
 class TestBundledData:
-    def test_bundled_data_is_a_dataset_of_its_own(self) -> None:
+    def test_english_demo_has_its_own_name_and_fingerprint(self) -> None:
         assert isinstance(DemoEn(), Dataset)
         assert (DemoEn().name, DemoEn().check()) == ("demo_en", [])
         assert DemoEn().fingerprint() == DemoEn(limit=3).fingerprint() != Demo().fingerprint()
@@ -81,11 +81,11 @@ class TestBundledData:
         slugs = {slug for sample in demo.samples for slug in (sample.subset, sample.topic, sample.task) if slug}
         assert slugs == {*TOPICS, *TASK_LABELS, *SUBSETS} == set(demo.labels)
 
-    def test_every_answerable_question_has_quotes_as_gold_and_no_other_has(self, demo: Benchmark) -> None:
+    def test_only_answerable_questions_have_gold_quotes(self, demo: Benchmark) -> None:
         assert [sample.id for sample in demo.samples if sample.answerable != bool(sample.gold)] == []
         assert all(unit.end is not None for sample in demo.samples for unit in sample.gold)
 
-    def test_two_unanswerable_questions_per_topic(self, demo: Benchmark) -> None:
+    def test_english_demo_has_two_unanswerable_questions_per_topic(self, demo: Benchmark) -> None:
         unanswerable = [sample for sample in demo.samples if not sample.answerable]
         assert Counter(sample.topic for sample in unanswerable) == dict.fromkeys(TOPICS, 2)
         assert {(sample.subset, sample.task) for sample in unanswerable} == {("unanswerable", None)}
@@ -93,7 +93,7 @@ class TestBundledData:
     def test_every_document_is_gold_of_a_question(self, demo: Benchmark) -> None:
         assert {unit.document_id for sample in demo.samples for unit in sample.gold} == set(demo.documents.ids)
 
-    def test_subsets_tell_where_the_evidence_lies(self, demo: Benchmark) -> None:
+    def test_subsets_match_the_number_of_gold_documents(self, demo: Benchmark) -> None:
         for sample in demo.samples:
             n_documents = len({unit.document_id for unit in sample.gold})
             if sample.subset == "one_document":
@@ -102,7 +102,7 @@ class TestBundledData:
                 assert n_documents >= 2, sample.id
             assert (sample.subset == "conversations") == (sample.kind is Kind.CONVERSATION), sample.id
 
-    def test_conversations_have_three_turns_each_with_those_before(self, demo: Benchmark) -> None:
+    def test_conversations_have_three_turns_with_cumulative_history(self, demo: Benchmark) -> None:
         turns = {sample.id: sample for sample in demo.samples if sample.kind is Kind.CONVERSATION}
         conversations = {an_id.rpartition("-t")[0] for an_id in turns}
         assert sorted(turns) == sorted(f"{name}-t{number}" for name in conversations for number in (1, 2, 3))
@@ -134,17 +134,17 @@ def source_of(sample: Sample, demo: Benchmark) -> str:
 class TestLanguage:
     """A data set that knows its language chooses it; whoever names another one gets that."""
 
-    def test_english_comes_with_it(self) -> None:
+    def test_english_demo_selects_the_english_language(self) -> None:
         brought, named = (compose_job(*overrides).config for overrides in (["dataset=demo_en"], ["language=en"]))
         assert brought["language"]["name"] == "en"
         for group in ("language", "tokenizer", "prompt", "metrics", "embedder", "retriever", "llm"):
             assert brought[group] == named[group], group
 
-    def test_english_comes_with_it_as_a_part(self) -> None:
+    def test_part_of_the_english_demo_selects_the_english_language(self) -> None:
         config = compose_job("dataset=part", "dataset@dataset.of=demo_en").config
         assert config["language"]["name"] == "en"
 
-    def test_the_chinese_one_stays_chinese(self) -> None:
+    def test_chinese_data_keeps_the_chinese_language(self) -> None:
         for overrides in ([], ["dataset=demo"]):
             config = compose_job(*overrides).config
             assert config["language"]["name"] == "zh"
@@ -157,7 +157,7 @@ class TestLanguage:
         assert config["tokenizer"] == compose_job("language=zh").config["tokenizer"]
         assert config["prompt"] == compose_job("language=zh").config["prompt"]
 
-    def test_a_tokenizer_that_is_named_wins(self) -> None:
+    def test_named_tokenizer_overrides_that_of_the_language(self) -> None:
         config = compose_job("dataset=demo_en", "tokenizer=bigrams").config
         assert config["language"]["name"] == "en"
         assert config["tokenizer"]["_target_"].endswith("CharacterBigrams")

@@ -64,7 +64,7 @@ def test_a_folder_is_read_with_its_subfolders(folder: Path) -> None:
     assert counts == {"n_files_of_other_kinds": 1, "files_of_other_kinds": "1 .docx"}
 
 
-def test_headings_and_pages_are_kept_if_that_is_wanted(tmp_path: Path) -> None:
+def test_keep_structure_keeps_headings_and_pages(tmp_path: Path) -> None:
     from pypdf import PdfWriter
 
     html = "<h1>One</h1><p>Text.</p><h3>Two <b>words</b></h3>Behind.<h2> </h2>"
@@ -79,7 +79,7 @@ def test_headings_and_pages_are_kept_if_that_is_wanted(tmp_path: Path) -> None:
     assert read_documents(tmp_path)[0].texts == ["One\nText.\nTwo words\nBehind.", "First.\nSecond."]
 
 
-def test_text_with_markup_is_read_as_it_is(tmp_path: Path) -> None:
+def test_text_file_with_markup_is_read_verbatim(tmp_path: Path) -> None:
     (tmp_path / "a.rst").write_text("Bridges\n=======\n\nThe *red* one.", encoding="utf-8")
     documents, counts = read_documents(tmp_path)
     assert documents.texts == ["Bridges\n=======\n\nThe *red* one."]
@@ -125,7 +125,7 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path) -> None:
         read_documents(tmp_path / ("x" * 300))
 
 
-def test_gold_in_a_file_that_is_not_read(folder: Path) -> None:
+def test_gold_in_an_unread_file_suggests_the_parser(folder: Path) -> None:
     write_lines(folder / ".samples", [{"id": "1", "question": "?", "gold": ["e.docx"]}])
     expected = (
         r"no document 'e\.docx' with text.* Files that were not read: 1 \.docx\. Add parser=office, which reads them\."
@@ -134,7 +134,7 @@ def test_gold_in_a_file_that_is_not_read(folder: Path) -> None:
         Jsonl(str(folder), str(folder / ".samples")).load()
 
 
-def test_a_file_of_lines(tmp_path: Path) -> None:
+def test_ids_of_unnamed_lines_depend_only_on_their_text(tmp_path: Path) -> None:
     path = tmp_path / "documents.jsonl"
     write_lines(path, [{"id": "one", "title": "T", "text": "x"}, {"text": "y"}, {"text": "z"}])
     documents, _ = read_documents(path)
@@ -144,7 +144,7 @@ def test_a_file_of_lines(tmp_path: Path) -> None:
     assert read_documents(path)[0].ids[0] == documents.ids[2], "an id that is made of the text stays the same"
 
 
-def test_a_text_without_an_id_that_comes_again_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_repeated_text_without_an_id_is_left_out_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "documents.jsonl"
     write_lines(path, [{"text": "x"}, {"text": "y"}, {"text": "x"}, {"id": "one", "text": "x"}])
     documents, counts = read_documents(path)
@@ -152,7 +152,7 @@ def test_a_text_without_an_id_that_comes_again_is_left_out_and_counted(tmp_path:
     assert counts == {"n_documents_repeated": 1}
 
 
-def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
+def test_duplicate_document_id_is_rejected(tmp_path: Path) -> None:
     write_lines(tmp_path / "documents.jsonl", [{"id": "one", "text": "x"}, {"id": "one", "text": "y"}])
     write_lines(tmp_path / "samples.jsonl", [{"id": "1", "question": "?"}])
     with pytest.raises(DataError, match="the document id 'one' occurs twice, as document 1 and as document 2"):
@@ -167,7 +167,7 @@ def test_a_single_file_is_a_document(folder: Path, name: str) -> None:
     assert counts == {"n_files_of_other_kinds": 0, "files_of_other_kinds": ""}
 
 
-def test_files_of_other_kinds_count_in_the_fingerprint(folder: Path) -> None:
+def test_unread_files_change_the_fingerprint(folder: Path) -> None:
     write_lines(folder / ".samples", [{"id": "1", "question": "?"}])
     dataset = Jsonl(str(folder), str(folder / ".samples"))
     before = dataset.fingerprint()
@@ -175,7 +175,7 @@ def test_files_of_other_kinds_count_in_the_fingerprint(folder: Path) -> None:
     assert dataset.fingerprint() != before
 
 
-def test_a_line_that_is_not_a_document(tmp_path: Path) -> None:
+def test_json_line_without_text_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "documents.jsonl").write_text('{"text": "x"}\n{"contents": "y"}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"documents\.jsonl, line 2: no field 'text'. Its fields are: contents"):
         read_documents(tmp_path / "documents.jsonl")
@@ -197,7 +197,7 @@ def test_a_damaged_pdf_is_named(tmp_path: Path, content: bytes) -> None:
         read_documents(tmp_path)
 
 
-def test_a_title_that_is_not_text(tmp_path: Path) -> None:
+def test_non_text_title_becomes_a_string(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("Printed.").replace(b"/Title ()", b"/Title 12"))
     (tmp_path / "b.pdf").write_bytes(pdf("Printed."))
     (tmp_path / "c.html").write_text("<title/>", encoding="utf-8")
@@ -206,7 +206,7 @@ def test_a_title_that_is_not_text(tmp_path: Path) -> None:
     assert {type(title) for title in documents.titles} == {str}
 
 
-def test_documents_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_documents_are_errors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no such file or folder. Expected: documents as JSON Lines"):
         read_documents(tmp_path / "gone")
     with pytest.raises(DataError, match=r"no file in it can be read; its files: none\. Expected: documents as \.txt"):
@@ -259,7 +259,7 @@ def test_files_that_the_system_refuses_to_look_at_are_errors(folder: Path, monke
         read_documents(folder)
 
 
-def test_a_folder_in_which_nothing_can_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_without_search_permission_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that may be listed, but not searched: mode 444, for all but root."""
 
     def refuse(path: Path) -> bool:
@@ -271,7 +271,7 @@ def test_a_folder_in_which_nothing_can_be_looked_at(tmp_path: Path, monkeypatch:
         read_documents(tmp_path)
 
 
-def test_a_folder_whose_json_files_have_another_field_than_text(tmp_path: Path) -> None:
+def test_json_files_without_a_text_field_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"content": "a bridge"}\n', encoding="utf-8")
     with pytest.raises(DataError, match="none of its 1 JSON files begins with a record that has a field 'text'"):
         read_documents(tmp_path)

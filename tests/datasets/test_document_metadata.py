@@ -17,7 +17,7 @@ def load(folder: Path, *documents: object) -> Documents:
     return Jsonl(str(folder / "documents.jsonl"), str(folder / "samples.jsonl")).load().documents
 
 
-def test_facts_stay_with_their_document_when_documents_are_sorted_and_empty_ones_left_out(tmp_path: Path) -> None:
+def test_metadata_follows_its_document_after_sorting_and_dropping(tmp_path: Path) -> None:
     documents = load(
         tmp_path,
         {"id": "c", "text": "third", "metadata": {"date": "2024-03-01", "page": 3}},
@@ -28,7 +28,7 @@ def test_facts_stay_with_their_document_when_documents_are_sorted_and_empty_ones
     assert list(documents.metadata) == [{}, {"date": "2024-03-01", "page": "3"}]
 
 
-def test_there_is_none_where_no_document_has_any(tmp_path: Path) -> None:
+def test_metadata_is_empty_if_no_document_has_any(tmp_path: Path) -> None:
     documents = load(
         tmp_path, {"id": "a", "text": "first", "metadata": {}}, {"id": "b", "text": "", "metadata": {"a": "b"}}
     )

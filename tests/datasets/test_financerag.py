@@ -59,7 +59,7 @@ class TestContract(DatasetContract):
 
 
 class TestLoading:
-    def test_every_set_is_a_subset_with_a_corpus_of_its_own(self, tmp_path: Path) -> None:
+    def test_every_financerag_set_is_a_subset_with_its_own_corpus(self, tmp_path: Path) -> None:
         benchmark = loader(write(tmp_path)).load()
         assert list(benchmark.documents.ids) == ["finqabench/d1", "finqabench/d2", "tatqa/d1", "tatqa/d2"]
         sample = benchmark.samples[2]
@@ -67,7 +67,7 @@ class TestLoading:
         assert (sample.gold, sample.references) == ((Evidence("tatqa/d1"),), ("one, two",))
         assert benchmark.labels == {"finqabench": "FinQABench", "tatqa": "TATQA"}
 
-    def test_notes_count_what_was_left_out(self, tmp_path: Path) -> None:
+    def test_financerag_notes_count_queries_and_labels(self, tmp_path: Path) -> None:
         notes = loader(write(tmp_path)).load().notes
         for subset in ("finqabench", "tatqa"):
             assert (notes[f"n_documents_{subset}"], notes[f"n_queries_{subset}"]) == (2, 2)
@@ -84,13 +84,13 @@ class TestLoading:
         assert benchmark.samples[1].query == ""
         assert benchmark.notes["n_queries_not_prepared"] == 2
 
-    def test_both_keeps_the_prepared_queries_as_expansions(self, tmp_path: Path) -> None:
+    def test_queries_both_keep_prepared_queries_as_expansions(self, tmp_path: Path) -> None:
         original, prepared, both = (loader(write(tmp_path), queries=queries).load() for queries in QueriesFile)
         assert [sample.expansion for sample in both.samples] == [sample.query for sample in prepared.samples]
         assert [replace(sample, expansion="") for sample in both.samples] == list(original.samples)
         assert both.notes == prepared.notes
 
-    def test_prepared_queries_count_in_the_fingerprint_where_they_are_read(self, tmp_path: Path) -> None:
+    def test_prepared_queries_change_the_fingerprint_only_if_they_are_read(self, tmp_path: Path) -> None:
         loaders = [loader(write(tmp_path), queries=queries) for queries in QueriesFile]
         before = [dataset.fingerprint() for dataset in loaders]
         write_lines(tmp_path / "TATQA" / "queries_prep.jsonl", [{"_id": "q1", "text": "other keywords"}])
@@ -99,44 +99,44 @@ class TestLoading:
         assert prepared != before[1]
         assert both != before[2]
 
-    def test_full_judgements_where_there_are_any(self, tmp_path: Path) -> None:
+    def test_full_qrels_are_used_for_sets_that_have_them(self, tmp_path: Path) -> None:
         benchmark = loader(write(tmp_path), qrels=QrelsFile.FULL).load()
         assert [bool(sample.gold) for sample in benchmark.samples] == [True, False, True, True]
         assert benchmark.notes["n_sets_without_full_qrels"] == 1
         assert benchmark.notes["sets_without_full_qrels"] == "FinQABench"
 
-    def test_a_limit_takes_of_every_set(self, tmp_path: Path) -> None:
+    def test_limit_keeps_samples_of_every_set(self, tmp_path: Path) -> None:
         assert {s.subset for s in loader(write(tmp_path), limit=2).load().samples} == {"finqabench", "tatqa"}
 
 
 class TestMissing:
-    def test_a_set_without_a_corpus_names_the_file_and_the_ways_out(self, tmp_path: Path) -> None:
+    def test_set_without_a_corpus_names_the_file_and_the_settings(self, tmp_path: Path) -> None:
         message = r"FinDER/corpus\.jsonl: no such file .*dataset\.sets=.*dataset\.skip_missing=true"
         with pytest.raises(DataError, match=message):
             loader(write(tmp_path), sets=("FinDER", "TATQA")).load()
 
-    def test_or_is_left_out_and_named(self, tmp_path: Path) -> None:
+    def test_skip_missing_omits_and_names_missing_sets(self, tmp_path: Path) -> None:
         benchmark = FinanceRag(str(write(tmp_path)), skip_missing=True).load()
         assert {sample.subset for sample in benchmark.samples} == {"finqabench", "tatqa"}
         assert benchmark.notes["n_sets_skipped"] == 5
         assert benchmark.notes["sets_skipped"] == "FinDER, FinanceBench, FinQA, ConvFinQA, MultiHiertt"
 
-    def test_none_at_all_is_an_error(self, tmp_path: Path) -> None:
+    def test_skip_missing_without_any_set_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"none of the sets FinQA has a corpus\.jsonl"):
             loader(write(tmp_path), sets=("FinQA",), skip_missing=True).load()
 
-    def test_prepared_queries_that_are_missing(self, tmp_path: Path) -> None:
+    def test_missing_prepared_queries_are_an_error(self, tmp_path: Path) -> None:
         (write(tmp_path) / "TATQA" / "queries_prep.jsonl").unlink()
         with pytest.raises(DataError, match=r"queries_prep\.jsonl: no such file"):
             loader(tmp_path, queries=QueriesFile.PREPARED).load()
 
-    def test_a_corpus_of_one_set_that_is_empty(self, tmp_path: Path) -> None:
+    def test_empty_corpus_of_one_set_is_rejected(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "TATQA" / "corpus.jsonl", [])
         with pytest.raises(DataError, match=r"TATQA/corpus\.jsonl: none of its 0 documents has a text"):
             loader(tmp_path).load()
 
     @pytest.mark.parametrize("sets", [("Finqa",), (), ("FinQA", "FinQA")])
-    def test_names_of_sets(self, sets: tuple[str, ...]) -> None:
+    def test_invalid_set_names_are_rejected(self, sets: tuple[str, ...]) -> None:
         (mistake,) = FinanceRag("x", sets=sets).check()
         assert mistake == f"sets: got {list(sets)}, expected one or more, each once, of {', '.join(SETS)}"
         with pytest.raises(ConfigError, match="sets: got"):
@@ -187,13 +187,13 @@ class TestRealFiles:
         assert references["tatqa/q1a72ef98"] == ("$(52,982)", "$(52,982) thousand")
         assert references["finqabench/q4aa0b116"] == ()
 
-    def test_titles_stand_before_the_text(self, real: Path) -> None:
+    def test_financerag_titles_precede_the_text(self, real: Path) -> None:
         documents = FinanceRag(str(real), sets=("FinanceBench",)).load().documents
         place = list(documents.ids).index("financebench/dd2af2336")
         assert documents.texts[place].startswith("PEPSICO_2022_10K\n6) Africa, Middle East and South Asia")
 
     @pytest.mark.parametrize("name", ["FinDER", "FinQA", "ConvFinQA", "MultiHiertt"])
-    def test_sets_without_a_corpus_name_it(self, real: Path, name: str) -> None:
+    def test_sets_without_a_corpus_report_the_missing_file(self, real: Path, name: str) -> None:
         with pytest.raises(DataError, match=rf"{name}/corpus\.jsonl: no such file"):
             FinanceRag(str(real), sets=(name,)).load()
 

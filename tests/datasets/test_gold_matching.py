@@ -22,7 +22,7 @@ def test_gold_may_be_a_whole_document() -> None:
     assert found(FIRST + SECOND, OTHER, FIRST + SECOND) == (Evidence("d1", 0, len(FIRST + SECOND)),)
 
 
-def test_span_in_the_middle_of_a_document() -> None:
+def test_span_in_the_middle_of_a_document_is_found() -> None:
     document = f"{OTHER}  {FIRST}\u3000{SECOND}{OTHER}"
     (unit,) = found(FIRST + SECOND, document)
     assert document[unit.start : unit.end] == f"{FIRST}\u3000{SECOND}"
@@ -33,7 +33,7 @@ def test_white_space_does_not_matter() -> None:
     assert found(FIRST + "   " + SECOND, document) == (Evidence("d0", 0, len(document)),)
 
 
-def test_a_sentence_at_the_end_without_a_mark() -> None:
+def test_last_sentence_without_punctuation_is_found() -> None:
     assert found(FIRST, FIRST[:-1]) == (Evidence("d0", 0, len(FIRST) - 1),)
 
 
@@ -46,13 +46,13 @@ def test_line_breaks_do_not_glue_sentences_together() -> None:
     )
 
 
-def test_a_window_may_begin_and_end_within_a_sentence() -> None:
+def test_passage_that_begins_and_ends_within_a_sentence_is_found() -> None:
     document = FIRST + SECOND + THIRD + FOURTH
     passage = document[6:-5]
     assert found(passage, OTHER, document) == (Evidence("d1", 6, len(document) - 5),)
 
 
-def test_documents_that_are_added_later() -> None:
+def test_finder_searches_documents_added_later() -> None:
     finder = PassageFinder([FIRST, SECOND], 0.8)
     finder.add(["a"], [FIRST])
     assert finder.find(SECOND) == ()
@@ -61,7 +61,7 @@ def test_documents_that_are_added_later() -> None:
     assert finder.find(SECOND) == (Evidence("b", len(OTHER), len(OTHER + SECOND)),)
 
 
-def test_straddling_two_documents() -> None:
+def test_passage_across_two_documents_matches_both() -> None:
     passage = FIRST + SECOND + THIRD + FOURTH
     units = found(passage, THIRD + FOURTH + OTHER, OTHER, OTHER + FIRST + SECOND)
     assert units == (
@@ -78,17 +78,17 @@ def test_boilerplate_is_not_a_second_document() -> None:
     assert len(found(passage, *pages[:2], FIRST + SECOND)) == 2
 
 
-def test_too_little_overlap_or_more_than_two_documents() -> None:
+def test_gold_with_little_overlap_or_in_three_documents_is_not_found() -> None:
     assert found(FIRST + SECOND, FIRST + OTHER) == ()
     assert found(FIRST + SECOND, FIRST + OTHER, overlap=0.4) == (Evidence("d0", 0, len(FIRST)),)
     assert found(FIRST + SECOND + THIRD, FIRST, SECOND, THIRD) == ()
 
 
-def test_of_equal_documents_the_first_and_of_unequal_ones_the_best() -> None:
+def test_gold_matches_the_best_document_and_the_first_of_equal_documents() -> None:
     assert found(FIRST + SECOND, FIRST + SECOND, FIRST + SECOND)[0].document_id == "d0"
     assert found(FIRST + SECOND, FIRST, FIRST + SECOND)[0].document_id == "d1"
 
 
 @pytest.mark.parametrize("passage", ["", "好。", "短句。短句！"])
-def test_a_text_shorter_than_a_run_is_nowhere(passage: str) -> None:
+def test_text_shorter_than_a_run_is_not_found(passage: str) -> None:
     assert found(passage, passage, FIRST) == ()

@@ -65,7 +65,7 @@ def test_the_encoding_is_what_the_page_says(content: bytes, expected: str) -> No
         (b"<meta charset='klingon'>x", r"a\.html: declares an unknown encoding, 'klingon'"),
     ],
 )
-def test_bytes_of_another_encoding_are_an_error_and_no_guess(content: bytes, message: str) -> None:
+def test_html_in_an_undeclared_encoding_is_an_error(content: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_html(content, "a.html")
 
@@ -129,5 +129,5 @@ def test_an_unreadable_page_is_an_error(markup: bytes, message: str) -> None:
         "deep",
     ],
 )
-def test_tables_are_those_of_markdown_where_structure_is_kept(markup: str, expected: str) -> None:
+def test_html_tables_become_markdown_if_structure_is_kept(markup: str, expected: str) -> None:
     assert read_html(markup.encode(), "a.html", keep_structure=True).text == expected

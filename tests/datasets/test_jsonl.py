@@ -58,7 +58,7 @@ class TestContract(DatasetContract):
         return copies
 
 
-def test_the_fingerprint_of_a_file_of_documents_is_that_of_its_content(tmp_path: Path) -> None:
+def test_fingerprint_of_a_documents_file_depends_on_content_alone(tmp_path: Path) -> None:
     samples = str(write(tmp_path) / "samples.jsonl")
     for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
         write_lines(tmp_path / f"{name}.jsonl", [{"text": text}])
@@ -69,7 +69,7 @@ def test_the_fingerprint_of_a_file_of_documents_is_that_of_its_content(tmp_path:
 
 
 class TestFields:
-    def test_id_and_question_suffice(self, tmp_path: Path) -> None:
+    def test_question_with_only_an_id_is_accepted(self, tmp_path: Path) -> None:
         assert only(tmp_path) == Sample("1", "all", Kind.QA, "When was it opened?", ())
 
     def test_samples_without_references_are_kept_and_counted(self, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ class TestFields:
         parts = [["1932", "nineteen thirty-two"], "team"]
         assert only(tmp_path, answer_parts=parts).answer_parts == (("1932", "nineteen thirty-two"), ("team",))
 
-    def test_passages_become_documents(self, tmp_path: Path) -> None:
+    def test_jsonl_passages_become_documents(self, tmp_path: Path) -> None:
         passages = [
             {"text": "It was opened in 1932. ", "title": "News", "relevant": True},
             "It is green.",
@@ -115,7 +115,7 @@ class TestFields:
         assert sorted(benchmark.documents.texts) == ["x", "y"]
         assert benchmark.documents.ids == sorted(benchmark.samples[0].passages)
 
-    def test_neither_documents_nor_passages(self, tmp_path: Path) -> None:
+    def test_jsonl_without_documents_or_passages_is_rejected(self, tmp_path: Path) -> None:
         write(tmp_path, QUESTION)
         with pytest.raises(DataError, match=r"dataset\.documents is empty, and no question has passages"):
             Jsonl("", str(tmp_path / "samples.jsonl")).load()
@@ -206,11 +206,11 @@ class TestFields:
     def test_an_id_may_be_a_number(self, tmp_path: Path) -> None:
         assert only(tmp_path, id=7).id == "7"
 
-    def test_other_fields_are_left_aside_and_named(self, tmp_path: Path) -> None:
+    def test_unknown_jsonl_fields_are_ignored_and_named(self, tmp_path: Path) -> None:
         notes = load(tmp_path, {**QUESTION, "year": 1932, "source": "web"}).notes
         assert (notes["n_fields_left_aside"], notes["fields_left_aside"]) == (2, "source, year")
 
-    def test_another_name_beside_the_right_one_is_not_a_slip(self, tmp_path: Path) -> None:
+    def test_answer_field_next_to_references_is_ignored_and_counted(self, tmp_path: Path) -> None:
         benchmark = load(tmp_path, {**QUESTION, "references": "1932", "answer": "a long one"})
         assert benchmark.samples[0].references == ("1932",)
         assert benchmark.notes["n_fields_left_aside"] == 1
@@ -221,7 +221,7 @@ class TestFields:
         assert len(limited.load().samples) == 1
 
 
-def test_paths_of_slugs() -> None:
+def test_slugs_of_similar_paths_are_distinct() -> None:
     slugs = slugs_of_paths(["", "/", "Read/QA 1", "Read/QA 2", "read", "金融/基金", "/last//one"])
     assert set(slugs) == {
         "Read",
@@ -287,12 +287,12 @@ class TestBadInput:
         with pytest.raises(DataError, match=message):
             load(tmp_path, record)
 
-    def test_a_line_that_is_not_json(self, tmp_path: Path) -> None:
+    def test_invalid_json_line_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "samples.jsonl").write_text(json.dumps(QUESTION) + "\n{", encoding="utf-8")
         with pytest.raises(DataError, match=r"samples\.jsonl, line 2: not JSON"):
             read_samples(tmp_path / "samples.jsonl", TEXTS)
 
-    def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
+    def test_duplicate_sample_ids_are_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="the sample id '1' occurs twice"):
             load(tmp_path, QUESTION, QUESTION)
 

@@ -17,7 +17,7 @@ from components.datasets.labels import (
 SLUG = re.compile(r"[a-z0-9_]+")
 
 
-def test_sixteen_topics_and_five_tasks() -> None:
+def test_labels_cover_sixteen_topics_and_five_tasks() -> None:
     assert len(TOPIC_LABELS) == 16
     assert list(TASK_LABELS) == ["extractive", "multi_hop", "contrast", "long_form", "conversational"]
     assert all(SLUG.fullmatch(slug) for slug in [*TOPIC_LABELS, *TASK_LABELS])
@@ -35,13 +35,13 @@ def test_official_names_have_labels() -> None:
     assert slug_of_task("多轮对话能力") == ("conversational", "Multi-turn conversation")
 
 
-def test_official_topic_tree(shared_data: Path) -> None:
+def test_topic_labels_cover_the_official_topic_tree(shared_data: Path) -> None:
     tree = json.loads((shared_data / "omnieval_layout" / "topic_tree.json").read_text(encoding="utf-8"))
     paths = [(area["topic_name"], topic["topic_name"]) for area in tree["sub_topics"] for topic in area["sub_topics"]]
     assert {slug for slug, _ in slugs_of_topics(paths).values()} == set(TOPIC_LABELS)
 
 
-def test_other_names_are_their_own_labels() -> None:
+def test_unknown_task_name_is_its_own_label() -> None:
     assert slug_of_task("表格推理问答")[1] == "表格推理问答"
     assert SLUG.fullmatch(slug_of_task("表格推理问答")[0])
 

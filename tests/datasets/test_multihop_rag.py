@@ -129,7 +129,7 @@ def test_damaged_records_are_refused_with_their_place(tmp_path: Path, question: 
         MultiHopRag(str(write(tmp_path, questions=[question, QUESTIONS[1]]))).load()
 
 
-def test_questions_of_other_articles_are_refused(tmp_path: Path) -> None:
+def test_questions_about_missing_articles_are_rejected(tmp_path: Path) -> None:
     others = [{"url": "https://news.example/other", "body": "Something else."}]
     with pytest.raises(DataError, match=r"corpus.json and MultiHopRAG.json of one version"):
         MultiHopRag(str(write(tmp_path, articles=others))).load()

@@ -81,7 +81,7 @@ class TestSamples:
             task="extractive",
         )
 
-    def test_strings_where_lists_are_usual(self, samples: dict[str, Sample]) -> None:
+    def test_single_strings_are_accepted_in_place_of_lists(self, samples: dict[str, Sample]) -> None:
         first, second = samples["retail_banking/extractive/0"], samples["retail_banking/extractive/1"]
         assert (second.references, second.gold) == (first.references, first.gold)
 
@@ -93,7 +93,9 @@ class TestSamples:
         assert [sample.history for sample in turns.values()] == [(), (Turn("哪年成立?", "1998年"),), ()]
         assert turns[f"{name}/0#1"].references == ("青砚市", "青砚")
 
-    def test_unknown_topic_known_task_and_missing_keys(self, benchmark: Benchmark, samples: dict[str, Sample]) -> None:
+    def test_item_with_an_unknown_topic_gets_a_generated_slug(
+        self, benchmark: Benchmark, samples: dict[str, Sample]
+    ) -> None:
         (sample,) = [sample for sample in samples.values() if sample.task == "long_form"]
         assert (sample.kind, sample.gold) == (Kind.LONG_FORM, ())
         assert sample.topic is not None
@@ -102,11 +104,11 @@ class TestSamples:
         assert benchmark.labels["retail_banking"] == "Retail banking"
         assert benchmark.labels["finance"] == "Finance"
 
-    def test_equal_subtopics_of_two_topics_stay_apart(self, tmp_path: Path) -> None:
+    def test_equal_subtopics_of_two_topics_are_distinct(self, tmp_path: Path) -> None:
         root = write(tmp_path, {f"{area}/基金/抽取类问答": [item()] for area in ("投资", "银行业务")})
         assert len({sample.topic for sample in OmniEval(str(root)).load().samples}) == 2
 
-    def test_notes_count_what_was_left_out(self, benchmark: Benchmark) -> None:
+    def test_omnieval_notes_count_excluded_items(self, benchmark: Benchmark) -> None:
         assert benchmark.notes == {
             "n_empty_conversations": 1,
             "n_gold_passages_not_found": 0,
@@ -124,7 +126,7 @@ class TestSamples:
         assert list(benchmark.documents.ids) == ["node-1", "node-2"]
         assert list(benchmark.documents.titles) == ["年报", "公告"]
 
-    def test_the_limit_holds_for_samples(self, tmp_path: Path) -> None:
+    def test_sample_limit_keeps_every_task(self, tmp_path: Path) -> None:
         limited = OmniEval(str(write(tmp_path)), limit=3).load()
         assert {sample.task for sample in limited.samples} == {"extractive", "conversational", "long_form"}
 
@@ -139,12 +141,12 @@ TEXTS = {"one": "甲乙丙。\n  丁戊己。", "two": "庚辛壬。"}
 
 
 class TestGold:
-    def test_spans_of_all_passages_in_all_nodes(self) -> None:
+    def test_gold_spans_are_located_in_all_nodes(self) -> None:
         gold = locate_gold(["one", "two"], ["丁戊己。", "庚辛", "甲乙"], TEXTS)
         assert gold.units == (Evidence("one", 7, 11), Evidence("one", 0, 2), Evidence("two", 0, 2))
         assert gold.n_passages_not_found == 0
 
-    def test_without_regard_to_white_space(self) -> None:
+    def test_gold_span_is_found_regardless_of_white_space(self) -> None:
         assert find_span("乙丙。丁 戊", TEXTS["one"]) == (1, 9)
         assert find_span("a.c", "abc") is None
 
@@ -154,14 +156,14 @@ class TestGold:
         assert gold.n_passages_not_found == 1
         assert locate_gold(["two"], [], TEXTS) == ((Evidence("two"),), 0)
 
-    def test_node_that_is_not_in_the_corpus(self, tmp_path: Path) -> None:
+    def test_missing_gold_nodes_are_kept_and_counted(self, tmp_path: Path) -> None:
         lines: list[object] = [item(), item(relevant_node=["node-1", "elsewhere"]), item(relevant_node="elsewhere")]
         benchmark = OmniEval(str(write(tmp_path, {"银行业务/零售银行/对比类问答": lines}))).load()
         assert [sample.gold[-1].document_id for sample in benchmark.samples] == ["node-1", "elsewhere", "elsewhere"]
         assert benchmark.notes["n_samples_without_gold_in_corpus"] == 1
         assert benchmark.notes["n_gold_units_not_in_corpus"] == 2
 
-    def test_items_of_another_corpus(self, tmp_path: Path) -> None:
+    def test_items_of_another_corpus_are_rejected(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"银行业务/零售银行/对比类问答": [item(relevant_node="elsewhere")]})
         with pytest.raises(DataError, match="gold points nowhere: none of the 1 documents, such as 'elsewhere'"):
             OmniEval(str(root)).load()
@@ -176,7 +178,7 @@ class TestFolders:
         assert len(omnieval.load().samples) == 6
         assert len(omnieval.fingerprint()) == 64
 
-    def test_items_under_data_generator(self, tmp_path: Path) -> None:
+    def test_items_are_found_under_data_generator(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (root / "data_generator").mkdir()
         (root / "gen_datas_set_final").rename(root / "data_generator" / "gen_datas_set_final")
@@ -195,7 +197,7 @@ class TestFolders:
         with pytest.raises(DataError, match=r"other_nodes, set-2048-256_nodes\. Choose one with corpus_folder"):
             OmniEval(str(root)).load()
 
-    def test_fingerprint_is_that_of_names_and_contents(self, tmp_path: Path) -> None:
+    def test_fingerprint_depends_on_file_names_and_contents(self, tmp_path: Path) -> None:
         one, two = write(tmp_path / "one"), write(tmp_path / "two")
         known = OmniEval(str(one)).fingerprint()
         assert known == OmniEval(str(two)).fingerprint()
@@ -209,7 +211,7 @@ class TestBadInput:
         with pytest.raises(ConfigError, match="2 errors"):
             OmniEval(limit=0).load()
 
-    def test_missing_folders_and_files(self, tmp_path: Path) -> None:
+    def test_missing_omnieval_folders_and_files_are_errors(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"nodes_dir: no such folder\. Expected here: OmniEval's corpus"):
             OmniEval(str(tmp_path)).load()
         root = write(tmp_path)
@@ -286,7 +288,7 @@ class TestHumanAnnotated:
     def load(self, root: Path) -> Benchmark:
         return OmniEval(str(root), split=Split.HUMAN).load()
 
-    def test_items_say_where_they_belong(self, tmp_path: Path) -> None:
+    def test_items_are_assigned_to_their_topic_and_task(self, tmp_path: Path) -> None:
         other = item(topic_name="金融 - 投资 - 基金", task_name="对比类问答", question="哪个?")
         benchmark = self.load(self.write(tmp_path, item(), other))
         assert [(sample.id, sample.topic, sample.task) for sample in benchmark.samples] == [
@@ -295,7 +297,7 @@ class TestHumanAnnotated:
         assert benchmark.samples[0].gold == (Evidence("node-1", 0, 13),)
         assert benchmark.labels["funds"] == "Funds"
 
-    def test_a_conversation_belongs_where_its_first_turn_does(self, tmp_path: Path) -> None:
+    def test_conversation_takes_topic_and_task_of_its_first_turn(self, tmp_path: Path) -> None:
         turns = [item(task_name="多轮对话能力"), item(question="总部呢?", answer="青砚市")]
         benchmark = self.load(self.write(tmp_path, [], turns))
         assert [sample.id for sample in benchmark.samples] == [
@@ -310,7 +312,7 @@ class TestHumanAnnotated:
         assert (sample.id, sample.topic, sample.task) == ("no_topic/no_task/0", None, None)
         assert self.load(tmp_path).notes["n_items_without_topic_or_task"] == 1
 
-    def test_golden_answers_come_before_answer(self, tmp_path: Path) -> None:
+    def test_golden_answers_override_answer(self, tmp_path: Path) -> None:
         (sample,) = self.load(self.write(tmp_path, item(golden_answers=["1998"]))).samples
         assert sample.references == ("1998",)
 
@@ -321,7 +323,7 @@ class TestHumanAnnotated:
         file.write_bytes(file.read_bytes() + b"\n")
         assert OmniEval(str(root), split=Split.HUMAN).fingerprint() != before
 
-    def test_a_missing_file_says_what_to_set(self, tmp_path: Path) -> None:
+    def test_missing_human_file_names_the_setting(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="contains nothing for human_file"):
             self.load(write(tmp_path))
         with pytest.raises(

@@ -44,7 +44,7 @@ def test_all_parts_of_one_alternative_are_a_right_answer(tmp_path: Path, answer:
     assert is_right(sample, answer) == expected
 
 
-def test_answer_parts_win_over_those_of_the_references(tmp_path: Path) -> None:
+def test_answer_parts_override_references(tmp_path: Path) -> None:
     sample = only(tmp_path, references=[["A", "B"]], answer_parts=["C"])
     assert sample.answer_parts == (("C",),)
 
@@ -64,11 +64,11 @@ def test_fake_answers_are_kept(tmp_path: Path) -> None:
         ({"fakeanswer": "x"}, "did you mean 'fake_answers'"),
     ],
 )
-def test_errors_are_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+def test_invalid_answer_fields_are_rejected(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         only(tmp_path, **fields)
 
 
-def test_null_means_not_given(tmp_path: Path) -> None:
+def test_null_fields_equal_missing_fields(tmp_path: Path) -> None:
     names = set(_FIELDS) - {"id", "question"}
     assert only(tmp_path, **dict.fromkeys(names)) == only(tmp_path)

@@ -35,7 +35,9 @@ A, B = Evidence("a.md"), Evidence("b.md")
         ({"gold": "a.md", "gold_any": [{"document": "a.md", "grade": 2}, "b.md"]}, None),
     ],
 )
-def test_which_gold_is_needed(tmp_path: Path, fields: dict[str, Any], expected: tuple[Evidence, ...] | None) -> None:
+def test_gold_fields_give_the_expected_evidence(
+    tmp_path: Path, fields: dict[str, Any], expected: tuple[Evidence, ...] | None
+) -> None:
     both = (A, Evidence("a.md", grade=2, one_of=1), Evidence("b.md", one_of=1))
     assert only(tmp_path, **fields).gold == (both if expected is None else expected)
 
@@ -55,7 +57,7 @@ def test_relevant_passages_are_alternatives(tmp_path: Path, relevant: tuple[obje
     assert {unit.document_id for unit in sample.gold} <= set(sample.passages)
 
 
-def test_passages_that_gold_names_are_as_needed_as_it_says(tmp_path: Path) -> None:
+def test_gold_takes_precedence_over_relevant_passages(tmp_path: Path) -> None:
     given = [{"document": "a.md", "relevant": True}, {"document": "b.md", "relevant": True}]
     assert only(tmp_path, gold=["a.md", "b.md"], passages=given).gold == (A, B)
 
@@ -63,7 +65,7 @@ def test_passages_that_gold_names_are_as_needed_as_it_says(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("start", "end", "text"), [(0, 10, "The bridge"), (31, 41, "The bridge"), (31, 41, "The\nbridge")]
 )
-def test_offsets_tell_which_of_several_places_a_quote_means(tmp_path: Path, start: int, end: int, text: str) -> None:
+def test_offsets_select_one_of_several_matches_of_a_quote(tmp_path: Path, start: int, end: int, text: str) -> None:
     unit = {"document": "a.md", "quote": text, "start": start, "end": end}
     assert only(tmp_path, gold=[unit]).gold == (Evidence("a.md", start, end),)
 

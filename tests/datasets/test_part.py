@@ -54,7 +54,7 @@ def test_the_seed_draws_the_clusters() -> None:
     assert len(drawn) > 1
 
 
-def test_one_cluster_is_held_out_at_least_and_one_is_left() -> None:
+def test_both_parts_keep_at_least_one_cluster() -> None:
     assert len(Part(Clustered(), 0.01, is_held_out=True).load().samples) == 2
     assert len(Part(Clustered(), 0.99).load().samples) == 2
 
@@ -75,7 +75,7 @@ def test_a_fully_connected_data_set_cannot_be_split() -> None:
         Part(Clustered(n_in_common=20)).load()
 
 
-def test_the_limit_is_one_of_the_part() -> None:
+def test_limit_of_a_part_counts_samples_of_the_part() -> None:
     assert len(Part(Clustered(), 0.3, limit=5).load().samples) == 5
 
 
@@ -95,7 +95,7 @@ class OverSource(Clustered):
         return replace(self.load(), documents=documents, notes=counts)
 
 
-def test_documents_that_are_read_by_themselves_are_read_once_for_all_parts() -> None:
+def test_parts_read_a_shared_source_once() -> None:
     whole = OverSource()
     part = Part(whole, 0.3)
     assert isinstance(part, DatasetOverSource)

@@ -30,22 +30,22 @@ def written(folder: Path, content: bytes | str, name: str = "file") -> Path:
 
 
 class TestMissing:
-    def test_folder_says_what_was_expected_and_what_is_there(self, tmp_path: Path) -> None:
+    def test_missing_folder_error_lists_what_was_expected_and_found(self, tmp_path: Path) -> None:
         written(tmp_path, "", "neighbour.txt")
         with pytest.raises(DataError, match=r"80000_docs: no such folder. Expected here: a corpus.*neighbour\.txt"):
             require_folder(tmp_path / "80000_docs", "a corpus")
 
-    def test_file_far_below_an_existing_folder(self, tmp_path: Path) -> None:
+    def test_missing_file_error_names_the_nearest_existing_folder(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=f"no such file.*The folder {tmp_path} contains: nothing"):
             require_file(tmp_path / "a" / "b" / "split.json", WANTED)
 
-    def test_a_folder_is_not_a_file_and_the_reverse(self, tmp_path: Path) -> None:
+    def test_folder_is_not_accepted_as_a_file_nor_a_file_as_a_folder(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="no such file"):
             require_file(tmp_path, WANTED)
         with pytest.raises(DataError, match="no such folder"):
             require_folder(written(tmp_path, ""), WANTED)
 
-    def test_only_some_names_are_shown(self, tmp_path: Path) -> None:
+    def test_missing_file_error_lists_at_most_eight_names(self, tmp_path: Path) -> None:
         for number in range(20):
             written(tmp_path, "", f"{number:02}")
         with pytest.raises(DataError, match=r"00, 01, .*07 and 12 more"):
@@ -53,7 +53,7 @@ class TestMissing:
 
 
 class TestLines:
-    def test_ends_and_numbers(self, tmp_path: Path) -> None:
+    def test_lines_end_at_newlines_and_are_numbered_from_one(self, tmp_path: Path) -> None:
         file = written(tmp_path, "一\r\n\n二\u2028三\n四")
         assert list(read_lines(file, WANTED)) == [(1, "一"), (2, ""), (3, "二\u2028三"), (4, "四")]
 
@@ -71,7 +71,7 @@ class TestLines:
 
 
 class TestJsonLines:
-    def test_blank_lines_count_but_yield_nothing(self, tmp_path: Path) -> None:
+    def test_blank_json_lines_are_numbered_but_not_yielded(self, tmp_path: Path) -> None:
         assert list(read_jsonl(written(tmp_path, '{"a":1}\n\n[]\n'), WANTED)) == [(1, {"a": 1}), (3, [])]
 
     def test_broken_line_gives_line_and_byte(self, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ class TestJsonLines:
         with pytest.raises(DataError, match=r"file, line 2: not JSON at byte 8 of the line \(Expecting value\)"):
             list(read_jsonl(file, WANTED))
 
-    def test_records_carry_their_place(self, tmp_path: Path) -> None:
+    def test_json_records_are_returned_with_their_line(self, tmp_path: Path) -> None:
         file = written(tmp_path, '{"a":1}\n[]\n')
         records = read_records(file, WANTED)
         assert next(records) == (f"{file}, line 1", {"a": 1})
@@ -136,7 +136,7 @@ class TestJson:
         with pytest.raises(DataError, match=r"not JSON .* Extra data"):
             read_json(written(tmp_path, "[{}, {}] 0"), WANTED, accept_truncated=True)
 
-    def test_lists_behind_another_value_are_read(self, tmp_path: Path) -> None:
+    def test_truncated_object_keeps_lists_after_other_values(self, tmp_path: Path) -> None:
         cut = written(tmp_path, '{"a": [1], "n": {"x": 5}, "b": [1, 2, {"')
         with pytest.raises(DataError, match="the 3 records before it are complete"):
             read_json(cut, WANTED)
@@ -149,7 +149,7 @@ class TestJson:
         with pytest.raises(DataError, match=r"byte 0xff at byte offset 3 \(line 2\)"):
             read_json(written(tmp_path, b'[\n"\xff"]'), WANTED, accept_truncated=True)
 
-    def test_real_truncated_file(self, shared_data: Path) -> None:
+    def test_truncated_crud_rag_file_is_read_up_to_the_cut(self, shared_data: Path) -> None:
         file = shared_data / "crud_rag" / "event_summary_truncated.json"
         with pytest.raises(
             DataError, match=r"cut off at byte offset 4145152.* the 1328 records before it are complete"
@@ -184,13 +184,13 @@ class TestFields:
             as_list(None, "here")
 
     @pytest.mark.parametrize("record", [{}, {"answer": ""}, {"answer": []}, {"answer": [" ", "\n"]}])
-    def test_item_without_reference(self, record: dict[str, object]) -> None:
+    def test_item_without_a_reference_is_rejected(self, record: dict[str, object]) -> None:
         with pytest.raises(DataError, match="here: the item has no reference: field 'answer'"):
             required_texts(record, "answer", "here")
 
 
 class TestFingerprint:
-    def test_depends_on_names_and_contents_alone(self, tmp_path: Path) -> None:
+    def test_fingerprint_depends_on_names_and_contents_alone(self, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").mkdir()
         one, two = written(tmp_path, "1", "one"), written(tmp_path, "2", "two")
         copy = written(tmp_path / "elsewhere", "1", "copy")
@@ -226,7 +226,7 @@ def test_json_that_cannot_be_held_is_an_error_with_its_place(tmp_path: Path, val
         read_json(whole, WANTED)
 
 
-def test_a_whole_character_in_two_escapes_is_one(tmp_path: Path) -> None:
+def test_escaped_surrogate_pair_is_read_as_one_character(tmp_path: Path) -> None:
     file = written(tmp_path, r'{"a": "\ud83d\ude00", "b": "\\ud83d"}')
     assert [value for _, value in read_jsonl(file, WANTED)] == [{"a": "\U0001f600", "b": r"\ud83d"}]
 
@@ -241,12 +241,12 @@ def test_a_whole_character_in_two_escapes_is_one(tmp_path: Path) -> None:
         ({"_id": "1"}, "no field 'id'"),
     ],
 )
-def test_ids_that_name_nothing(record: dict[str, object], message: str) -> None:
+def test_invalid_ids_are_rejected(record: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=f"line 1: {message}"):
         required_id(record, "line 1")
 
 
-def test_ids_are_texts(tmp_path: Path) -> None:
+def test_numeric_ids_become_strings(tmp_path: Path) -> None:
     assert [required_id({"id": value}, "line 1") for value in ("a", 7, "0")] == ["a", "7", "0"]
     assert required_id({"_id": "a"}, "line 1", "_id") == "a"
 
@@ -266,7 +266,7 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Call
         ('{"id": "1",}', "Correct or remove the line"),
     ],
 )
-def test_files_in_other_formats(tmp_path: Path, text: str, advice: str) -> None:
+def test_files_in_other_formats_are_errors_with_advice(tmp_path: Path, text: str, advice: str) -> None:
     (tmp_path / "file").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=f"line 1: not JSON at byte .*{advice}"):
         list(read_jsonl(tmp_path / "file", "records"))

@@ -83,7 +83,7 @@ def test_blank_passages_are_left_out_and_counted(tmp_path: Path) -> None:
     assert Rgb(str(write(tmp_path))).load().notes["n_blank_passages"] == 1
 
 
-def test_one_passage_of_each_set_is_needed(tmp_path: Path) -> None:
+def test_integration_requires_one_passage_of_each_set(tmp_path: Path) -> None:
     texts, sample = loaded(tmp_path, Part.EN_INT)
     assert sample.subset == "integration"
     sets: dict[int, set[str]] = {}
@@ -92,7 +92,7 @@ def test_one_passage_of_each_set_is_needed(tmp_path: Path) -> None:
     assert sorted(map(sorted, sets.values())) == [["20 m high.", "90 m long."], ["20 m high.", "Its height is 20 m."]]
 
 
-def test_false_passages_are_the_relevant_ones(tmp_path: Path) -> None:
+def test_false_passages_are_gold_in_counterfactual_data(tmp_path: Path) -> None:
     texts, sample = loaded(tmp_path, Part.EN_FACT)
     assert (sample.subset, sample.fake_answers) == ("false_passages", ("1958",))
     assert [texts[unit.document_id] for unit in sample.gold] == ["It was widened in 1958."]

@@ -21,32 +21,32 @@ def shares(limit: int) -> dict[str, int]:
     return dict(Counter(sample.subset for sample in limit_samples(SAMPLES, limit, 0)))
 
 
-def test_no_limit_or_a_large_one_keeps_all() -> None:
+def test_limit_above_the_number_of_samples_keeps_all() -> None:
     for limit in (None, 100, 1000):
         assert limit_samples(SAMPLES, limit, 0) == tuple(SAMPLES)
 
 
-def test_shares_are_proportional_with_at_least_one() -> None:
+def test_sample_shares_are_proportional_with_at_least_one_each() -> None:
     assert shares(50) == {"create": 30, "read": 15, "update": 4, "delete": 1}
     assert shares(10) == {"create": 5, "read": 3, "update": 1, "delete": 1}
     assert shares(4) == {"create": 1, "read": 1, "update": 1, "delete": 1}
 
 
-def test_fewer_than_subsets_takes_the_largest() -> None:
+def test_limit_below_the_number_of_subsets_takes_the_largest() -> None:
     assert shares(2) == {"create": 1, "read": 1}
 
 
 @pytest.mark.parametrize("limit", range(1, 101))
-def test_exactly_the_limit(limit: int) -> None:
+def test_limited_samples_have_exactly_the_limit(limit: int) -> None:
     assert len(limit_samples(SAMPLES, limit, 3)) == limit
 
 
-def test_order_is_kept() -> None:
+def test_limited_samples_keep_their_order() -> None:
     chosen = limit_samples(SAMPLES, 17, 0)
     assert list(chosen) == [sample for sample in SAMPLES if sample in chosen]
 
 
-def test_the_choice_depends_on_the_seed_and_not_on_the_order() -> None:
+def test_limited_samples_depend_on_the_seed_and_not_on_the_order() -> None:
     shuffled = random.Random(0).sample(SAMPLES, len(SAMPLES))
     assert set(limit_samples(shuffled, 17, 0)) == set(limit_samples(SAMPLES, 17, 0))
     assert set(limit_samples(SAMPLES, 17, 0)) != set(limit_samples(SAMPLES, 17, 1))
@@ -61,7 +61,7 @@ def test_cells_within_a_subset_are_strata_too() -> None:
     }
 
 
-def test_allocation_by_largest_remainder() -> None:
+def test_allocation_gives_spare_places_to_the_largest_remainders() -> None:
     assert allocate({"a": 5, "b": 3, "c": 1}, 4, 0) == {"a": 2, "b": 1, "c": 1}
     assert allocate({"a": 7, "b": 4, "c": 3}, 7, 0) in ({"a": 4, "b": 2, "c": 1}, {"a": 3, "b": 2, "c": 2})
 

@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path / "shop.db"
 
 
-def test_every_row_of_every_table(shop: Path) -> None:
+def test_every_row_of_every_table_becomes_a_document(shop: Path) -> None:
     documents, counts = read_documents(shop.parent)
     assert dict(zip(documents.ids, documents.texts, strict=True)) == {
         'shop.db/an "odd" name/000001': "x: first",
@@ -52,7 +52,7 @@ def test_every_row_of_every_table(shop: Path) -> None:
     }  # fmt: skip
 
 
-def test_chosen_tables_and_columns(shop: Path) -> None:
+def test_only_chosen_tables_and_columns_are_read(shop: Path) -> None:
     documents, counts = read_documents(shop, ReadingOptions(tables=("articles",), text_columns=("body",)))
     assert list(documents.ids) == ["shop.db/articles/7", "shop.db/articles/8"]
     assert list(documents.texts) == ["It is green.", ""]
@@ -63,27 +63,27 @@ def test_chosen_tables_and_columns(shop: Path) -> None:
     assert counts["n_tables_without_text_columns"] == 2
 
 
-def test_a_view_is_read_if_it_is_named(shop: Path) -> None:
+def test_database_view_is_read_only_by_name(shop: Path) -> None:
     documents, _ = read_documents(shop, ReadingOptions(tables=("dear",)))
     assert (list(documents.ids), list(documents.texts)) == (["shop.db/dear/000001"], ["id: 7\ntitle: Lamp"])
 
 
-def test_a_table_that_does_not_exist(shop: Path) -> None:
+def test_unknown_table_is_rejected(shop: Path) -> None:
     with pytest.raises(DataError, match=r"shop\.db: has no table 'article'; its tables are .*articles, dear, parts"):
         read_documents(shop, ReadingOptions(tables=("article",)))
 
 
-def test_columns_that_no_table_has(shop: Path) -> None:
+def test_unknown_text_columns_are_rejected(shop: Path) -> None:
     with pytest.raises(DataError, match=r"no table in it has a column 'Body' or 'content'\. Correct `text_columns`"):
         read_documents(shop.parent, ReadingOptions(text_columns=("Body", "content")))
 
 
-def test_a_column_that_no_table_has_beside_one_that_some_have(shop: Path) -> None:
+def test_unknown_text_column_is_rejected_despite_known_columns(shop: Path) -> None:
     with pytest.raises(DataError, match=r"no table in it has a column 'Body'\. Correct `text_columns`"):
         read_documents(shop.parent, ReadingOptions(text_columns=("title", "Body")))
 
 
-def test_columns_for_tables_that_do_not_exist(tmp_path: Path) -> None:
+def test_text_columns_do_not_affect_plain_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Plain.", encoding="utf-8")
     assert read_documents(tmp_path, ReadingOptions(text_columns=("body",)))[0].texts == ["Plain."]
 
@@ -100,7 +100,7 @@ def test_a_database_is_never_written_to(shop: Path) -> None:
         shop.parent.chmod(0o755)
 
 
-def test_changes_that_are_not_yet_in_the_file(tmp_path: Path) -> None:
+def test_database_with_uncommitted_wal_changes_is_rejected(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "busy.db")) as database:
         database.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES ('new');")
         with pytest.raises(DataError, match=r"busy\.db: some of its changes are still in busy\.db-wal"):
@@ -108,7 +108,7 @@ def test_changes_that_are_not_yet_in_the_file(tmp_path: Path) -> None:
     assert read_documents(tmp_path / "busy.db")[0].texts == ["x: new"]
 
 
-def test_files_that_are_not_databases(shop: Path) -> None:
+def test_damaged_database_is_an_error_and_other_db_files_are_counted(shop: Path) -> None:
     (shop.parent / "Thumbs.db").write_bytes(b"pictures")
     _, counts = read_documents(shop.parent)
     assert counts["files_of_other_kinds"] == "1 .db of another kind"
@@ -121,13 +121,13 @@ def test_files_that_are_not_databases(shop: Path) -> None:
         read_documents(shop.parent / "other.sqlite")
 
 
-def test_text_that_is_not_utf_8(tmp_path: Path) -> None:
+def test_database_text_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
     write_database(tmp_path / "a.db", "CREATE TABLE t (x TEXT); INSERT INTO t VALUES (CAST(x'ff' AS TEXT));")
     with pytest.raises(DataError, match=r"a\.db: cannot be read as a SQLite database \(Could not decode to UTF-8"):
         read_documents(tmp_path)
 
 
-def test_rows_that_are_too_much_for_the_memory(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_beyond_the_memory_limit_are_rejected(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_rows, "_MOST_CHARACTERS", 40)
     with pytest.raises(DataError, match=r"shop\.db: its rows hold more than 40 characters.*Name the `tables`"):
         read_documents(shop)
@@ -136,7 +136,7 @@ def test_rows_that_are_too_much_for_the_memory(shop: Path, monkeypatch: pytest.M
 CSV = 'id,Title,body\n1,Lamp,"It is green,\nand ""old""."\n\n2,,Plain\n'
 
 
-def test_a_csv_file(tmp_path: Path) -> None:
+def test_csv_rows_become_documents(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\ufeff" + CSV, encoding="utf-8")
     (tmp_path / "b.TSV").write_text("x\ty\n1\t2,3\n", encoding="utf-8")
     documents, _ = read_documents(tmp_path)
@@ -160,7 +160,7 @@ def test_a_csv_file(tmp_path: Path) -> None:
         ('a,b\n1,"open\n', r"line 2: unexpected end of data"),
     ],
 )
-def test_csv_files_that_cannot_be_read(tmp_path: Path, content: str, message: str) -> None:
+def test_unreadable_csv_files_are_errors(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "a.csv").write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_documents(tmp_path)
@@ -175,7 +175,7 @@ def test_an_empty_csv_file_is_counted(tmp_path: Path) -> None:
     ("name", "header", "sign"),
     [("a.csv", "title;body", "';'"), ("a.csv", "title\tbody", r"'\t'"), ("a.tsv", "title,body", "','")],
 )
-def test_columns_with_another_separator_are_refused(tmp_path: Path, name: str, header: str, sign: str) -> None:
+def test_csv_with_an_unsupported_separator_is_rejected(tmp_path: Path, name: str, header: str, sign: str) -> None:
     (tmp_path / name).write_text(f"{header}\nLamp\n", encoding="utf-8")
     with pytest.raises(DataError) as caught:
         read_documents(tmp_path)

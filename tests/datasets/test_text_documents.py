@@ -53,7 +53,7 @@ def test_text_that_is_not_front_matter_is_kept(tmp_path: Path, text: str) -> Non
     assert not documents.metadata
 
 
-def test_one_document_per_line(tmp_path: Path) -> None:
+def test_one_per_line_splits_text_files_into_documents(tmp_path: Path) -> None:
     (tmp_path / "part_1").write_text("First.\n\nThird.\u2028Still third.\n", encoding="utf-8")
     (tmp_path / "part.txt_2").write_text("Other.", encoding="utf-8")
     (tmp_path / "page.html").write_text("<p>One</p><p>page</p>", encoding="utf-8")
@@ -75,7 +75,7 @@ def test_a_folder_of_lines_is_not_read_unasked(tmp_path: Path) -> None:
         read_documents(tmp_path)
 
 
-def test_json_in_a_folder(tmp_path: Path) -> None:
+def test_json_files_in_a_folder_become_documents(tmp_path: Path) -> None:
     write_lines(tmp_path / "a.jsonl", [{"id": 1, "title": "T", "text": "x", "metadata": {"n": 2}}, {"text": "y"}])
     (tmp_path / "b.json").write_text(json.dumps([{"id": "z", "text": "z"}], indent=1), encoding="utf-8")
     write_lines(tmp_path / "c.json", [{"id": "one", "text": "per line"}])
@@ -90,7 +90,7 @@ def test_json_in_a_folder(tmp_path: Path) -> None:
     assert counts["n_json_files_without_texts"] == 3
 
 
-def test_a_single_json_file(tmp_path: Path) -> None:
+def test_single_json_file_becomes_documents(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps([{"id": "z", "text": "z"}], indent=1), encoding="utf-8")
     assert read_documents(tmp_path / "b.json")[0].ids == ["z"]
     (tmp_path / "b.json").write_text("[1]", encoding="utf-8")
@@ -98,7 +98,7 @@ def test_a_single_json_file(tmp_path: Path) -> None:
         read_documents(tmp_path / "b.json")
 
 
-def test_a_later_record_without_text(tmp_path: Path) -> None:
+def test_later_json_record_without_text_is_rejected(tmp_path: Path) -> None:
     write_lines(tmp_path / "a.jsonl", [{"text": "x"}, {"contents": "y"}])
     with pytest.raises(DataError, match=r"a\.jsonl, line 2: no field 'text'. Its fields are: contents"):
         read_documents(tmp_path)
@@ -116,7 +116,7 @@ def test_pages_without_text_are_counted(tmp_path: Path) -> None:
     assert counts["n_pdf_pages_without_text"] == 1
 
 
-def test_a_pdf_with_a_password(tmp_path: Path) -> None:
+def test_password_protected_pdf_is_an_error(tmp_path: Path) -> None:
     from pypdf import PdfWriter
 
     with PdfWriter() as writer:

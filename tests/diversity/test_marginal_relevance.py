@@ -16,7 +16,7 @@ WORDS = CharacterBigrams()
 class TestByTerms(DiversityContract):
     component = MmrByTerms(tokenizer=WORDS)
 
-    def test_redundant_hits_move_behind_novel_ones(self) -> None:
+    def test_redundant_hits_rank_below_novel_hits(self) -> None:
         assert rankings_of(self.diversify(HITS))[0].index(1) > rankings_of(self.diversify(HITS))[0].index(2)
 
 
@@ -30,18 +30,18 @@ class TestOneByTerms(DiversityContract):
 class TestByVectors(DiversityContract):
     component = MmrByVectors(Hashing(), 0.2)
 
-    def test_redundant_hits_move_behind_novel_ones(self) -> None:
+    def test_redundant_hits_rank_below_novel_hits(self) -> None:
         assert rankings_of(self.diversify(HITS))[0].index(1) > rankings_of(self.diversify(HITS))[0].index(2)
 
 
 class TestRelevanceAlone(DiversityContract):
     component = MmrByVectors(Hashing(), 1.0)
 
-    def test_leaves_the_ranking(self) -> None:
+    def test_relevance_alone_keeps_the_ranking(self) -> None:
         assert rankings_of(self.diversify(HITS)) == rankings_of(HITS)
 
 
-def test_scores_by_hand() -> None:
+def test_marginal_relevance_equals_hand_computed_order() -> None:
     """Four hits with relevance 1, 0.8, 0.5, 0; the first two are equal."""
     alike = np.array([[1, 0.9, 0.2, 0.1], [0.9, 1, 0.2, 0.1], [0.2, 0.2, 1, 0.6], [0.1, 0.1, 0.6, 1]])
     hits = hits_of({4: 30.0, 7: 28.0, 1: 25.0, 3: 20.0, 9: 5.0}, depth=6)

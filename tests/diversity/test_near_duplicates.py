@@ -33,12 +33,12 @@ def left(component: NearDuplicates, *texts: str) -> list[int]:
 
 
 @pytest.mark.parametrize(("threshold", "kept"), [(0.5, [0]), (0.51, [0, 1])])
-def test_resemblance_by_hand(threshold: float, kept: list[int]) -> None:
+def test_resemblance_threshold_equals_hand_computed_overlap(threshold: float, kept: list[int]) -> None:
     """Shingles of two terms: ab bc cd de and bc cd de ef fg; three of six are in both."""
     assert left(replace(COMPONENT, n=2, threshold=threshold), "a b c d e", "b c d e f g") == kept
 
 
-def test_a_removed_hit_removes_no_other_hit() -> None:
+def test_removed_hit_does_not_remove_other_hits() -> None:
     """The third is like the second alone."""
     assert left(replace(COMPONENT, n=1, threshold=0.5), "a b c", "a b c d e", "c d e f") == [0, 2]
 

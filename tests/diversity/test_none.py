@@ -5,5 +5,5 @@ from tests.contracts.diversity_contract import HITS, DiversityContract
 class TestKeepAll(DiversityContract):
     component = KeepAll()
 
-    def test_all_hits_stay(self) -> None:
+    def test_keep_all_returns_every_hit(self) -> None:
         assert self.diversify(HITS) is HITS

@@ -68,12 +68,12 @@ class TestBgeM3AsEmbedder(EmbedderContract):
         self.component = BgeM3(folder)
 
 
-def test_dense_vectors_are_those_of_the_package(chunks: Encodings, outputs: Any, folder: str) -> None:
+def test_dense_vectors_equal_those_of_the_package(chunks: Encodings, outputs: Any, folder: str) -> None:
     np.testing.assert_allclose(chunks.dense, outputs["dense_vecs"], atol=1e-5)
     np.testing.assert_allclose(BgeM3(folder).embed_chunks(Passages(CHUNKS), {}), chunks.dense, atol=1e-6)
 
 
-def test_token_weights_are_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
+def test_token_weights_equal_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
     sparse = chunks.sparse
     assert len(outputs["lexical_weights"]) == len(sparse) == len(CHUNKS)
     for row, expected in enumerate(outputs["lexical_weights"]):
@@ -82,14 +82,14 @@ def test_token_weights_are_those_of_the_package(chunks: Encodings, outputs: Any)
         np.testing.assert_allclose(sparse.weights[own], [expected[str(i)] for i in sparse.ids[own]], atol=1e-5)
 
 
-def test_token_vectors_are_those_of_the_package_in_half_precision(chunks: Encodings, outputs: Any) -> None:
+def test_token_vectors_equal_those_of_the_package_in_half_precision(chunks: Encodings, outputs: Any) -> None:
     multi = chunks.multi
     assert multi.vectors.dtype == np.float16
     for row, expected in enumerate(outputs["colbert_vecs"]):
         np.testing.assert_allclose(multi.vectors[multi.first[row] : multi.last[row]], expected, atol=5e-4)
 
 
-def test_scores_are_those_of_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
+def test_scores_equal_those_of_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
     queries = BgeM3(folder).encode_queries(Passages(QUERIES))
     late = LateInteraction(BgeM3(folder)).score_encoded(queries, chunks, PAIRS)
     np.testing.assert_allclose(late, scores["colbert"], atol=5e-4)
@@ -104,7 +104,7 @@ def test_scores_are_those_of_the_package(chunks: Encodings, folder: str, scores:
     np.testing.assert_allclose([found.get((q, c), 0) for q, c in PAIRS.tolist()], scores["sparse"], atol=1e-5)
 
 
-def test_blank_texts_have_nothing_and_the_rest_stay_in_place(folder: str, chunks: Encodings) -> None:
+def test_blank_texts_have_zero_vectors_and_no_weights(folder: str, chunks: Encodings) -> None:
     found = BgeM3(folder).encode_chunks(Passages(["", CHUNKS[1], " \n"]))
     assert not found.dense[[0, 2]].any()
     assert np.diff(found.weight_offsets).tolist() == [0, len(found.weights), 0]
@@ -112,12 +112,12 @@ def test_blank_texts_have_nothing_and_the_rest_stay_in_place(folder: str, chunks
     np.testing.assert_allclose(found.dense[1], chunks.dense[1], atol=1e-6)
 
 
-def test_no_texts_give_no_vectors(folder: str) -> None:
+def test_no_texts_give_empty_outputs(folder: str) -> None:
     found = BgeM3(folder).encode_chunks(Passages([]))
     assert (found.dense.shape, found.vectors.shape, len(found.weights)) == ((0, 32), (0, 32), 0)
 
 
-def test_small_batches_give_the_same(folder: str, chunks: Encodings) -> None:
+def test_small_batches_give_equal_encodings(folder: str, chunks: Encodings) -> None:
     found = replace(BgeM3(folder), batch_tokens=1).encode_chunks(Passages(CHUNKS))
     np.testing.assert_allclose(found.dense, chunks.dense, atol=1e-5)
     np.testing.assert_array_equal(found.weight_ids, chunks.weight_ids)
@@ -129,7 +129,7 @@ def test_texts_are_cut_at_max_length(folder: str) -> None:
     assert np.diff(found.vector_offsets).max() == 9, "all but the first token have a vector"
 
 
-def test_tokens_are_counted_before_they_are_cut(folder: str, chunks: Encodings) -> None:
+def test_tokens_are_counted_before_truncation(folder: str, chunks: Encodings) -> None:
     assert isinstance(BgeM3(folder), ReadsTokens)
     assert [BgeM3(folder).token_limit(), BgeM3(folder, max_length=10).token_limit()] == [MAX_TOKENS, 10]
     counts = BgeM3(folder).count_chunk_tokens(CHUNKS)
@@ -145,7 +145,7 @@ def test_the_component_implements_its_protocol(folder: str) -> None:
     ]
 
 
-def test_a_batch_that_does_not_fit_into_memory(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_beyond_the_memory_suggests_a_smaller_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     def refuse(*_: object) -> None:
@@ -157,7 +157,7 @@ def test_a_batch_that_does_not_fit_into_memory(folder: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("file", ["sparse_linear.pt", "colbert_linear.pt"])
-def test_a_folder_without_a_head(folder: str, tmp_path: Path, file: str) -> None:
+def test_model_folder_without_a_head_is_an_error(folder: str, tmp_path: Path, file: str) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / file).unlink()
     with pytest.raises(ComponentError, match=f"cannot be loaded .*{file}"):

@@ -35,7 +35,7 @@ class TestFlagEmbeddings(EmbedderContract):
 
 
 @pytest.mark.parametrize("pooling", FlagPooling)
-def test_vectors_are_those_of_flag_model(bert: Path, pooling: FlagPooling) -> None:
+def test_vectors_equal_those_of_flag_model(bert: Path, pooling: FlagPooling) -> None:
     from FlagEmbedding import FlagModel
 
     own = FlagModel(str(bert), use_fp16=False, devices="cpu", pooling_method=pooling.value)
@@ -43,7 +43,7 @@ def test_vectors_are_those_of_flag_model(bert: Path, pooling: FlagPooling) -> No
     np.testing.assert_allclose(vectors(embedder(bert, pooling=pooling, max_length=100), TEXTS), expected, atol=1e-5)
 
 
-def test_an_instruction_is_that_of_the_package(bert: Path) -> None:
+def test_query_instruction_equals_that_of_the_package(bert: Path) -> None:
     from FlagEmbedding import FlagModel
 
     own = FlagModel(str(bert), use_fp16=False, devices="cpu", query_instruction_for_retrieval="上海：")
@@ -51,7 +51,7 @@ def test_an_instruction_is_that_of_the_package(bert: Path) -> None:
     np.testing.assert_allclose(found, own.encode_queries(["北京"]), atol=1e-5)
 
 
-def test_a_longer_max_length_than_the_model_has_positions_is_these(bert: Path) -> None:
+def test_max_length_is_capped_at_the_positions_of_the_model(bert: Path) -> None:
     longest = "北" * (2 * MAX_TOKENS)
     expected = vectors(embedder(bert, max_length=MAX_TOKENS), [longest])
     np.testing.assert_array_equal(vectors(embedder(bert, max_length=10_000), [longest]), expected)

@@ -9,11 +9,11 @@ class TestHashing(EmbedderContract):
     component = Hashing()
 
 
-def test_the_hashing_embedder_learns_nothing() -> None:
+def test_hashing_embedder_has_no_fitted_state() -> None:
     assert Hashing().fit(Passages(CORPUS)) == {}
 
 
-def test_order_of_characters_counts_from_bigrams_on() -> None:
+def test_hashing_vectors_depend_on_character_order_from_bigrams_on() -> None:
     def similarity(max_ngram: int) -> float:
         a, b = Hashing(max_ngram=max_ngram).embed_chunks(Passages(["西湖", "湖西"]), {})
         return float(a @ b)

@@ -106,7 +106,7 @@ class TestLateChunking(EmbedderContract):
 
 
 @pytest.mark.parametrize(("n_read", "overlap"), [(MAX_TOKENS, 0.25), (50, 0.0), (64, 0.5), (20, 0.9)])
-def test_vectors_are_those_of_a_plain_implementation(folder: Path, n_read: int, overlap: float) -> None:
+def test_late_chunking_vectors_equal_a_plain_implementation(folder: Path, n_read: int, overlap: float) -> None:
     chunks = chunks_of(DOCUMENTS)
     component = embedder(folder, max_length=n_read, window_overlap=overlap)
     found = component.embed_in_documents(DOCUMENTS, chunks)
@@ -123,7 +123,7 @@ def test_a_chunk_that_begins_within_a_token_has_the_whole_token(folder: Path) ->
     )
 
 
-def test_the_same_words_in_another_document_have_another_vector(bert: Path) -> None:
+def test_late_vector_of_equal_words_depends_on_the_document(bert: Path) -> None:
     texts = ["北京是首都。上海人", "杭州省会共。上海人"]
     late = embedder(bert).embed_in_documents(texts, spans_of([(0, 6, 9), (1, 6, 9)]))
     assert late[0] @ late[1] < 0.999
@@ -143,7 +143,7 @@ def test_no_chunks_give_no_vectors(bert: Path) -> None:
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 100_000])
-def test_batches_change_rounding_alone(bert: Path, batch_tokens: int) -> None:
+def test_batch_size_changes_only_rounding(bert: Path, batch_tokens: int) -> None:
     chunks = chunks_of(DOCUMENTS)
     expected = embedder(bert).embed_in_documents(DOCUMENTS, chunks)
     found = embedder(bert, batch_tokens=batch_tokens).embed_in_documents(DOCUMENTS, chunks)
@@ -224,6 +224,6 @@ def test_a_sweep_reads_chunks_in_their_documents(
     assert "read in overlapping windows" in shown
 
 
-def test_headers_are_refused(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_late_chunking_rejects_headers(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, (*LATE, f"embedder.model={bert}", "header=title")) == 2
     assert "expected header=none, or another pooling" in " ".join(capsys.readouterr().err.split())

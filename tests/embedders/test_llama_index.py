@@ -75,7 +75,7 @@ def test_arguments_reach_the_class_and_queries_are_asked_as_queries() -> None:
     assert chunk[0, 0] > 0.9 > letters().embed_chunks(Passages(["query: 北京"]), state)[0, 0]
 
 
-def test_equal_texts_are_asked_for_once_and_blank_ones_not_at_all() -> None:
+def test_equal_texts_are_requested_once_and_blank_texts_never() -> None:
     component = letters()
     state = component.fit(Passages([]))
     from llama_index.embeddings.letters import asked
@@ -86,7 +86,7 @@ def test_equal_texts_are_asked_for_once_and_blank_ones_not_at_all() -> None:
     assert not vectors[1].any()
 
 
-def test_a_key_comes_from_the_environment_and_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     with_key = LlamaIndexEmbeddings(LETTERS, {"first": 2.0}, api_key_env="LETTERS_KEY")
     (mistake,) = with_key.check()
     assert mistake.startswith("api_key_env: the environment variable LETTERS_KEY is not set; set it")

@@ -16,7 +16,7 @@ class TestLsa(EmbedderContract):
     component = Lsa(n_dimensions=16)
 
 
-def test_weights_by_hand() -> None:
+def test_lsa_weights_equal_hand_computed_values() -> None:
     table = build_term_table(["西湖 西湖 故宫", "西湖 长城", "西湖"], RjiebaWords())
     state = Lsa(min_documents=1).fit(passages(["", "", ""], table))
     weight = dict(zip(table.vocabulary, state["weights"].tolist(), strict=True))
@@ -26,7 +26,7 @@ def test_weights_by_hand() -> None:
 @pytest.mark.parametrize(
     ("settings", "kept"), [((2, 50_000), {"西湖"}), ((1, 2), {"西湖", "故宫"}), ((5, 9), {"西湖"})]
 )
-def test_terms_that_are_left_out_weigh_nothing(settings: tuple[int, int], kept: set[str]) -> None:
+def test_excluded_terms_have_zero_weight(settings: tuple[int, int], kept: set[str]) -> None:
     texts = ["西湖 故宫", "西湖 长城 长城", "西湖"]
     table = build_term_table(texts, RjiebaWords())
     state = Lsa(min_documents=settings[0], max_terms=settings[1]).fit(passages(texts, table))

@@ -52,7 +52,7 @@ class TestContract(EmbedderContract):
         self.component = embedder_at(server.url, batch_size=3)
 
 
-def test_requests_hold_a_batch_each_and_what_was_set() -> None:
+def test_embedding_requests_contain_batches_prefixes_and_dimensions() -> None:
     with chat_server(lambda request, attempt: embeddings(vectors_of(request["input"]))) as server:
         prefixes = {"query_prefix": "query: ", "passage_prefix": "passage: "}
         embedder = embedder_at(server.url, batch_size=2, dimensions=8, **prefixes)
@@ -95,7 +95,7 @@ def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPat
         assert server.keys == ["Bearer sk-secret"]
 
 
-def test_another_model_under_the_same_name_is_an_error() -> None:
+def test_embedding_server_with_another_dimension_is_an_error() -> None:
     with chat_server(lambda request, attempt: embeddings([[1.0] * 5 for _ in request["input"]])) as server:
         state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
         with pytest.raises(ComponentError, match="vectors of 5 dimensions, expected 32"):
@@ -163,7 +163,7 @@ STATE = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
     ],
     ids=str,
 )
-def test_each_side_has_its_own_parameters_and_model(fields: dict[str, Any]) -> None:
+def test_query_and_passage_sides_have_separate_parameters_and_model(fields: dict[str, Any]) -> None:
     with chat_server(by_side) as server:
         embedder = embedder_at(server.url, **fields)
         queries, chunks = [f(Passages(["a text"]), STATE) for f in (embedder.embed_queries, embedder.embed_chunks)]
@@ -173,7 +173,7 @@ def test_each_side_has_its_own_parameters_and_model(fields: dict[str, Any]) -> N
     assert np.array_equal(*alike)
 
 
-def test_parameters_of_a_side_win_and_reach_the_server() -> None:
+def test_query_parameters_override_common_parameters() -> None:
     with chat_server(by_side) as server:
         own = {"extra_body": {"truncate": "END", "input_type": "passage"}, "query_body": {"input_type": "query"}}
         embedder = embedder_at(server.url, **own)
@@ -185,7 +185,7 @@ def test_parameters_of_a_side_win_and_reach_the_server() -> None:
     ]
 
 
-def test_keys_are_equal_without_the_later_fields_and_differ_with_them() -> None:
+def test_key_includes_optional_fields_only_if_they_are_set() -> None:
     plain = OpenAIEmbeddings("m")
     names = {name.removeprefix("field ") for name in describe(plain) if name.startswith("field ")}
     assert names == {"model", "dimensions", "query_prefix", "passage_prefix"}
@@ -197,7 +197,7 @@ def test_keys_are_equal_without_the_later_fields_and_differ_with_them() -> None:
     assert hash(OpenAIEmbeddings("m", query_body=body)) == hash(OpenAIEmbeddings("m", query_body=dict(body)))
 
 
-def test_a_sweep_of_an_asymmetric_model(tmp_path: Path) -> None:
+def test_asymmetric_embedding_model_runs_in_a_sweep(tmp_path: Path) -> None:
     own = [
         "retriever=dense",
         "embedder=openai",

@@ -63,13 +63,13 @@ def folder(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-def test_vectors_are_those_of_the_package(folder: Path) -> None:
+def test_vectors_equal_those_of_sentence_transformers(folder: Path) -> None:
     expected = package(folder).encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose(chunk_vectors(embedder(folder), TEXTS), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 64, 100_000])
-def test_batches_change_rounding_alone(folder: Path, batch_tokens: int) -> None:
+def test_batch_size_changes_only_rounding(folder: Path, batch_tokens: int) -> None:
     expected = chunk_vectors(embedder(folder), TEXTS)
     np.testing.assert_allclose(chunk_vectors(embedder(folder, batch_tokens=batch_tokens), TEXTS), expected, atol=1e-6)
 
@@ -81,7 +81,7 @@ def test_vectors_are_not_scaled_without_normalize(bert: Path) -> None:
 
 
 @pytest.mark.parametrize("pooling", [pooling for pooling in Pooling if pooling not in (Pooling.MODEL, Pooling.LATE)])
-def test_a_named_pooling_is_that_of_the_package(bert: Path, pooling: Pooling) -> None:
+def test_named_pooling_equals_that_of_the_package(bert: Path, pooling: Pooling) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
 
@@ -93,14 +93,14 @@ def test_a_named_pooling_is_that_of_the_package(bert: Path, pooling: Pooling) ->
         assert abs(vectors - chunk_vectors(embedder(bert), TEXTS)).max() > 1e-3
 
 
-def test_prefixes_stand_before_queries_and_chunks(bert: Path) -> None:
+def test_prefixes_are_prepended_to_queries_and_chunks(bert: Path) -> None:
     prefixed, plain = embedder(bert, query_prefix="问：", passage_prefix="文："), embedder(bert)
     np.testing.assert_allclose(query_vectors(prefixed, ["北京"]), query_vectors(plain, ["问：北京"]), atol=1e-6)
     np.testing.assert_allclose(chunk_vectors(prefixed, ["北京"]), chunk_vectors(plain, ["文：北京"]), atol=1e-6)
     assert not query_vectors(prefixed, [" "]).any()
 
 
-def test_a_models_own_prompts_are_taken_unless_others_are_named(bert: Path, tmp_path: Path) -> None:
+def test_prompts_of_the_model_are_used_unless_overridden(bert: Path, tmp_path: Path) -> None:
     prompts = {"query": "上海 ", "passage": "首都 ", "clustering": "获奖 "}
     prompted = save_sentence_encoder(tmp_path, bert, max_tokens=50, prompts=prompts)
     texts, own = ["北京", "abc"], package(prompted)
@@ -121,7 +121,7 @@ def test_no_more_is_read_than_max_length(bert: Path) -> None:
     assert abs(chunk_vectors(short, [LONG]) - chunk_vectors(embedder(bert), [LONG])).max() > 1e-3
 
 
-def test_a_longer_max_length_than_the_model_has_positions_is_these(folder: Path) -> None:
+def test_max_length_is_capped_at_the_positions_of_the_model(folder: Path) -> None:
     longer = embedder(folder, max_length=10 * MAX_TOKENS)
     assert longer.token_limit() == MAX_TOKENS
     np.testing.assert_array_equal(chunk_vectors(longer, [LONG]), chunk_vectors(embedder(folder), [LONG]))
@@ -136,7 +136,7 @@ def test_long_texts_are_an_error_with_truncation_error(bert: Path) -> None:
         query_vectors(strict, [LONG])
 
 
-def test_equal_texts_are_embedded_once_and_blank_ones_not_at_all(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_texts_are_embedded_once_and_blank_texts_never(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sentence_transformers import SentenceTransformer
 
     read: list[str] = []
@@ -202,7 +202,7 @@ def test_errors_are_found_without_loading() -> None:
     assert fields == ["revision", "max_length", "batch_tokens", "n_processes"]
 
 
-def test_a_sweep_says_what_was_cut_off(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep_reports_truncated_texts(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("retriever=dense", "llm=none", *RANKING_ONLY, "embedder=sentence_transformers")
     chosen = (*options, f"embedder.model={bert}", "embedder.max_length=100", "embedder.device=cpu")
     assert run_small(tmp_path, chosen) == 0

@@ -57,7 +57,7 @@ class TestStaticEmbeddings(EmbedderContract):
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-def test_vectors_are_those_of_sentence_transformers(folder: Path, normalize: bool) -> None:
+def test_static_vectors_equal_those_of_sentence_transformers(folder: Path, normalize: bool) -> None:
     from sentence_transformers import SentenceTransformer
 
     own = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=normalize)
@@ -73,7 +73,7 @@ def test_model2vec_leaves_out_unknown_tokens(folder: Path, tmp_path: Path) -> No
     assert not vectors(model, ["€"]).any()
 
 
-def test_weights_and_rows_of_model2vec(folder: Path, tmp_path: Path) -> None:
+def test_model2vec_weights_and_row_mapping_are_applied(folder: Path, tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     table = table_of(folder)
     rows, weights = generator.integers(0, 9, size=len(table)), generator.random(len(table))

@@ -14,7 +14,7 @@ class TestDrawnExamples(ExamplesContract):
     component = DrawnExamples(Demo(), n=3)
 
 
-def test_the_draw_is_that_of_the_seed_and_alike_for_samples_of_a_kind() -> None:
+def test_draw_depends_on_the_seed_and_the_kind_alone() -> None:
     first, second, _ = DrawnExamples(Demo(), n=3).choose(SAMPLES, POOL, DOCUMENTS).tolist()
     assert first == second
     others = [DrawnExamples(Demo(), n=3, seed=seed).choose(SAMPLES, POOL, DOCUMENTS).tolist() for seed in range(5)]
@@ -41,7 +41,7 @@ def test_unusable_samples_are_skipped_as_examples(changes: dict[str, object]) ->
     assert chosen not in chooser.choose(SAMPLES[:1], changed, DOCUMENTS)
 
 
-def test_a_follow_up_asks_the_same_only_after_the_same_questions() -> None:
+def test_follow_up_question_is_the_same_only_with_equal_history() -> None:
     sample = replace(SAMPLES[0], history=(Turn("Which bridge is red?", "The north bridge."),))
     other = replace(POOL[2], question=sample.question, history=(Turn("Which mill is old?", "The east mill."),))
     chooser = DrawnExamples(Demo(), n=1)

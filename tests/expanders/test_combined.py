@@ -20,7 +20,7 @@ class TestCombined(ExpanderContract):
     component = combined("history", "original")
 
 
-def test_variants_are_in_the_order_of_use_and_each_is_one() -> None:
+def test_combined_expander_flattens_variants_in_order_of_use() -> None:
     assert combined("history", "original", "same").variants == (ConversationHistory(), NoExpander())
 
 

@@ -17,7 +17,7 @@ class TestPublished(ExpanderContract):
     component = Published()
 
 
-def test_the_expansion_then_the_query_then_the_question() -> None:
+def test_published_query_prefers_expansion_then_query_then_question() -> None:
     query = replace(PLAIN, query="a query")
     assert Published().expand([replace(query, expansion="words"), query, PLAIN]) == [
         ("words",), ("a query",), (PLAIN.question,),
@@ -39,7 +39,7 @@ def financerag(folder: Path, queries: str) -> list[str]:
     return [*data, "tokenizer=english", "llm=none", "metrics=retrieval"]
 
 
-def test_beside_the_question_it_shares_the_hits_of_both(tmp_path: Path) -> None:
+def test_combined_expander_reuses_the_queries_of_its_parts(tmp_path: Path) -> None:
     data = financerag(tmp_path, "both")
     both = [*data, "expander=combined", "expander.use=[original,published]"]
     cells = plan_small(tmp_path, [*data, "expander=none"], [*data, "expander=published"], both).cells

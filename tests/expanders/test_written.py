@@ -60,7 +60,9 @@ def queries(variant: WrittenQueries, reply: str, sample: Sample = PLAIN) -> tupl
         ({"n_texts": 3, "joined": True, "with_question": True}, ("谁获了奖？\na b c a b",)),
     ],
 )
-def test_each_text_is_a_query_or_all_are_one(fields: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_written_texts_become_separate_queries_or_one_joined_query(
+    fields: dict[str, Any], expected: tuple[str, ...]
+) -> None:
     assert queries(written(**fields), json.dumps({"texts": [" a b ", "c", "", "a b", "d"]})) == expected
 
 
@@ -77,7 +79,7 @@ def test_each_text_is_a_query_or_all_are_one(fields: dict[str, Any], expected: t
         ("", None),
     ],
 )
-def test_replies_become_queries(reply: str, expected: tuple[str, ...] | None) -> None:
+def test_unreadable_replies_fall_back_to_the_question(reply: str, expected: tuple[str, ...] | None) -> None:
     def ask(requests: Sequence[Request]) -> list[Answer]:
         return [Answer(request.id, AnswerState.OK, reply) for request in requests]
 
@@ -114,7 +116,7 @@ def test_plain_text_is_rejected_for_several_queries() -> None:
 
 
 @pytest.mark.parametrize(("option", "is_taken"), [("hyde", True), ("keywords", True), ("rewrite", False)])
-def test_options_that_take_a_plain_text(option: str, is_taken: bool) -> None:
+def test_only_some_expander_options_accept_plain_text(option: str, is_taken: bool) -> None:
     expander = compose_job(f"expander={option}", "llm=scripted").config["expander"]
     assert expander.get("takes_plain_text", False) == is_taken
 
@@ -153,7 +155,7 @@ def test_a_copied_question_is_not_a_query(option: str, language: str) -> None:
     assert "Who won?" in expansion.unread
 
 
-def test_texts_beside_a_placeholder_are_read() -> None:
+def test_placeholder_texts_are_dropped_from_a_reply() -> None:
     own = written(instruction='{question} {"texts": ["keyword", ...]}', n_texts=3)
     assert queries(own, '{"texts": ["keyword", "bridge", "..."]}') == ("bridge",)
 
@@ -181,7 +183,7 @@ def test_the_model_sees_the_questions_of_earlier_turns(n_turns: int, shown: list
     assert asked[0].messages[0].content == "1: " + "\n".join(shown)
 
 
-def test_a_question_of_several_lines_is_shown_as_one() -> None:
+def test_question_of_several_lines_is_shown_on_one_line() -> None:
     """The wordings say that the last line is the question, and that the others are earlier ones."""
     asked: list[Request] = []
 
@@ -231,7 +233,7 @@ def test_each_option_has_a_chinese_and_an_english_wording(option: str) -> None:
         assert '{"texts": [' in wording["instruction"]
 
 
-def test_the_wording_is_that_of_the_language() -> None:
+def test_expander_wording_follows_the_language() -> None:
     zh, en, de = (
         compose_job("expander=keywords", "llm=scripted", f"language={language}").config["expander"]
         for language in ("zh", "en", "de")
@@ -240,7 +242,7 @@ def test_the_wording_is_that_of_the_language() -> None:
     assert {name for name in en if en[name] != zh[name]} == {"system", "instruction", "reminder"}
 
 
-def test_the_model_is_the_cells_own_or_one_of_its_own() -> None:
+def test_expander_uses_the_cells_model_or_a_separate_model() -> None:
     own = small_request("expander=keywords", "llm=scripted", "llm.reply=Yes").cell
     assert own.expander.variants[0].llm == own.llm == Scripted(reply="Yes")  # type: ignore[union-attr]
     choice = ("+llm@expander.llm=scripted", "expander.llm.reply=No")

@@ -129,7 +129,7 @@ def _scores(
 
 
 @pytest.mark.parametrize("graph", [GRAPH, replace(GRAPH, n_facts=2, passage_weight=0.5, damping=0.85)])
-def test_60_of_60_rankings_equal_those_of_a_plain_implementation(graph: EntityGraph) -> None:
+def test_60_of_60_rankings_equal_a_plain_implementation(graph: EntityGraph) -> None:
     graph, n_equal = replace(graph, tolerance=1e-12), 0
     for seed in range(5):
         corpus = drawn(seed)
@@ -142,7 +142,7 @@ def test_60_of_60_rankings_equal_those_of_a_plain_implementation(graph: EntityGr
     assert n_equal == 60
 
 
-def test_ranks_differ_from_exact_ones_by_less_than_the_tolerance() -> None:
+def test_approximate_ranks_differ_from_exact_ranks_within_the_tolerance() -> None:
     corpus = drawn(1)
     for tolerance in (1e-2, 1e-6):
         hits = searched(replace(GRAPH, tolerance=tolerance), corpus, 40)
@@ -151,7 +151,7 @@ def test_ranks_differ_from_exact_ones_by_less_than_the_tolerance() -> None:
     assert n_steps(0.5, 1e-6) == 21
 
 
-def test_without_facts_the_ranking_is_the_dense_one() -> None:
+def test_ranking_without_facts_equals_the_dense_ranking() -> None:
     chunks, _, queries = drawn(2, n_chunks=60)
     found = searched(GRAPH, (chunks, [], queries), 25)
     dense = Flat().search({}, embedded(chunks), embedded(queries), 25)
@@ -175,7 +175,7 @@ def test_the_passages_of_a_phrase_are_counted() -> None:
     assert counts == {"a mill": 5, "a wheel": 1, "the town": 5}
 
 
-def test_blocks_of_queries_and_of_phrases_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_size_changes_no_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = drawn(3)
     whole = searched(GRAPH, corpus, 9)
     monkeypatch.setattr(entity_graph, "_CELLS_AT_ONCE", 1)
@@ -201,7 +201,7 @@ def test_synonyms_are_the_near_pairs() -> None:
     assert len(synonyms.synonyms(unit, 0.6, most=0).one) == 0
 
 
-def test_an_edge_of_facts_counts_the_passages_that_state_one() -> None:
+def test_edge_weight_counts_passages_that_state_the_fact() -> None:
     one, reverse, loop = Fact("a", "is", "b"), Fact("b", "was", "a"), Fact("c", "is", "c")
     facts = [(0, one), (0, reverse), (1, one), (1, loop)]
     built = EntityGraph(max_synonyms=0).build(facts_within(fact_table(facts, 2), 0, 2), embedded(["a", "b", "c"]))
@@ -218,7 +218,7 @@ def test_a_query_that_no_fact_is_near_is_searched_by_passages() -> None:
     assert found.chunk[0, 0] == 1
 
 
-def test_the_whole_contract_holds_for_other_settings() -> None:
+def test_entity_graph_limits_hits_with_other_settings() -> None:
     table = fact_table(stated(CHUNKS), len(CHUNKS))
     graph = replace(GRAPH, n_facts=1, max_synonyms=1, damping=0.9)
     built = graph.build(facts_within(table, 0, len(CHUNKS)), vectors(table.phrases))

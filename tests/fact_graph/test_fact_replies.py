@@ -32,7 +32,7 @@ def read(reply: str, max_facts: int = 50) -> FactsOfChunk | None:
         f'{{"facts": [{ONE}, {ONE}], "note": "one"}}',
     ],
 )
-def test_one_fact_in_many_forms(reply: str) -> None:
+def test_fact_is_read_from_many_reply_forms(reply: str) -> None:
     assert read(reply) == FactsOfChunk((MILL,))
 
 
@@ -100,7 +100,7 @@ def test_facts_beyond_the_limit_are_left_out_and_counted() -> None:
     assert read(reply, max_facts=3) == FactsOfChunk(tuple(Fact("a", "is", f"{n}") for n in (1, 2, 3)), n_left_out=1)
 
 
-def test_parts_of_300_characters_and_of_other_scripts_are_read() -> None:
+def test_long_and_non_latin_fact_parts_are_read() -> None:
     parts = ["长江" * 150, "flows — through", "🏙️ 武汉"]
     assert read(json.dumps({"facts": [parts]})) == FactsOfChunk((Fact(*parts),)), "also as escapes"
 
@@ -114,7 +114,7 @@ def test_a_reply_cut_anywhere_has_no_invented_fact() -> None:
         assert cut is None or (set(cut.facts) <= known and cut.facts)
 
 
-def test_random_replies_give_facts_or_nothing() -> None:
+def test_random_replies_are_read_without_errors() -> None:
     draw, n_read = Random(0), 0
     pieces = ['{"facts": [', "[", "]", "]}", '"a"', '"长江"', ",", ", ", "7", "null", ONE, "\n", "{}", '""', "x", "\\u"]
     for _ in range(3000):

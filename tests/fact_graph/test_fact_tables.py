@@ -26,12 +26,12 @@ STATED = [
         ("", ""),
     ],
 )
-def test_the_form_of_a_phrase(text: str, form: str) -> None:
+def test_phrase_form_is_normalised_and_stable(text: str, form: str) -> None:
     assert phrase_form(text) == form
     assert phrase_form(form) == form
 
 
-def test_equal_facts_are_one() -> None:
+def test_equal_facts_are_stored_once() -> None:
     table = fact_table(STATED, 5)
     assert table.phrases == ["old mill", "the river", "武汉", "长江"]
     assert table.facts == ["old mill is by the river", "the river feeds the river", "长江 流经 武汉"]
@@ -45,7 +45,7 @@ def test_a_table_does_not_depend_on_the_order_of_facts() -> None:
     assert all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("subject", "chunk", "fact"))
 
 
-def test_facts_of_some_chunks_are_numbered_among_themselves() -> None:
+def test_facts_within_a_chunk_range_are_renumbered() -> None:
     own = facts_within(fact_table(STATED, 5), 1, 5)
     assert own.fact_rows.tolist() == [0, 1, 2]
     last = facts_within(fact_table(STATED, 5), 2, 5)
@@ -56,7 +56,7 @@ def test_facts_of_some_chunks_are_numbered_among_themselves() -> None:
     assert (none.n_phrases, len(none.fact), none.n_chunks) == (0, 0, 1)
 
 
-def test_no_facts() -> None:
+def test_fact_table_without_facts_is_empty() -> None:
     table = fact_table([], 2)
     assert (table.phrases, table.facts, len(table.subject), len(table.chunk)) == ([], [], 0, 0)
     assert facts_within(table, 0, 2).n_phrases == 0

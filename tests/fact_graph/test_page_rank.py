@@ -10,11 +10,11 @@ EDGES = csr_matrix(
 SEEDS = np.array([[1, 0, 0, 0], [0, 0.5, 0, 0.5], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=np.float64).T
 
 
-def test_ranks_sum_to_those_of_the_seeds() -> None:
+def test_page_ranks_sum_to_the_seed_weights() -> None:
     assert page_rank(EDGES, SEEDS, 0.5, 40).sum(axis=0) == pytest.approx([1, 1, 1, 0])
 
 
-def test_a_walk_follows_weights_and_returns_to_the_seeds() -> None:
+def test_page_rank_follows_weights_and_returns_to_the_seeds() -> None:
     first, second, alone, none = page_rank(EDGES, SEEDS, 0.5, 60).T
     assert first == pytest.approx([2 / 3, 2 / 9, 1 / 9, 0])
     assert second[0] == pytest.approx(0.5 * (second[1] + second[2]))

@@ -47,24 +47,24 @@ def test_an_answer_withheld_by_the_provider_is_a_failure() -> None:
         (Outcome.NOT_JUDGED, None, Failure.NONE),
     ],
 )
-def test_with_the_evidence_in_the_prompt_the_answer_is_the_reason(
+def test_failure_with_evidence_in_the_prompt_depends_on_the_answer(
     outcome: Outcome, use: Use | None, expected: Failure
 ) -> None:
     assert failure(EvidenceStage.IN_CONTEXT, outcome, use) is expected
 
 
 @pytest.mark.parametrize("stage", [EvidenceStage.NO_GOLD, EvidenceStage.NOT_SEARCHED])
-def test_without_evidence_nothing_explains_a_wrong_answer(stage: EvidenceStage) -> None:
+def test_wrong_answer_without_gold_evidence_is_unexplained(stage: EvidenceStage) -> None:
     assert failure(stage, Outcome.WRONG) is Failure.UNEXPLAINED
     assert failure(stage, Outcome.REFUSED) is Failure.REFUSED
     assert failure(stage, Outcome.NOT_JUDGED) is Failure.NONE
 
 
-def test_answering_what_cannot_be_answered_is_a_failure_of_its_own() -> None:
+def test_answer_to_an_unanswerable_question_is_a_false_answer() -> None:
     assert failure(EvidenceStage.NO_GOLD, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
     assert failure(EvidenceStage.NOT_RETRIEVED, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
     assert failure(EvidenceStage.NO_GOLD, Outcome.NOT_JUDGED, answerable=False) is Failure.NONE
 
 
-def test_every_class_has_a_name_of_its_own_and_every_use_and_lost_stage_is_one() -> None:
+def test_failure_classes_cover_every_use_and_lost_stage() -> None:
     assert {use.value for use in Use} | {stage.value for stage in BROKEN} <= {own.value for own in Failure}

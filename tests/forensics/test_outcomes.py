@@ -47,13 +47,13 @@ def test_numbers_of_the_question_need_not_be_said_again() -> None:
     assert outcome_of(sample).outcome is Outcome.RIGHT
 
 
-def test_a_reference_that_adds_nothing_is_compared_as_a_whole() -> None:
+def test_reference_without_new_words_is_compared_as_a_whole() -> None:
     sample = replace(ASKED, question="Is it red or blue?", references=["Blue"])
     assert outcome_of(replace(sample, answer="It is blue.")).outcome is Outcome.RIGHT
     assert outcome_of(replace(sample, answer="It is red.")).outcome is Outcome.WRONG
 
 
-def test_a_reference_whose_only_number_is_in_the_question_is_compared_as_a_whole() -> None:
+def test_reference_number_from_the_question_is_compared_as_a_whole() -> None:
     sample = replace(ASKED, question="Was it 1887?", references=["1887"])
     assert outcome_of(replace(sample, answer="In 1887")).outcome is Outcome.RIGHT
     assert outcome_of(replace(sample, answer="Never")).outcome is Outcome.WRONG
@@ -64,7 +64,7 @@ def test_the_best_of_several_references_counts() -> None:
     assert outcome_of(sample).outcome is Outcome.RIGHT
 
 
-def test_parts_that_an_answer_must_contain_decide_where_there_are_any() -> None:
+def test_required_answer_parts_decide_the_outcome() -> None:
     sample = replace(ASKED, references=["unlike anything"], answer_parts=[["Ada", "Mrs Stone"], ["1887"]])
     assert outcome_of(replace(sample, answer="Mrs Stone, 1887")).outcome is Outcome.RIGHT
     assert outcome_of(replace(sample, answer="Mrs Stone")).outcome is Outcome.PARTLY
@@ -80,11 +80,11 @@ def test_parts_that_an_answer_must_contain_decide_where_there_are_any() -> None:
         (AnswerState.NOT_ASKED, Outcome.NOT_JUDGED),
     ],
 )
-def test_an_answer_that_did_not_come_has_the_outcome_of_its_state(state: AnswerState, outcome: Outcome) -> None:
+def test_missing_answer_has_the_outcome_of_its_state(state: AnswerState, outcome: Outcome) -> None:
     assert outcome_of(replace(ASKED, state=state)) == JudgedOutcome(outcome)
 
 
-def test_an_answer_that_was_cut_off_may_be_right_all_the_same() -> None:
+def test_truncated_answer_may_still_be_right() -> None:
     cut_off = replace(ASKED, state=AnswerState.TRUNCATED)
     assert outcome_of(replace(cut_off, answer="Ada Stone, in 1887. The bridge")).outcome is Outcome.RIGHT
     assert outcome_of(replace(cut_off, answer="The red")).outcome is Outcome.TRUNCATED
@@ -112,7 +112,7 @@ def test_an_answer_that_was_cut_off_may_have_been_wrong_already(answer: str, jud
 @pytest.mark.parametrize(
     "answer", ["October 19th, 2021", "On 19 October 2021.", "Oct. 19, 2021", "the 19th of October 2021"]
 )
-def test_a_date_in_another_spelling_is_right_without_a_doubt(answer: str) -> None:
+def test_date_in_another_format_is_right_without_doubt(answer: str) -> None:
     dated = replace(ASKED, question="When was it opened?", references=["October 19 2021"], answer=answer)
     assert outcome_of(dated) == JudgedOutcome(Outcome.RIGHT)
     assert outcome_of(replace(dated, answer="October 20th, 2021")).doubt == "paraphrase"
@@ -121,7 +121,7 @@ def test_a_date_in_another_spelling_is_right_without_a_doubt(answer: str) -> Non
 @pytest.mark.parametrize(
     "answer", ["I cannot answer this from the context.", "根据所给资料无法回答该问题。", "信息不足"]
 )
-def test_a_refusal_in_words_is_a_refusal(answer: str) -> None:
+def test_refusal_phrase_has_outcome_refused(answer: str) -> None:
     assert outcome_of(replace(ASKED, answer=answer)).outcome is Outcome.REFUSED
 
 
@@ -162,6 +162,6 @@ def test_a_possible_paraphrase_is_uncertain() -> None:
     assert outcome_of(replace(ASKED, references=[long], answer=long)) == JudgedOutcome(Outcome.RIGHT, "long text")
 
 
-def test_without_a_reference_there_is_no_outcome() -> None:
+def test_outcome_without_a_reference_is_not_judged() -> None:
     assert outcome_of(replace(ASKED, references=[], answer="Yes")).outcome is Outcome.NOT_JUDGED
     assert outcome_of(replace(ASKED, references=["..."], answer="Yes")).outcome is Outcome.NOT_JUDGED

@@ -7,13 +7,13 @@ from components.forensics.sources import Shares, Use, shares_of, use_of
 GOLD, OTHER = "The red bridge was built in 1887.", "A blue tower fell down in 1650."
 
 
-def test_an_answer_is_taken_from_what_it_shares_runs_with() -> None:
+def test_answer_source_is_measured_by_shared_runs() -> None:
     shares = shares_of("the answer: blue tower fell down", [GOLD], [OTHER])
     assert shares.gold == 0.0
     assert shares.others == pytest.approx(17 / 27)
 
 
-def test_white_space_does_not_matter_and_chinese_has_none() -> None:
+def test_shared_runs_ignore_white_space() -> None:
     assert shares_of("大桥 于一八八\n七年建成", ["红色的大桥于一八八七年建成。"], []) == Shares(1.0, 0.0)
 
 
@@ -22,7 +22,7 @@ def test_a_short_answer_is_looked_for_as_a_whole() -> None:
     assert shares_of("", [GOLD], [OTHER]) == Shares(0.0, 0.0)
 
 
-def test_runs_do_not_go_from_one_passage_into_the_next() -> None:
+def test_shared_runs_do_not_cross_passages() -> None:
     assert shares_of("abcdefgh", ["abcd"], ["efgh"]) == Shares(0.0, 0.0)
 
 

@@ -45,7 +45,7 @@ def test_a_sample_is_lost_where_its_first_unit_is() -> None:
     assert stage_of([arrived, arrived], TOP_K) == SampleStage(EvidenceStage.IN_CONTEXT, 1)
 
 
-def test_without_gold_nothing_is_lost() -> None:
+def test_stage_without_gold_is_no_gold() -> None:
     assert stage_of([], TOP_K).stage is EvidenceStage.NO_GOLD
     assert stage_of([unit(n_characters=0)], TOP_K).stage is EvidenceStage.NO_GOLD
 
@@ -89,7 +89,7 @@ ARRIVED, LOW, LOST = {"n_in_context": 100}, (5, 0, 100), {"n_characters": None}
         ([alternative(n_characters=0), alternative(LOW)], SampleStage(EvidenceStage.RANKED_LOW, 5)),
     ],
 )
-def test_one_of_several_alternatives_suffices(gold: Sequence[GoldUnit], expected: SampleStage) -> None:
+def test_gold_is_found_by_any_of_several_alternatives(gold: Sequence[GoldUnit], expected: SampleStage) -> None:
     assert stage_of(gold, TOP_K) == expected
 
 

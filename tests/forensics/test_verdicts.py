@@ -83,7 +83,7 @@ def test_a_judges_claims_decide_the_origin_before_the_characters_do(faithfulness
     assert (verdict.failure, verdict.rule, verdict.doubts) == (failure, Rule.CLAIMS, ())
 
 
-def test_without_a_judges_value_the_characters_decide() -> None:
+def test_characters_decide_if_the_judge_gave_no_value() -> None:
     examined = examine({**ROW, "score/faithfulness": None}, 2, None, None)
     verdict = examined.verdict(PromptTexts(["Nothing alike."], []))
     assert (verdict.failure, verdict.rule) == (Failure.UNUSED, Rule.CHARACTERS)
@@ -94,13 +94,13 @@ def test_a_class_that_does_not_concern_the_origin_has_no_rule(changed: dict[str,
     assert examine({**ROW, "score/faithfulness": 0.0, **changed}, 2, None, None).verdict().rule is None
 
 
-def test_a_short_answer_hardly_says_where_it_is_from() -> None:
+def test_short_answers_and_missing_texts_are_marked_as_doubtful() -> None:
     short = examine({**ROW, "answer": "Wood"}, 2, None, None)
     assert short.verdict(PromptTexts([], ["Wood"])).doubts == ("short answer",)
     assert short.verdict().doubts == ("texts not stored",)
 
 
-def test_a_whole_document_is_in_doubt_only_where_it_decides() -> None:
+def test_whole_document_gold_is_doubtful_only_if_it_decides() -> None:
     part = {"gold": [{**UNIT, "start": None, "end": None, "n_characters": 100}]}
     assert examine({**ROW, **part}, 2, None, None).verdict().doubts == ("whole document",)
     assert examine({**ROW, **part, "answer": "Ada Stone"}, 2, None, None).verdict().doubts == ()

@@ -13,7 +13,7 @@ class TestWithWeights(FusionContract):
     component = CombSum((0.3, 0.7))
 
 
-def test_three_rankings_by_hand() -> None:
+def test_comb_sum_of_three_rankings_equals_hand_computed_scores() -> None:
     third = hits_of({8: 5.0, 7: 4.0, 1: 3.0})
     first = [type(hits)(hits.chunk[:1], hits.score[:1]) for hits in (DENSE, SPARSE)]
     hits = CombSum((1.0, 2.0, 0.5)).fuse([*first, third], 4)

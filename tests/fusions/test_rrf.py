@@ -15,7 +15,7 @@ class TestWithWeights(FusionContract):
     component = ReciprocalRank(k=1, weights=(0.3, 0.7))
 
 
-def test_scores_by_hand() -> None:
+def test_reciprocal_rank_scores_equal_hand_computed_values() -> None:
     hits = ReciprocalRank(k=60).fuse([DENSE, SPARSE], 4)
     # Ranks from 1: dense 3, 1, 7; sparse 1, 8. Chunks 3 and 8 differ by their rank alone.
     assert hits.chunk[0].tolist() == [1, 3, 8, 7]
@@ -28,23 +28,23 @@ def test_ties_break_by_position() -> None:
     assert hits.score[3, 0] == hits.score[3, 1]
 
 
-def test_weights_by_hand() -> None:
+def test_reciprocal_rank_weights_equal_hand_computed_values() -> None:
     hits = ReciprocalRank(k=0, weights=(1.0, 4.0)).fuse([DENSE, SPARSE], 4)
     assert hits.chunk[0].tolist() == [1, 8, 3, 7]
     np.testing.assert_allclose(hits.score[0], [1 / 2 + 4, 4 / 2, 1, 1 / 3], rtol=1e-6)
 
 
 @pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0, 0.0), (1.0, inf), (nan, 1.0)])
-def test_errors_of_weights(weights: tuple[float, ...]) -> None:
+def test_reciprocal_rank_rejects_invalid_weights(weights: tuple[float, ...]) -> None:
     (mistake,) = ReciprocalRank(weights=weights).check()
     assert mistake.startswith(f"weights: got {list(weights)}, expected a number per search")
 
 
-def test_no_weights_are_equal_ones() -> None:
+def test_missing_weights_are_equal_weights() -> None:
     equal, none = ReciprocalRank(), ReciprocalRank(weights=())
     np.testing.assert_array_equal(none.fuse([DENSE, SPARSE], 4).chunk, equal.fuse([DENSE, SPARSE], 4).chunk)
     assert none.check() == []
 
 
-def test_error_of_k() -> None:
+def test_reciprocal_rank_rejects_negative_k() -> None:
     assert ReciprocalRank(k=-1).check() == ["k: got -1, expected at least 0"]

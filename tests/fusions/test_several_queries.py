@@ -31,7 +31,7 @@ def test_weights_that_do_not_fit_are_refused(fusion: Fusion) -> None:
         fusion.fuse([DENSE, DENSE, SPARSE], 10)
 
 
-def test_a_query_that_a_sample_does_not_have_changes_nothing() -> None:
+def test_missing_query_variants_do_not_affect_weights() -> None:
     none = Hits(np.full_like(DENSE.chunk, -1), np.full_like(DENSE.score, -np.inf))
     with_none = WeightedScores(0.3).fuse([DENSE, none, SPARSE, none], 10)
     np.testing.assert_array_equal(with_none.chunk, WeightedScores(0.3).fuse([DENSE, SPARSE], 10).chunk)

@@ -13,7 +13,7 @@ class TestMostlyDense(FusionContract):
     component = WeightedScores(dense_weight=0.9)
 
 
-def test_scores_by_hand() -> None:
+def test_weighted_scores_equal_hand_computed_values() -> None:
     hits = WeightedScores(0.6).fuse([DENSE, SPARSE], 4)
     # Dense 3, 1, 7 have 1, 0.7 / 1.1, 0 of 0.6; sparse 1, 8 have 1, 0 of 0.4.
     assert hits.chunk[0].tolist() == [1, 3, 7, 8]
@@ -27,7 +27,7 @@ def test_equal_scores_count_in_full() -> None:
 
 
 @pytest.mark.parametrize(("dense_weight", "order"), [(0.0, [2, 1, 3]), (1.0, [3, 2, 1])])
-def test_a_zero_weight_leaves_the_other_ranking(dense_weight: float, order: list[int]) -> None:
+def test_zero_weight_keeps_only_the_other_ranking(dense_weight: float, order: list[int]) -> None:
     dense, sparse = hits_of({3: 3.0, 2: 2.0, 1: 1.0}), hits_of({2: 9.0, 1: 5.0, 3: 2.0})
     assert WeightedScores(dense_weight).fuse([dense, sparse], 3).chunk.tolist() == [order]
 

@@ -20,7 +20,7 @@ def test_each_passage_is_shown_with_the_answer_so_far() -> None:
     assert made.prompt == model.asked[-1].messages
 
 
-def test_a_reply_without_a_text_leaves_the_answer_as_it_was() -> None:
+def test_reply_without_text_keeps_the_previous_answer() -> None:
     model = Model(lambda request: "" if shown(request) in ([1], [3]) else f"after {shown(request)}")
     (made,) = REFINE.generate([task(4)], render, model)
     assert [("So far" in request.messages[-1].content) for request in model.asked] == [False, False, True, True]
@@ -29,7 +29,7 @@ def test_a_reply_without_a_text_leaves_the_answer_as_it_was() -> None:
     assert (kept.answer.text, kept.answer.n_prompt_tokens) == ("after [2]", 30)
 
 
-def test_an_answer_that_was_cut_off_on_the_way_says_so() -> None:
+def test_truncated_intermediate_answer_marks_the_result_truncated() -> None:
     def cut(request: Request) -> str | Answer:
         return Answer(request.id, AnswerState.TRUNCATED, "half") if shown(request) == [2] else "whole"
 
@@ -37,7 +37,7 @@ def test_an_answer_that_was_cut_off_on_the_way_says_so() -> None:
     assert (made.answer.text, made.answer.state) == ("whole", AnswerState.TRUNCATED)
 
 
-def test_after_a_failed_request_nothing_more_is_asked() -> None:
+def test_refine_stops_after_a_failed_request() -> None:
     model = Model(lambda request: Answer(request.id, AnswerState.ERROR, error="broken"))
     REFINE.generate([task(5)], render, model)
     assert len(model.asked) == 1

@@ -41,7 +41,7 @@ class TestOfAll(GeneratorContract):
         (0, [[1], [2], [3], [4], [5], [6]], "6 parts"),
     ],
 )
-def test_halves_are_split_until_they_fit(n_fit: int, parts: list[list[int]], path: str) -> None:
+def test_contexts_are_halved_until_each_half_fits(n_fit: int, parts: list[list[int]], path: str) -> None:
     model = Model(lambda request: f"<{shown(request)}>")
     (made,) = split(max(n_fit * N_TOKENS, 1)).generate([task(6)], render, model)
     assert [shown(request) for request in model.calls[0]] == parts
@@ -64,13 +64,13 @@ def test_answers_are_fused_from_the_smallest_parts_to_the_whole() -> None:
     assert (made.answer.text, made.prompt) == ("fused 3", fusions[-1].messages)
 
 
-def test_samples_of_other_lengths_are_answered_side_by_side() -> None:
+def test_samples_of_different_lengths_share_request_rounds() -> None:
     model = Model()
     split(1).generate([task(1, "short"), task(4, "long"), task(0, "none")], render, model)
     assert [len(call) for call in model.calls] == [1 + 4 + 1, 2, 1]
 
 
-def test_a_half_without_a_text_leaves_the_other_as_it_is() -> None:
+def test_half_without_an_answer_keeps_the_other_answer() -> None:
     model = Model(lambda request: "" if 1 in shown(request) else "the other")
     (made,) = split(1).generate([task(2)], render, model)
     assert (made.answer.text, made.answer.state, made.answer.n_prompt_tokens) == ("the other", AnswerState.OK, 20)

@@ -13,12 +13,12 @@ class TestOwnHistory(HistoryContract):
     component = OwnHistory()
 
 
-def test_conversations_that_begin_alike_share_the_beginning() -> None:
+def test_conversations_with_equal_beginnings_share_earlier_turns() -> None:
     samples = [*talk("Who?", "When?"), *talk("Who?", "Where?", "When?", name="other")]
     assert OwnHistory().earlier_turns(samples) == [(), (0,), (), (0,), (0, 3)]
 
 
-def test_another_subset_or_corpus_is_another_conversation() -> None:
+def test_subset_and_corpus_separate_equal_conversations() -> None:
     samples = talk("Who?", "When?")
     for other in ({"subset": "other"}, {"corpus_prefix": "other/"}):
         both = [*samples, *(replace(sample, **other) for sample in samples)]

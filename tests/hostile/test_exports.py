@@ -113,7 +113,7 @@ def test_every_component_that_names_a_package_is_refused(folder: Path, evil: Pla
             runner.load_pipeline(folder)
 
 
-def test_plugins_that_nothing_uses_are_not_imported(folder: Path, evil: Planted) -> None:
+def test_unused_plugins_of_an_export_are_not_imported(folder: Path, evil: Planted) -> None:
     change(folder, lambda described: described.update(plugins=["evil_package"]))
     assert runner.load_pipeline(folder).search("电车", n=1)
 

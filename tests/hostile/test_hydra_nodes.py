@@ -56,7 +56,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def test_the_places_are_those_of_hydra() -> None:
+def test_checked_nodes_cover_those_of_hydra() -> None:
     for name in ("hydra.launcher", "hydra.sweeper", "hydra.callbacks", "hydra.job.env_set", "hydra.runtime.choices"):
         assert name in PLACES
     assert len(PLACES) > 20
@@ -82,7 +82,7 @@ def test_no_composition_accepts_code(form: str, evil: Planted) -> None:
 
 
 @pytest.mark.parametrize("place", ["hydra", "hydra.callbacks.x", "hydra.launcher", "hydra.sweeper.x", "hydra.job"])
-def test_no_plan_runs_code(place: str, evil: Planted, tmp_path: Path) -> None:
+def test_planning_runs_no_code_from_targets(place: str, evil: Planted, tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         runner.run([*PLAN, *LOGS, f"run.results_dir={tmp_path / 'results'}", FORMS["target"](place)])
 
@@ -112,7 +112,7 @@ TRIED = [*((name, mode) for name in COMMANDS for mode in MODES[:1]), *(("callbac
 
 
 @pytest.mark.parametrize(("name", "mode"), [*TRIED, ("handler", ("-m",)), ("launcher", ("-m",)), ("sweeper", ("-m",))])
-def test_no_command_runs_code(name: str, mode: tuple[str, ...], evil: Planted) -> None:
+def test_commands_run_no_code_from_overrides(name: str, mode: tuple[str, ...], evil: Planted) -> None:
     done = run_command(evil.folder, *mode, *PLAN, *COMMANDS[name])
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
@@ -120,7 +120,7 @@ def test_no_command_runs_code(name: str, mode: tuple[str, ...], evil: Planted) -
 
 
 @pytest.mark.parametrize("kind", ["pkg", "group"])
-def test_no_place_of_files_is_imported(kind: str, evil: Planted) -> None:
+def test_config_search_path_imports_no_package(kind: str, evil: Planted) -> None:
     assert compose_config([f"hydra.searchpath=[{kind}://evil_package]"])["top_k"] == 5
 
 
@@ -128,14 +128,14 @@ def test_no_place_of_files_is_imported(kind: str, evil: Planted) -> None:
     "place",
     ["structured://evil_package", "structured://missing", "PKG://evil_package", "http://127.0.0.1:1/x", "x://y"],
 )
-def test_a_place_of_another_kind_is_one_error_and_nothing_is_imported(evil: Planted, place: str) -> None:
+def test_unknown_search_path_scheme_is_an_error_and_imports_no_package(evil: Planted, place: str) -> None:
     with pytest.raises(ConfigError, match=r"hydra\.searchpath: got .*, expected a folder"):
         compose_config([f"hydra.searchpath=[{place}]"])
     assert not list(evil.folder.glob("x.*"))
 
 
 @pytest.mark.parametrize("mode", [(), ("-m",)])
-def test_no_file_of_a_config_dir_runs_code(mode: tuple[str, ...], evil: Planted) -> None:
+def test_config_folder_files_run_no_code(mode: tuple[str, ...], evil: Planted) -> None:
     conf = evil.folder / "conf"
     (conf / "hydra" / "callbacks").mkdir(parents=True)
     (conf / "hydra" / "callbacks" / "mine.yaml").write_text(f"x:\n  _target_: {CALL}\n")
@@ -157,7 +157,7 @@ def test_no_file_of_a_config_dir_runs_code(mode: tuple[str, ...], evil: Planted)
 @pytest.mark.parametrize("key", ["()", "class", "_target_"])
 @pytest.mark.parametrize("section", ["handlers", "formatters", "filters", "loggers", "root"])
 @pytest.mark.parametrize("node", ["job_logging", "hydra_logging"])
-def test_no_configuration_of_logs_runs_code(node: str, section: str, key: str, evil: Planted) -> None:
+def test_logging_configuration_runs_no_code(node: str, section: str, key: str, evil: Planted) -> None:
     write_logs(evil.folder, node, {section: {"x": {key: CALL}}})
     overrides = [f"hydra.searchpath=[file://{evil.folder}]", f"hydra/{node}=mine"]
     if (section, key) in [("loggers", "()"), ("loggers", "class"), ("root", "()"), ("root", "class")]:
@@ -174,7 +174,7 @@ def write_logs(folder: Path, node: str, settings: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("option", ["--experimental-rerun", "--experimental-r", "--exp"])
-def test_no_pickle_is_rerun(option: str, evil: Planted) -> None:
+def test_hydra_job_pickle_is_not_rerun(option: str, evil: Planted) -> None:
     class Runs:
         def __reduce__(self) -> tuple[Any, ...]:
             return Path.touch, (evil.mark,)
@@ -186,14 +186,14 @@ def test_no_pickle_is_rerun(option: str, evil: Planted) -> None:
 
 
 @pytest.mark.parametrize("place", ["callbacks.x._target_", "launcher._target_"])
-def test_generation_composes_none_with_code(place: str, evil: Planted) -> None:
+def test_generation_rejects_code_in_its_configuration(place: str, evil: Planted) -> None:
     for name in ("config", "check"):
         with pytest.raises(ConfigError, match=r"_target_: got 'evil_package\.run'"):
             composed([f"++hydra.{place}={CALL}"], name)
 
 
 class TestCodeThatIsNamed:
-    def test_callbacks_of_ones_own(self, evil: Planted) -> None:
+    def test_custom_callbacks_of_named_plugins_are_allowed(self, evil: Planted) -> None:
         named = ("run.plugins=[evil_package]", "+hydra.callbacks.x._target_=evil_package.OnRun")
         assert compose_config(named)["run"]["plugins"] == ["evil_package"]
         assert evil.has_run, "it was named"
@@ -201,7 +201,7 @@ class TestCodeThatIsNamed:
             compose_config([*named, f"+hydra.callbacks.y._target_={CALL}"])
         evil.forget()
 
-    def test_handlers_of_ones_own(self, evil: Planted) -> None:
+    def test_custom_handlers_of_named_plugins_are_allowed(self, evil: Planted) -> None:
         named = ("run.plugins=[evil_package]", "hydra/job_logging=stdout")
         compose_config([*named, "+hydra.job_logging.handlers.x.class=evil_package.ToNowhere"])
         with pytest.raises(ConfigError, match=r"expected a subclass of logging\.Handler"):
@@ -241,7 +241,7 @@ class TestCodeThatIsNamed:
         with pytest.raises(ConfigError, match=r"hydra/sweeper: got basic, .* stops at hydra\.sweeper\.max_cells"):
             compose_config([target, node])
 
-    def test_interpolations_are_settled_when_they_are_checked(self) -> None:
+    def test_interpolations_are_resolved_at_the_check(self) -> None:
         grid_launcher.register()
         overrides = ["+level=DEBUG", "hydra/job_logging=default", "hydra.job_logging.root.level=${level}"]
         with own_hydra() as hydra:

@@ -36,7 +36,7 @@ class MakesFolder:
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_weights_are_not_unpickled_if_the_models_own_files_ask_for_it(reader: str, tmp_path: Path) -> None:
+def test_model_config_cannot_enable_unpickling_of_weights(reader: str, tmp_path: Path) -> None:
     import torch
 
     mark = tmp_path / "it-ran"

@@ -92,7 +92,7 @@ COMMANDS = {
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu", "doubled", "ndcg@10"])
 @pytest.mark.parametrize("which", ["sweep", "poisoned"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_analysis_imports_nothing(
+def test_analysis_commands_import_no_code_from_results(
     command: str, which: str, metric: str, folder: Path, given: Planted, tmp_path: Path
 ) -> None:
     options = [word.replace("OUT", str(tmp_path)).replace("rouge_l", metric) for word in COMMANDS[command]]
@@ -103,7 +103,7 @@ def test_the_analysis_imports_nothing(
     assert main([command, *place, *options]) in (0, 2)
 
 
-def test_all_commands_of_the_analysis_are_tried() -> None:
+def test_hostile_results_are_tried_with_every_analysis_command() -> None:
     from analysis.__main__ import COMMANDS as ALL
 
     assert {*COMMANDS, "notebooks", "testset"} == set(ALL)
@@ -144,7 +144,7 @@ def test_results_without_ranking_metrics_are_read(folder: Path, given: Planted, 
         assert sees_prompts(cell, "ndcg@10"), "nothing is known of it"
 
 
-def test_a_metric_of_theirs_is_refused_with_the_command(folder: Path, given: Planted) -> None:
+def test_custom_metric_is_rejected_with_the_command_to_allow_it(folder: Path, given: Planted) -> None:
     command = [sys.executable, "-m", "analysis", "compare", str(folder / "sweep"), "--metric", "doubled"]
     done = subprocess.run(command, cwd=given.folder, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -153,7 +153,7 @@ def test_a_metric_of_theirs_is_refused_with_the_command(folder: Path, given: Pla
 
 
 @pytest.mark.parametrize("by", ["option", "environment", "python"])
-def test_a_metric_of_theirs_is_read_once_its_package_is_named(by: str, folder: Path, tmp_path: Path) -> None:
+def test_custom_metric_is_read_once_its_package_is_allowed(by: str, folder: Path, tmp_path: Path) -> None:
     planted = Planted(tmp_path / "planted", NAME)
     planted.plant()
     sweep = str(folder / "sweep")
@@ -172,7 +172,7 @@ def test_a_metric_of_theirs_is_read_once_its_package_is_named(by: str, folder: P
 
 
 @pytest.mark.parametrize("which", ["sweep", "poisoned"])
-def test_programs_import_nothing(which: str, folder: Path, given: Planted) -> None:
+def test_python_api_imports_no_code_from_results(which: str, folder: Path, given: Planted) -> None:
     sweep = analysis.load(folder / which)
     assert len(sweep.cells) == 2
     with pytest.raises(DataError, match=r"results import no code that they name themselves.*given_package"):
@@ -185,7 +185,7 @@ def test_plugins_are_a_list_of_names(plugins: Any, folder: Path, given: Planted)
         analysis.load(folder / "sweep", plugins=plugins)
 
 
-def test_an_export_imports_nothing(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_export_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:
     store = folder / "planted" / "results" / "store"
     arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", str(tmp_path / "out"), "--store", str(store)]
     assert runner.export.main(arguments) == 2
@@ -205,7 +205,7 @@ def test_rankings_are_exported_without_imports(folder: Path, given: Planted, tmp
     assert runner.export_rankings.main(arguments) == 0
 
 
-def test_a_judge_of_theirs_is_not_built(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_custom_judge_of_a_sweep_is_not_instantiated(folder: Path, given: Planted, tmp_path: Path) -> None:
     grader: Any = SimpleNamespace(name="rouge_l", reads_answers=True, grades=(0, 1))
     shutil.copytree(folder / "poisoned", tmp_path / "judged")
     for path in (tmp_path / "judged").glob("*/cell.json"):
@@ -216,7 +216,7 @@ def test_a_judge_of_theirs_is_not_built(folder: Path, given: Planted, tmp_path: 
         held_against_labels(tmp_path / "judged", {"rouge_l": grader}, [])
 
 
-def test_tracking_imports_nothing(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_tracking_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:
     code = runner.track.main([str(folder / "poisoned"), "--uri", f"sqlite:///{tmp_path / 'mlflow.db'}"])
     assert code == 0
 

@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("module", COMMANDS)
-def test_no_module_there_is_imported(module: str, folder: Path) -> None:
+def test_commands_import_no_module_of_the_working_directory(module: str, folder: Path) -> None:
     arguments = (
         ["--cfg", "job"] if module == "runner" else ["report", "nowhere"] if module == "analysis" else ["--help"]
     )
@@ -50,7 +50,7 @@ def test_no_module_there_is_imported(module: str, folder: Path) -> None:
     assert not (folder / "it-ran").exists()
 
 
-def test_a_folder_there_hides_no_installed_namespace(tmp_path: Path) -> None:
+def test_working_directory_folder_does_not_hide_an_installed_namespace(tmp_path: Path) -> None:
     here, site = tmp_path / "given", tmp_path / "site"
     for name in (here / "shared", here / "own", site / "shared"):
         name.mkdir(parents=True)
@@ -74,11 +74,11 @@ def test_a_folder_there_hides_no_installed_namespace(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == ("None\n", 0), done.stderr
 
 
-def test_all_commands_are_tried() -> None:
+def test_working_directory_is_tried_with_the_main_commands() -> None:
     assert {"runner", "runner.export", "runner.store", "runner.generate", "analysis"} <= set(COMMANDS)
 
 
-def test_packages_of_ones_own_are_still_found_there(tmp_path: Path) -> None:
+def test_user_modules_in_the_working_directory_are_importable(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("print('imported')\n")
     text = "import runner, mine"
     done = subprocess.run(

@@ -24,7 +24,7 @@ class TestAdaptiveSearches(IterationContract):
     def reply(self, request: Request) -> str:
         return '{"next": "who built it", "done": false}'
 
-    def test_searches_and_passages_are_those_of_the_further_searches(self) -> None:
+    def test_adaptive_searches_take_limits_from_the_inner_searches(self) -> None:
         assert (self.component.max_searches, self.component.n_passages) == (4, 2)
         assert self.component.decides_first
 
@@ -53,7 +53,7 @@ def first(*replies: str, state: AnswerState = AnswerState.OK) -> tuple[NextSearc
         ("several", NextSearch("Who built it?", "several")),
     ],
 )
-def test_a_class_decides_about_the_first_search(reply: str, expected: NextSearch) -> None:
+def test_question_class_decides_about_the_first_search(reply: str, expected: NextSearch) -> None:
     assert first(reply) == (expected, 1)
 
 

@@ -71,7 +71,7 @@ def decided(*replies: str, **fields: Any) -> tuple[NextSearch, list[Request]]:
         ({"next": "who built IT?", "done": False}, NextSearch("", "who built IT?")),
     ],
 )
-def test_a_reply_names_the_next_search_or_ends_it(reply: dict[str, object], expected: NextSearch) -> None:
+def test_reply_names_the_next_search_or_ends_the_searches(reply: dict[str, object], expected: NextSearch) -> None:
     own, asked = decided(json.dumps(reply))
     assert own == expected
     assert asked[0].messages[-1].content.startswith("earlier\nWho built it?\n[1] Mill: It is old.\n[2] Red.\na b\n")

@@ -96,11 +96,11 @@ def test_the_answer_is_shown_and_the_question_is_not() -> None:
         "a1",
     ],
 )
-def test_other_numbers_of_questions_are_unreadable(reply: str) -> None:
+def test_wrong_number_of_questions_is_unparsable(reply: str) -> None:
     assert outcomes_of(ITEM, reply, reply) == [ScoreState.UNPARSABLE] * 2
 
 
-def test_an_empty_answer_is_not_asked() -> None:
+def test_empty_answer_is_not_applicable_without_a_request() -> None:
     ask = ScriptedJudge(failed)
     judgements = METRIC.judge([replace(ITEM, answer=" ")], {}, ask)
     assert ask.calls == []

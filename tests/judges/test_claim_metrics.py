@@ -69,7 +69,7 @@ def outcomes(metric: ClaimMetrics, item: JudgeInput, ask: ScriptedJudge) -> dict
     }
 
 
-def test_every_metric_by_hand() -> None:
+def test_claim_metrics_equal_hand_computed_values() -> None:
     ask = ScriptedJudge(script())
     assert outcomes(METRIC, ITEM, ask) == {
         "overall_precision": 1 / 4,
@@ -122,7 +122,7 @@ def test_several_references_are_numbered_wordings() -> None:
     assert ask.requests[0].messages[-1].content == "split|？|[1] 北京\n[2] 北京市"
 
 
-def test_an_empty_answer_covers_nothing() -> None:
+def test_empty_answer_has_zero_recall_and_no_precision() -> None:
     found = outcomes(METRIC, replace(ITEM, answer=" "), ScriptedJudge(script()))
     assert (found["overall_recall"], found["overall_f1"], found["claim_recall"]) == (0.0, 0.0, 2 / 3)
     assert {found[name] for name in ("overall_precision", "faithfulness", "hallucination")} == {
@@ -130,14 +130,14 @@ def test_an_empty_answer_covers_nothing() -> None:
     }
 
 
-def test_a_refusal_has_no_claims_and_covers_nothing() -> None:
+def test_refusal_has_zero_recall_and_no_precision() -> None:
     ask = ScriptedJudge(lambda r: claims_reply() if "split|？|不知道" in r.messages[-1].content else script()(r))
     found = outcomes(METRIC, replace(ITEM, answer="不知道"), ask)
     assert (found["overall_recall"], found["overall_f1"]) == (0.0, 0.0)
     assert (found["overall_precision"], found["faithfulness"]) == (ScoreState.NOT_APPLICABLE, ScoreState.NOT_APPLICABLE)
 
 
-def test_without_references_only_faithfulness_has_a_value() -> None:
+def test_metrics_without_references_give_only_faithfulness_a_value() -> None:
     item = replace(ITEM, sample=replace(ITEM.sample, references=()))
     ask = ScriptedJudge(script())
     found = outcomes(METRIC, item, ask)
@@ -155,7 +155,7 @@ def test_closed_book_has_only_the_overall_metrics() -> None:
     }
 
 
-def test_nothing_recalled_leaves_no_utilization() -> None:
+def test_context_utilization_requires_recalled_claims() -> None:
     found = outcomes(METRIC, replace(ITEM, passages=of_texts("无")), ScriptedJudge(script()))
     assert (found["claim_recall"], found["context_utilization"]) == (0.0, ScoreState.NOT_APPLICABLE)
 
@@ -192,7 +192,7 @@ def test_references_with_unread_claims_are_unparsable() -> None:
         (tuple(CLAIM_METRICS), 1, True, 13),
     ],
 )
-def test_only_needed_comparisons_are_made(
+def test_claim_metrics_request_only_needed_comparisons(
     use: tuple[str, ...], n_rounds: int, reads_answers: bool, n_requests: int
 ) -> None:
     metric = replace(METRIC, use=use)

@@ -48,7 +48,7 @@ def outcome_of(metric: ContextPrecision, item: JudgeInput, ask: ScriptedJudge) -
     ("useful", "value"),
     [([1, 1, 0], 1.0), ([0, 1], 0.5), ([0, 1, 0, 1], 0.5), ([1, 0, 1], (1 + 2 / 3) / 2), ([0, 0], 0.0), ([], 0.0)],
 )
-def test_average_precision_by_hand(useful: list[int], value: float) -> None:
+def test_average_precision_equals_hand_computed_values(useful: list[int], value: float) -> None:
     assert average_precision([own == 1 for own in useful]) == pytest.approx(value)
 
 
@@ -70,7 +70,7 @@ def test_samples_without_the_texts_to_judge_are_not_applicable(metric: ContextPr
     assert outcome_of(metric, item, ScriptedJudge(failed)) is ScoreState.NOT_APPLICABLE
 
 
-def test_one_unread_passage_leaves_no_value() -> None:
+def test_unread_passage_makes_context_precision_unparsable() -> None:
     ask = ScriptedJudge(lambda r: "?" if "甲乙" in r.messages[1].content else reply(r))
     assert outcome_of(METRIC, ITEM, ask) is ScoreState.UNPARSABLE
 

@@ -39,7 +39,7 @@ def test_the_value_is_the_mean_of_both_wordings(first: str, second: str, value: 
     assert outcome_of(first, second) == value
 
 
-def test_one_unread_rating_leaves_no_value() -> None:
+def test_unread_rating_makes_context_rating_unparsable() -> None:
     assert outcome_of("2", "3") is ScoreState.UNPARSABLE
 
 

@@ -56,13 +56,13 @@ def test_the_best_reference_counts() -> None:
         ),
     ],
 )
-def test_samples_that_are_not_asked(item: JudgeInput, outcome: tuple[ScoreState, str]) -> None:
+def test_samples_without_input_are_scored_without_a_request(item: JudgeInput, outcome: tuple[ScoreState, str]) -> None:
     ask = ScriptedJudge(failed)
     assert outcome_of(item, ask) == outcome
     assert ask.calls == []
 
 
-def test_requests_are_counted() -> None:
+def test_context_recall_counts_requests_per_sample() -> None:
     assert [METRIC.n_requests_per_sample(n) for n in (0, 5)] == [0, 1]
     assert replace(METRIC, one_by_one=True).n_requests_per_sample(5) == 5
 

@@ -54,7 +54,7 @@ def value_of(metric: JudgedMetric, case: Mapping[str, Any], reply: Callable[[Req
 
 @pytest.mark.parametrize("case", CASES)
 class TestRagas:
-    def test_faithfulness(self, case: dict[str, Any]) -> None:
+    def test_faithfulness_equals_published_ragas_values(self, case: dict[str, Any]) -> None:
         claims = claims_reply(*(f"c{n}" for n in range(len(case["together"]))))
         metric = Faithfulness(**CLAIMS, claim_prompt=CLAIM_PROMPT)
         found = value_of(
@@ -64,7 +64,7 @@ class TestRagas:
         by_hand = Fraction(case["together"].count("Entailment"), len(case["together"]))
         assert found["faithfulness"] == pytest.approx(float(by_hand))
 
-    def test_context_recall(self, case: dict[str, Any]) -> None:
+    def test_context_recall_equals_published_ragas_values(self, case: dict[str, Any]) -> None:
         found = value_of(ContextRecall(**CLAIMS), case, lambda _: labels(case["reference_together"]))
         assert found == {"context_recall": pytest.approx(case["ragas"]["context_recall"], abs=1e-15)}
         by_hand = Fraction(case["reference_together"].count("Entailment"), len(case["reference_together"]))
@@ -74,7 +74,7 @@ class TestRagas:
         ("name", "place"),
         [("context_precision", "{references}"), ("context_precision_without_reference", "{answer}")],
     )
-    def test_context_precision(self, case: dict[str, Any], name: str, place: str) -> None:
+    def test_context_precision_equals_published_ragas_values(self, case: dict[str, Any], name: str, place: str) -> None:
         """The package adds 1e-10 to its divisor."""
         metric = ContextPrecision(name=name, prompt=f"{{question}}|{place}|{{passage}}", **SHARED)
         useful = case["useful"]
@@ -86,14 +86,14 @@ class TestRagas:
         by_hand = sum(Fraction(n, rank) for n, rank in enumerate(ranks, start=1)) / len(ranks) if ranks else 0
         assert found[name] == pytest.approx(float(by_hand))
 
-    def test_context_relevance_compat(self, case: dict[str, Any]) -> None:
+    def test_context_relevance_equals_published_ragas_values(self, case: dict[str, Any]) -> None:
         prompts = ("0|{question}{passages}", "1|{question}{passages}")
         metric = ContextRating(name="context_relevance_compat", prompts=prompts, **SHARED)
         found = value_of(metric, case, lambda r: str(case["ratings"][int(r.messages[-1].content[0])]))
         assert found == {"context_relevance_compat": case["ragas"]["context_relevance_compat"]}
         assert found["context_relevance_compat"] == float(Fraction(sum(case["ratings"]), 4))
 
-    def test_answer_relevancy(self, case: dict[str, Any]) -> None:
+    def test_answer_relevancy_equals_published_ragas_values(self, case: dict[str, Any]) -> None:
         vectors = Vectors(tuple(map(tuple, case["vectors"])))
         metric = AnswerRelevancy(prompt="{answer}{n_questions}", n_questions=3, embedder=vectors, **SHARED)
         reply = json.dumps({"questions": ["1", "2", "3"], "noncommittal": case["noncommittal"]})
@@ -188,7 +188,7 @@ class TestRagChecker:
             assert found[name] == (None if value is None else pytest.approx(float(value))), name
 
 
-def test_the_cases_are_as_many_as_promised_and_differ() -> None:
+def test_published_cases_have_the_promised_number_and_differ() -> None:
     assert len(CASES) == 20
     for package, names in (("ragas", 6), ("ragchecker", 11)):
         values = [case[package] for case in CASES]

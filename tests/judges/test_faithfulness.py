@@ -68,7 +68,7 @@ def test_contradicted_claims_are_not_supported() -> None:
     assert outcome_of(METRIC, ITEM, ask)[0] == 0.5
 
 
-def test_claims_are_asked_one_by_one() -> None:
+def test_one_by_one_sends_a_request_per_claim() -> None:
     ask = ScriptedJudge(script())
     assert outcome_of(replace(METRIC, one_by_one=True), ITEM, ask)[0] == 0.5
     assert [request.messages[-1].content.split("|")[1] for request in ask.requests[1:]] == [
@@ -84,7 +84,7 @@ def test_claims_are_asked_one_by_one() -> None:
         (replace(ITEM, answer=" \n"), "empty answer"),
     ],
 )
-def test_an_answer_with_nothing_to_check_is_not_applicable_and_not_asked(item: JudgeInput, reason: str) -> None:
+def test_answer_without_checkable_claims_is_not_applicable(item: JudgeInput, reason: str) -> None:
     ask = ScriptedJudge(failed)
     assert outcome_of(METRIC, item, ask) == (ScoreState.NOT_APPLICABLE, reason)
     assert ask.calls == []
@@ -122,7 +122,7 @@ def test_verdicts_that_do_not_match_the_claims_are_no_number(reply: str) -> None
     assert len(ask.requests) == 4
 
 
-def test_a_reason_that_one_claim_cannot_be_judged_does_not_retract_the_others() -> None:
+def test_unsure_reason_for_one_claim_keeps_other_verdicts() -> None:
     reply = verdicts_reply("supported", "neither").replace('"so"', '"资料未提及，无法判断"')
     assert outcome_of(METRIC, ITEM, replies(claims_reply("a", "b"), reply))[0] == 0.5
 
@@ -132,7 +132,7 @@ def test_claims_that_were_cut_off_are_not_read() -> None:
     assert outcome_of(METRIC, ITEM, replies(cut, cut, cut))[0] is ScoreState.UNPARSABLE
 
 
-def test_one_unread_claim_of_several_requests_leaves_no_value() -> None:
+def test_unread_claim_makes_faithfulness_unparsable() -> None:
     ask = ScriptedJudge(lambda r: "?" if "红色" in r.messages[-1].content.split("|")[1] else script()(r))
     assert outcome_of(replace(METRIC, one_by_one=True, max_attempts=1), ITEM, ask)[0] is ScoreState.UNPARSABLE
 
@@ -144,7 +144,7 @@ def test_failed_verdicts_are_failed() -> None:
     )
 
 
-def test_claims_with_braces_and_words_after_them_are_read() -> None:
+def test_braces_inside_and_words_after_claims_are_read() -> None:
     ask = replies(claims_reply("The set {a, b} is finite.", "It is {c}"), verdicts_reply("supported", "neither"))
     assert outcome_of(METRIC, ITEM, ask)[0] == 0.5
 
@@ -173,7 +173,7 @@ class TestEntailmentModel:
         assert metric.n_requests_per_sample(5) == 1
 
 
-def test_requests_are_counted() -> None:
+def test_faithfulness_counts_requests_per_sample() -> None:
     assert METRIC.n_requests_per_sample(5) == 2
     assert METRIC.n_requests_per_sample(0) == 0
     assert replace(METRIC, one_by_one=True).n_requests_per_sample(5) == 6

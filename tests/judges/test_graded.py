@@ -83,7 +83,7 @@ def replies(*texts: str | Answer) -> ScriptedJudge:
     return ScriptedJudge(lambda _: next(script))
 
 
-def test_the_judge_sees_what_the_instruction_names() -> None:
+def test_judge_prompt_contains_question_references_and_answer() -> None:
     ask = replies('{"reason": "相符", "grade": 2}')
     assert outcome_of(ACCURACY, replace(ITEM, answer="在{question}"), ask) == (1.0, "2: 相符")
     (request,) = ask.requests
@@ -105,7 +105,7 @@ def test_the_judge_sees_what_the_instruction_names() -> None:
         (COMPAT, '{"grade": -1}', ScoreState.NOT_APPLICABLE),
     ],
 )
-def test_grades_become_values(metric: Graded, text: str, outcome: float | ScoreState) -> None:
+def test_grade_in_a_reply_becomes_a_value(metric: Graded, text: str, outcome: float | ScoreState) -> None:
     assert outcome_of(metric, ITEM, replies(text))[0] == outcome
 
 
@@ -124,7 +124,7 @@ def test_a_reply_that_was_cut_off_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED])
-def test_without_a_reply_the_reminder_joins_the_question(state: AnswerState) -> None:
+def test_reminder_joins_the_question_if_no_reply_came(state: AnswerState) -> None:
     ask = replies(Answer("", state), Answer("", state), Answer("", state))
     outcome, remark = outcome_of(ACCURACY, ITEM, ask)
     assert outcome is ScoreState.UNPARSABLE
@@ -145,7 +145,7 @@ def test_a_request_that_fails_after_an_unreadable_reply_is_failed() -> None:
     assert (outcome, remark) == (ScoreState.FAILED, "no connection")
 
 
-def test_only_what_could_not_be_read_is_asked_again() -> None:
+def test_judge_repeats_only_unreadable_requests() -> None:
     judged = [ITEM, replace(ITEM, sample=replace(ITEM.sample, id="t", question="故宫？"))]
     ask = ScriptedJudge(lambda r: '{"grade": 1}' if "西湖" in r.messages[1].content or len(r.messages) > 2 else "?")
     judgements = ACCURACY.judge(judged, {}, ask)
@@ -172,12 +172,12 @@ class TestApplicability:
     def test_a_failed_request_about_applicability_fails(self) -> None:
         assert outcome_of(NUMERICAL, ITEM, ScriptedJudge(failed)) == (ScoreState.FAILED, "no connection")
 
-    def test_counts_before_an_empty_answer(self) -> None:
+    def test_applicability_is_checked_before_an_empty_answer(self) -> None:
         empty = replace(ITEM, answer=" ")
         assert outcome_of(NUMERICAL, empty, replies('{"applicable": true}'))[0] == 0.0
         assert outcome_of(NUMERICAL, empty, replies('{"applicable": false}'))[0] is ScoreState.NOT_APPLICABLE
 
-    def test_must_have_been_prepared(self) -> None:
+    def test_judging_without_preparation_is_an_error(self) -> None:
         with pytest.raises(ComponentError, match="'s': got no preparation"):
             NUMERICAL.judge([ITEM], {}, ScriptedJudge(failed))
 
@@ -185,22 +185,24 @@ class TestApplicability:
 class TestEmptyInputs:
     @pytest.mark.parametrize(("metric", "outcome"), [(ACCURACY, 0.0), (HALLUCINATION, ScoreState.NOT_APPLICABLE)])
     @pytest.mark.parametrize("answer", ["", " \n"])
-    def test_an_empty_answer(self, metric: Graded, outcome: float | ScoreState, answer: str) -> None:
+    def test_empty_answer_is_scored_without_a_request(
+        self, metric: Graded, outcome: float | ScoreState, answer: str
+    ) -> None:
         ask = ScriptedJudge(failed)
         assert outcome_of(metric, replace(ITEM, answer=answer), ask)[0] == outcome
         assert ask.calls == []
 
     @pytest.mark.parametrize("metric", [HALLUCINATION, RELEVANCE])
-    def test_without_passages_the_metric_is_not_applicable(self, metric: Graded) -> None:
+    def test_metric_is_not_applicable_without_passages(self, metric: Graded) -> None:
         ask = ScriptedJudge(failed)
         assert outcome_of(metric, replace(ITEM, passages=()), ask) == (ScoreState.NOT_APPLICABLE, "no passages")
         assert ask.calls == []
 
-    def test_closed_book_does_not_matter_where_no_passage_is_shown(self) -> None:
+    def test_closed_book_does_not_affect_judges_without_passages(self) -> None:
         assert outcome_of(ACCURACY, replace(ITEM, passages=()), replies('{"grade": 2}'))[0] == 1.0
 
     @pytest.mark.parametrize("references", [(), ("",)])
-    def test_without_a_reference_the_metric_is_not_applicable(self, references: tuple[str, ...]) -> None:
+    def test_accuracy_is_not_applicable_without_a_reference(self, references: tuple[str, ...]) -> None:
         item = replace(ITEM, sample=replace(ITEM.sample, references=references))
         assert outcome_of(ACCURACY, item, ScriptedJudge(failed)) == (ScoreState.NOT_APPLICABLE, "no reference")
         assert outcome_of(HALLUCINATION, item, replies('{"grade": 0}'))[0] == 0.0
@@ -221,7 +223,7 @@ class TestPerPassage:
         ask = ScriptedJudge(lambda r: '{"grade": 2}' if "甲" in r.messages[1].content else "?")
         assert outcome_of(RELEVANCE, ITEM, ask)[0] is ScoreState.UNPARSABLE
 
-    def test_failed_comes_before_unparsable(self) -> None:
+    def test_failed_passage_takes_precedence_over_unparsable(self) -> None:
         ask = ScriptedJudge(lambda r: failed(r) if "乙" in r.messages[1].content else "?")
         assert outcome_of(RELEVANCE, ITEM, ask)[0] is ScoreState.FAILED
 

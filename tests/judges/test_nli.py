@@ -69,13 +69,13 @@ def test_equal_pairs_have_equal_verdicts_in_any_batch(nli: CrossEncoderEntailmen
         ([], Support.NEITHER, ""),
     ],
 )
-def test_one_entailing_text_suffices(relations: list[Support], support: Support, reason: str) -> None:
+def test_claim_is_supported_by_a_single_entailing_text(relations: list[Support], support: Support, reason: str) -> None:
     found = _verdict(relations)
     assert (found.support, found.reason) == (support, reason)
 
 
 @pytest.mark.parametrize("labels", [{"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, {"0": "entailment"}])
-def test_other_models_are_refused(tmp_path: Path, labels: dict[str, str]) -> None:
+def test_model_without_nli_labels_is_rejected(tmp_path: Path, labels: dict[str, str]) -> None:
     with pytest.raises(ComponentError, match="expected entailment, contradiction and neutral"):
         model(tmp_path / "m", labels).verdicts([check(TEXTS[0])])
 

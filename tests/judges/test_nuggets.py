@@ -63,13 +63,15 @@ S, P, N = Assignment.SUPPORT, Assignment.PARTIAL, Assignment.NONE
         ([0, 0], [P, S], [0.75, 0.5, None, None, 0.75]),
     ],
 )
-def test_every_metric_by_hand(vital: list[int], assignments: list[Assignment], values: list[float | None]) -> None:
+def test_nugget_scores_equal_hand_computed_values(
+    vital: list[int], assignments: list[Assignment], values: list[float | None]
+) -> None:
     nuggets = [Nugget(str(place), own == 1) for place, own in enumerate(vital)]
     found = list(nugget_scores(nuggets, assignments).values())
     assert found == [ScoreState.NOT_APPLICABLE if own is None else pytest.approx(own) for own in values]
 
 
-def test_nuggets_are_made_once_and_without_the_answer() -> None:
+def test_nuggets_are_prepared_once_without_the_answer() -> None:
     ask = ScriptedJudge(reply)
     preparation = METRIC.prepare([ITEM.sample], ask)
     assert [request.messages[-1].content for request in ask.requests] == ["make|？|甲。乙。丙。"]
@@ -80,7 +82,7 @@ def test_nuggets_are_made_once_and_without_the_answer() -> None:
     assert outcomes(ITEM, ScriptedJudge(reply)) == pytest.approx([2 / 3, 2 / 3, 1.0, 1.0, 1.5 / 2])
 
 
-def test_an_empty_answer_states_nothing_and_is_not_asked() -> None:
+def test_empty_answer_scores_zero_without_a_request() -> None:
     ask = ScriptedJudge(failed)
     assert outcomes(replace(ITEM, answer=" "), ask) == [0.0] * 5
     assert ask.calls == []
@@ -122,7 +124,7 @@ def test_assignments_that_do_not_match_the_nuggets_are_unreadable(text: str) -> 
         '{"nuggets": {"nugget": "a"}}',
     ],
 )
-def test_nuggets_in_another_form_are_unreadable(text: str) -> None:
+def test_malformed_nuggets_are_unreadable(text: str) -> None:
     assert read_nuggets(text, "") is None
 
 

@@ -70,7 +70,7 @@ def prompts(score: dict[str, Any], fields: Sequence[str] = PROMPTS) -> list[str]
 
 
 @pytest.mark.parametrize("name", WORDINGS)
-def test_no_place_stays_empty(name: str) -> None:
+def test_judge_prompts_contain_no_unfilled_placeholder(name: str) -> None:
     for score in scores(name).values():
         for prompt in prompts(score):
             assert not re.search(r"\{\w+\}", fill(prompt, dict.fromkeys(PLACES, "")))
@@ -78,7 +78,7 @@ def test_no_place_stays_empty(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", JUDGES)
-def test_both_languages_ask_for_the_same(name: str) -> None:
+def test_wordings_of_both_languages_differ_only_in_text(name: str) -> None:
     chinese, english = scores(f"{name}/zh"), scores(f"{name}/en")
     assert list(chinese) == list(english)
     for key, score in chinese.items():
@@ -99,7 +99,7 @@ def composed(*overrides: str) -> Any:
 
 @pytest.mark.parametrize("name", JUDGES)
 class TestTheLanguage:
-    def test_chooses_the_wording(self, name: str) -> None:
+    def test_language_selects_the_wording_or_english(self, name: str) -> None:
         """English for languages without a wording, which models understand with texts in any."""
         by_language = {
             language: composed(f"judge={name}", f"language={language}") for language in ("zh", "en", "de", "multi")
@@ -118,7 +118,7 @@ class TestTheLanguage:
                 key: score["system"] for key, score in named.items()
             }
 
-    def test_may_have_a_wording_of_the_users_own(self, name: str, tmp_path: Path) -> None:
+    def test_user_wording_overrides_only_the_given_texts(self, name: str, tmp_path: Path) -> None:
         (tmp_path / "judge" / name).mkdir(parents=True)
         key = next(iter(scores(f"{name}/en")))
         wording = f"scores: {{{key}: {{system: Sie prüfen genau.}}}}"
@@ -151,7 +151,7 @@ def test_every_grade_is_defined(name: str) -> None:
         assert sorted(map(int, defined)) == sorted(score["grades"]), key
 
 
-def test_an_option_of_the_users_own_joins_two_judges(tmp_path: Path) -> None:
+def test_documented_user_option_joins_two_judges(tmp_path: Path) -> None:
     """The example in docs/judges.md."""
     page = (FOLDER.parents[1] / "docs" / "judges.md").read_text(encoding="utf-8")
     (tmp_path / "judge").mkdir()

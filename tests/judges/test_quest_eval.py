@@ -60,7 +60,7 @@ def published(folder: Path, **entries: object) -> QuestEval:
     return replace(METRIC, questions_file=str(file))
 
 
-def test_questions_are_made_once_and_answered_from_the_references() -> None:
+def test_quest_eval_questions_are_prepared_once_from_references() -> None:
     ask = ScriptedJudge(reply)
     preparation = METRIC.prepare([ITEM.sample], ask)
     assert [request.messages[1].content for request in ask.requests] == [
@@ -101,7 +101,7 @@ def test_an_answer_that_is_missing_is_requested_again() -> None:
 
 
 @pytest.mark.parametrize("answer", ["", " \n"])
-def test_an_empty_answer_answers_nothing_and_is_not_asked(answer: str) -> None:
+def test_empty_answer_scores_zero_without_a_request(answer: str) -> None:
     preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     ask = ScriptedJudge(failed)
     judgements = METRIC.judge([replace(ITEM, answer=answer)], preparation, ask)
@@ -109,14 +109,14 @@ def test_an_empty_answer_answers_nothing_and_is_not_asked(answer: str) -> None:
     assert outcomes(judgements) == [ScoreState.NOT_APPLICABLE, 0.0, 0.0, 0.0]
 
 
-def test_a_reference_with_nothing_to_ask_about() -> None:
+def test_reference_without_questions_is_not_applicable() -> None:
     ask = ScriptedJudge(lambda _: '{"key_info": [], "questions": []}')
     preparation = METRIC.prepare([ITEM.sample], ask)
     assert len(ask.requests) == 1
     assert outcomes(METRIC.judge([ITEM], preparation, ask)) == [ScoreState.NOT_APPLICABLE] * 4
 
 
-def test_reference_answers_that_fail_or_cannot_be_read() -> None:
+def test_failed_and_unreadable_reference_answers_have_their_state() -> None:
     for answering, state in ((failed, ScoreState.FAILED), (lambda _: '{"1": "杭州"}', ScoreState.UNPARSABLE)):
         ask = ScriptedJudge(lambda r, a=answering: reply(r) if "提问" in r.messages[1].content else a(r))
         preparation = METRIC.prepare([ITEM.sample], ask)
@@ -126,7 +126,7 @@ def test_reference_answers_that_fail_or_cannot_be_read() -> None:
 
 
 class TestPublishedQuestions:
-    def test_published_questions_are_taken_as_they_are(self, tmp_path: Path) -> None:
+    def test_published_questions_are_used_without_requests(self, tmp_path: Path) -> None:
         metric = published(tmp_path, a={"question": ["在哪？", "谁？"], "answers": ["杭州", "无法推断。"]})
         ask = ScriptedJudge(failed)
         (entry,) = metric.prepare([ITEM.sample], ask).values()
@@ -151,19 +151,19 @@ class TestPublishedQuestions:
         assert outcomes(judgements) == [ScoreState.NOT_APPLICABLE] * 4
         assert judgements.remarks == [reason]
 
-    def test_samples_that_do_not_exist_are_asked_about(self, tmp_path: Path) -> None:
+    def test_samples_without_published_questions_are_asked_for_questions(self, tmp_path: Path) -> None:
         metric, ask = published(tmp_path, a={"question": ["在哪？"], "answers": ["杭州"]}), ScriptedJudge(reply)
         other = replace(ITEM.sample, id="read/qa_1doc/b")
         preparation = metric.prepare([other, ITEM.sample], ask)
         assert {request.sample.id for request in ask.requests} == {other.id}
         assert [len(preparation[an_id]["questions"]) for an_id in (ITEM.sample.id, other.id)] == [1, 2]
 
-    def test_the_wrong_file_is_not_a_reason_to_ask_about_everything(self, tmp_path: Path) -> None:
+    def test_questions_file_without_any_sample_is_an_error(self, tmp_path: Path) -> None:
         metric = published(tmp_path, b={})
         with pytest.raises(DataError, match=r"has none of the 1 samples, e\.g\. 'read/qa_1doc/a'.*'read/qa_1doc/b'"):
             metric.prepare([ITEM.sample], ScriptedJudge(reply))
 
-    def test_content_counts_and_place_does_not(self, tmp_path: Path) -> None:
+    def test_questions_file_counts_by_content_not_path(self, tmp_path: Path) -> None:
         fields = QuestEval.__dataclass_fields__
         assert [name for name, field in fields.items() if is_runtime_only(field)] == ["questions_file"]
         first = published(tmp_path, a={}).content_hash()
@@ -171,7 +171,7 @@ class TestPublishedQuestions:
         assert first != published(tmp_path, a={}, b={}).content_hash()
         assert METRIC.content_hash() == ""
 
-    def test_the_real_files(self, published_questions: Path) -> None:
+    def test_published_question_files_have_the_expected_usable_entries(self, published_questions: Path) -> None:
         """The usable entries of each subset."""
         metric = replace(METRIC, questions_file=str(published_questions))
         ids = [

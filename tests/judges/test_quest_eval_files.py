@@ -22,7 +22,7 @@ def test_a_file_of_a_published_name_is_about_its_subset(tmp_path: Path) -> None:
     }
 
 
-def test_in_any_other_file_keys_are_whole_ids(tmp_path: Path) -> None:
+def test_keys_of_a_custom_questions_file_are_whole_ids(tmp_path: Path) -> None:
     assert set(read_published(write(tmp_path / "mine.json", {"qa/a": ENTRY}))) == {"qa/a"}
 
 
@@ -77,7 +77,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
         ("read/qa_3docs", 800, 0, 16, 296),
     ],
 )
-def test_the_published_files(
+def test_published_question_files_have_the_expected_entries(
     published_questions: Path, subset: str, n_entries: int, n_empty: int, n_differing: int, n_cannot_infer: int
 ) -> None:
     entries = [entry for key, entry in read_published(published_questions).items() if key.startswith(f"{subset}/")]

@@ -19,7 +19,7 @@ def scores(reference: list[str], generated: list[str]) -> dict[str, float | Scor
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["what"] for case in CASES])
-def test_scores_equal_those_computed_by_hand(case: dict[str, Any]) -> None:
+def test_quest_eval_scores_equal_hand_computed_values(case: dict[str, Any]) -> None:
     found = scores(case["answers_reference"], case["answers_generated"])
     assert tuple(found) == NAMES
     expected = {
@@ -32,12 +32,12 @@ def test_scores_equal_those_computed_by_hand(case: dict[str, Any]) -> None:
         assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
 
 
-def test_an_answer_about_the_text_is_none_in_the_plain_scores_alone() -> None:
+def test_unanswerable_reply_about_the_text_counts_only_in_plain_scores() -> None:
     found = scores(["杭州", "春天"], ["杭州", "根据文本无法推断"])
     assert [found[name] for name in NAMES] == [1.0, 0.5, 0.5, 1.0]
 
 
-def test_the_tokenizer_is_for_the_plain_scores_alone() -> None:
+def test_tokenizer_affects_only_plain_scores() -> None:
     reference, generated = ["a well-known bridge"], ["a well known bridge"]
     by_tokenizer = [
         quest_scores(reference, generated, PHRASES, tokenizer) for tokenizer in (JiebaWords(), PlainWords())
@@ -46,7 +46,7 @@ def test_the_tokenizer_is_for_the_plain_scores_alone() -> None:
     assert by_tokenizer[0][NAMES[2]] == by_tokenizer[1][NAMES[2]]
 
 
-def test_the_published_scores(golden: list[dict[str, Any]]) -> None:
+def test_quest_eval_scores_equal_published_values(golden: list[dict[str, Any]]) -> None:
     for case in golden:
         found = scores(case["answers_reference"], case["answers_generated"])
         published = [case["precision"], case["recall"]]

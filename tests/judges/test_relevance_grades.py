@@ -37,11 +37,11 @@ class TestRelevanceGrades(JudgeContract):
         ([0, 3], (1 / log2(3)) / (1 + 1 / log2(3))),
     ],
 )
-def test_the_gain_is_that_of_the_highest_grades(grades: list[int], value: float) -> None:
+def test_gain_is_normalized_by_the_highest_grades(grades: list[int], value: float) -> None:
     assert normalized_gain(grades) == pytest.approx(value)
 
 
-def test_every_metric_by_hand() -> None:
+def test_relevance_grade_metrics_equal_hand_computed_values() -> None:
     judgements = METRIC.judge([ITEM], {}, ScriptedJudge(reply))
     values = {name: float(scores.values[0]) for name, scores in judgements.scores.items()}
     gain = (3 + 1 / 2) / (3 * (1 + 1 / log2(3) + 1 / 2))
@@ -49,13 +49,13 @@ def test_every_metric_by_hand() -> None:
     assert judgements.remarks == ["3: so it is\n0: so it is\n1: so it is"]
 
 
-def test_one_unread_passage_leaves_no_value() -> None:
+def test_unread_passage_makes_relevance_metrics_unparsable() -> None:
     item = replace(ITEM, passages=of_texts("3", "4"))
     judgements = METRIC.judge([item], {}, ScriptedJudge(reply))
     assert {scores.states for scores in judgements.scores.values()} == {(ScoreState.UNPARSABLE,)}
 
 
-def test_without_passages_nothing_is_asked() -> None:
+def test_relevance_judge_sends_no_request_without_passages() -> None:
     ask = ScriptedJudge(failed)
     judgements = METRIC.judge([replace(ITEM, passages=())], {}, ask)
     assert (ask.calls, judgements.remarks) == ([], ["no passages"])

@@ -84,12 +84,12 @@ def test_a_continuation_does_not_repeat_the_beginning() -> None:
     assert answer(request(beginning, NEWS, Kind.CONTINUATION), brief) not in sentences_of(beginning)
 
 
-def test_a_correction_replaces_what_the_context_says_otherwise() -> None:
+def test_correction_replaces_statements_the_context_contradicts() -> None:
     stated = "青砚市新建了五座桥。工程耗资九亿元。此事无人报道过。"
     assert answer(request(stated, NEWS, Kind.CORRECTION)) == "青砚市新建了三座桥。工程耗资九亿元。此事无人报道过。"
 
 
-def test_a_correction_leaves_what_is_not_similar_enough() -> None:
+def test_correction_keeps_statements_below_the_similarity_threshold() -> None:
     stated = "青砚市新建了五座桥。"
     strict = dataclasses.replace(Extractive(), replace_overlap=1.0)
     assert answer(request(stated, NEWS, Kind.CORRECTION), strict) == stated
@@ -97,7 +97,7 @@ def test_a_correction_leaves_what_is_not_similar_enough() -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("passages", [(), ("",), ("。", " \n！")])
-def test_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) -> None:
+def test_answer_is_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) -> None:
     (only,) = Extractive().generate([request("西湖在哪里？", passages, kind)])
     assert only.state is AnswerState.EMPTY
 
@@ -129,7 +129,7 @@ def _plainly(given: Request, llm: Extractive) -> str:
     return _joined([text for _, (text, _) in sorted(chosen)])
 
 
-def test_answers_are_those_of_the_definition() -> None:
+def test_extractive_answers_equal_a_plain_implementation() -> None:
     data = Demo().load()
     samples = [sample for sample in data.samples if sample.kind is Kind.QA and not sample.history][:60]
     random = Random(0)
@@ -140,7 +140,7 @@ def test_answers_are_those_of_the_definition() -> None:
         assert answer(given) == expected
 
 
-def test_the_words_of_one_tokenizer_are_not_those_of_another() -> None:
+def test_cached_terms_are_separate_for_each_tokenizer() -> None:
     """Terms are remembered by text and by tokenizer."""
     assert Extractive()._terms("青砚市新建了三座桥") != Extractive(tokenizer=CharacterBigrams())._terms(
         "青砚市新建了三座桥"

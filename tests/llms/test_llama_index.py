@@ -114,7 +114,7 @@ def test_messages_keep_their_roles_and_arguments_reach_the_class() -> None:
     assert (answer.n_prompt_tokens, answer.n_completion_tokens) == (7, None)
 
 
-def test_several_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llama_index_requests_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     from llama_index.llms import echo as module
 
     monkeypatch.setattr(module, "meeting", threading.Barrier(8))  # none is answered before all are asked
@@ -123,7 +123,7 @@ def test_several_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert min(answer.latency_s for answer in answers) >= 0.1
 
 
-def test_closing_sends_nothing_more() -> None:
+def test_closing_the_iterator_sends_no_further_requests() -> None:
     seen = asked()
     answers = echo(2, delay_s=0.05).generate(questions(50))
     next(answers)
@@ -138,7 +138,7 @@ def test_one_failure_does_not_affect_other_requests() -> None:
     assert answers["1"].error == f"{ECHO}: ValueError: q1"
 
 
-def test_a_refused_key_is_tried_by_the_first_cell_of_a_sweep_alone(tmp_path: Path) -> None:
+def test_rejected_key_is_tried_only_by_the_first_cell(tmp_path: Path) -> None:
     component, gate = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "", 1), SharedGate(tmp_path)
     seen = asked()
     first = list(admitted(component, questions(5), gate))
@@ -212,7 +212,7 @@ def test_errors_are_found_before_the_work(component: LlamaIndexChat, mistake: st
     assert "s3cret" not in found
 
 
-def test_arguments_that_the_class_refuses() -> None:
+def test_arguments_rejected_by_the_class_are_an_error() -> None:
     with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):
         list(echo(delay_s="a word").generate(questions(1)))
 
@@ -236,12 +236,12 @@ def read(raw: Any, *, content: str = "so", **others: Any) -> Answer:
         ({"choices": [{"finish_reason": "content_filter"}]}, AnswerState.REFUSED),
     ],
 )
-def test_the_raw_reply_says_why_it_ends(raw: Any, state: AnswerState) -> None:
+def test_finish_reason_of_the_raw_reply_sets_the_state(raw: Any, state: AnswerState) -> None:
     answer = read(raw)
     assert (answer.state, answer.text) == (state, "" if state is AnswerState.REFUSED else "so")
 
 
-def test_white_space_is_empty() -> None:
+def test_white_space_reply_is_empty() -> None:
     assert read(None, content=" \n").state is AnswerState.EMPTY
 
 
@@ -262,7 +262,7 @@ def test_tokens_of_replies_are_counted(raw: Any, others: dict[str, Any], counts:
     assert (answer.n_prompt_tokens, answer.n_completion_tokens) == counts
 
 
-def test_thoughts_are_apart() -> None:
+def test_thoughts_are_separated_from_the_answer() -> None:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ThinkingBlock
 
     in_text = read(None, content="<think>hm</think>so")
@@ -298,5 +298,5 @@ def raised_from(cause: Exception) -> Exception:
     ],
     ids=repr,
 )
-def test_the_kind_of_a_failure(error: Exception, expected: ErrorClass) -> None:
+def test_exceptions_map_to_error_classes(error: Exception, expected: ErrorClass) -> None:
     assert class_of(as_server_error(error)) is expected

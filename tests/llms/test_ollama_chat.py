@@ -59,7 +59,7 @@ def test_a_server_that_does_not_run_is_reported_without_retries() -> None:
     assert "no server listens there: start the server (`ollama serve`), or give its address as base_url" in answer.error
 
 
-def test_usage_is_counted_and_limited_as_for_other_servers(tmp_path: Path) -> None:
+def test_ollama_usage_is_counted_priced_and_limited(tmp_path: Path) -> None:
     prices = Prices("USD", {"own": PriceList("2026-11-22", "a bill", {"m:1b": Price(1e6, 1e6)})})
     gate = SharedGate(tmp_path, tmp_path / "spent", Budget(max_requests=3), prices)
     started = time.monotonic()
@@ -83,7 +83,7 @@ def test_uncounted_tokens_count_as_the_maximum(tmp_path: Path) -> None:
     assert 20 < gate.spent.n_prompt_tokens < 200
 
 
-def test_parameters_of_a_request() -> None:
+def test_ollama_request_contains_all_parameters() -> None:
     _, sent = ask(reply(), num_ctx=4096, max_new_tokens=9, stop=("\n\n",), seed=3, think=False)
     assert sent == {
         "model": "m:1b",
@@ -95,13 +95,13 @@ def test_parameters_of_a_request() -> None:
     }
 
 
-def test_a_schema_is_the_format() -> None:
+def test_schema_is_sent_as_the_ollama_format() -> None:
     schema = {"type": "object"}
     asked = Request("q", (Message("user", "q"),), request("q").sample, (), json_schema=schema)
     assert OllamaChat("m")._parameters(asked)["format"] == schema
 
 
-def test_text_and_counts() -> None:
+def test_reply_text_and_token_counts_are_read() -> None:
     answer, _ = ask(reply(" so "))
     assert (answer.state, answer.text, answer.n_prompt_tokens, answer.n_completion_tokens) == (
         AnswerState.OK,
@@ -114,12 +114,12 @@ def test_text_and_counts() -> None:
 @pytest.mark.parametrize(
     "thinking", [{"message": {"content": "so", "thinking": "hm"}}, {"message": {"content": "<think>hm</think>so"}}]
 )
-def test_thoughts_are_apart(thinking: dict[str, Any]) -> None:
+def test_thoughts_are_separated_from_the_answer(thinking: dict[str, Any]) -> None:
     answer, _ = ask(reply(**thinking))
     assert (answer.text, answer.thoughts, answer.n_reasoning_tokens) == ("so", "hm", None)
 
 
-def test_a_text_that_is_cut_off() -> None:
+def test_reply_cut_by_length_is_truncated() -> None:
     answer, _ = ask(reply("so f", "length"))
     assert (answer.state, answer.text) == (AnswerState.TRUNCATED, "so f")
 
@@ -174,7 +174,7 @@ class TestDigest:
         with tags({"name": "m:1b", "digest": "845dbda0ea48ed749"}) as url:
             assert client(url, digest=digest).check() == []
 
-    def test_another_digest_is_an_error(self) -> None:
+    def test_different_model_digest_is_an_error(self) -> None:
         with tags({"name": "m:1b", "digest": "ffff"}) as url:
             (mistake,) = client(url, digest="845dbda0ea48").check()
         assert mistake.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff on the server")

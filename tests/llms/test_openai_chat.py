@@ -52,14 +52,14 @@ class TestContract(LLMContract):
 
 
 class TestAnswers:
-    def test_text_and_usage(self) -> None:
+    def test_reply_text_usage_and_latency_are_read(self) -> None:
         answers, _ = ask(lambda *_: Reply(" four "))
         answer = answers["q"]
         assert (answer.state, answer.text) == (AnswerState.OK, "four")
         assert (answer.n_prompt_tokens, answer.n_completion_tokens) == (7, 6)
         assert answer.latency_s > 0
 
-    def test_parameters_and_messages(self) -> None:
+    def test_request_contains_parameters_and_messages(self) -> None:
         _, server = ask(lambda *_: Reply("x"), "Who?", temperature=0.5, seed=3, max_new_tokens=9)
         (sent,) = server.requests
         assert sent["messages"] == [{"role": "user", "content": "Who?"}]
@@ -72,7 +72,7 @@ class TestAnswers:
         (sent,) = server.requests
         assert sent.keys() == {"model", "messages", "max_completion_tokens"}
 
-    def test_stop_words_and_further_parameters(self) -> None:
+    def test_stop_words_and_extra_body_are_sent(self) -> None:
         extra = '{"chat_template_kwargs": {"enable_thinking": false}}'
         _, server = ask(lambda *_: Reply("x"), stop=("\n\n", "Q:"), extra_body=extra)
         (sent,) = server.requests
@@ -88,7 +88,7 @@ class TestAnswers:
         ],
         ids=str,
     )
-    def test_thoughts_are_apart_from_the_text_and_counted(self, message: dict[str, str]) -> None:
+    def test_thoughts_are_separated_and_counted(self, message: dict[str, str]) -> None:
         body = {
             "choices": [{"message": message, "finish_reason": "stop"}],
             "usage": {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 5}},
@@ -107,7 +107,7 @@ class TestAnswers:
         sent = OpenAIChat("m", max_new_tokens=9)._parameters(request("q"))
         assert (sent.get("max_completion_tokens"), sent.get("max_tokens")) == (9, None)
 
-    def test_the_time_is_that_of_the_attempt_that_succeeded(self) -> None:
+    def test_latency_covers_only_the_successful_attempt(self) -> None:
         answers, _ = ask(lambda _, attempt: Reply("ok") if attempt == 2 else Reply(status=500, delay_s=0.5))
         assert 0 < answers["q"].latency_s < 0.4
 
@@ -127,7 +127,7 @@ class TestAnswers:
         assert answers["q"].state is AnswerState.EMPTY
 
     @pytest.mark.parametrize("reply", [Reply("x", finish_reason="content_filter"), Reply(None, refusal="I cannot")])
-    def test_refusals_are_recognised(self, reply: Reply) -> None:
+    def test_refusals_have_their_own_state(self, reply: Reply) -> None:
         answers, _ = ask(lambda *_: reply)
         assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
 
@@ -238,7 +238,7 @@ class TestErrorClasses:
         ],
         ids=lambda value: value.value if isinstance(value, ErrorClass) else str(value.status),
     )
-    def test_a_failure_says_what_kind_it_is(self, failure: Reply, error_class: ErrorClass) -> None:
+    def test_failures_have_an_error_class(self, failure: Reply, error_class: ErrorClass) -> None:
         answers, _ = ask(lambda *_: failure, max_retries=0, timeout_s=0.3)
         assert (answers["q"].state, answers["q"].error_class) == (AnswerState.ERROR, error_class)
 
@@ -264,7 +264,7 @@ class TestErrorClasses:
         assert len(server.requests) < 20
         assert {answer.error_class for answer in answers.values()} == {ErrorClass.ACCESS}
 
-    def test_a_text_that_cannot_be_sent(self) -> None:
+    def test_text_that_cannot_be_encoded_has_error_class_other(self) -> None:
         answers, _ = ask(lambda *_: Reply("x"), "\ud800")
         assert answers["\ud800"].error_class is ErrorClass.OTHER
 
@@ -311,7 +311,7 @@ class TestRetries:
         assert "a-model at 127.0.0.1" in answer.error
         assert "HTTP 500: out of memory (attempt 3 of 3)" in answer.error
 
-    def test_a_timeout_says_so(self) -> None:
+    def test_timeout_error_names_the_setting(self) -> None:
         answers, _ = ask(lambda *_: Reply("x", delay_s=0.6), timeout_s=0.1, max_retries=0)
         assert "no reply within timeout_s (attempt 1 of 1)" in answers["q"].error
 
@@ -331,7 +331,7 @@ class TestRetries:
         answers, _ = ask(lambda *_: Reply(status=400, body=body))
         assert f"HTTP 400: {said} (attempt 1 of 3)" in answers["q"].error
 
-    def test_a_text_that_cannot_be_sent_is_an_error_of_its_own(self) -> None:
+    def test_unencodable_text_fails_only_its_own_request(self) -> None:
         answers, server = ask(lambda *_: Reply("x"), "\ud800", "q")
         assert "UnicodeEncodeError" in answers["\ud800"].error
         assert (answers["q"].text, len(server.requests)) == ("x", 1)
@@ -348,7 +348,7 @@ class TestRetries:
         assert 0.9 <= time.monotonic() - started < 4
 
     @pytest.mark.parametrize("when", ["0", "-5", "nan", "Sat, 01 Jan 2000 00:00:00 GMT", "soon"])
-    def test_a_server_that_asks_for_no_wait_is_given_the_usual_one(self, when: str) -> None:
+    def test_retry_after_without_a_wait_falls_back_to_the_usual_backoff(self, when: str) -> None:
         def script(_: object, attempt: int) -> Reply:
             return Reply("ok") if attempt == 2 else Reply(status=429, headers={"Retry-After": when})
 
@@ -359,12 +359,12 @@ class TestRetries:
 
 
 class TestManyRequests:
-    def test_no_more_than_the_bound_at_once(self) -> None:
+    def test_concurrent_requests_are_limited_by_concurrency(self) -> None:
         answers, server = ask(lambda *_: Reply("x", delay_s=0.05), *map(str, range(12)), concurrency=3)
         assert len(answers) == 12
         assert server.most_at_once == 3
 
-    def test_answers_come_as_they_arrive(self) -> None:
+    def test_answers_are_yielded_as_they_arrive(self) -> None:
         script = lambda asked, _: Reply("x", delay_s=1.0 if last_message(asked) == "slow" else 0)  # noqa: E731
         requests = [request("slow"), request("quick")]
         with chat_server(script) as server:
@@ -374,7 +374,7 @@ class TestManyRequests:
             assert time.monotonic() - started < 0.8
             assert next(answers).request_id == requests[0].id
 
-    def test_giving_up_sends_nothing_more_and_does_not_wait(self) -> None:
+    def test_closing_the_iterator_returns_immediately_and_sends_no_more(self) -> None:
         with chat_server(lambda *_: Reply("x", delay_s=0.1)) as server:
             answers = client(server, concurrency=2).generate([request(str(i)) for i in range(50)])
             next(answers)
@@ -385,7 +385,7 @@ class TestManyRequests:
             assert len(server.requests) <= 6
 
     @pytest.mark.parametrize("suspended", [False, True])
-    def test_an_interrupted_program_ends_at_once(self, tmp_path: Path, *, suspended: bool) -> None:
+    def test_interrupted_program_exits_immediately(self, tmp_path: Path, *, suspended: bool) -> None:
         over = threading.Event()
 
         def script(asked: dict[str, Any], _: int) -> Reply:
@@ -432,7 +432,7 @@ for _ in answers:
         assert any(answer.error.startswith("not asked: ") for answer in answers.values())
         assert all("no such key" in answer.error for answer in answers.values())
 
-    def test_a_single_refusal_after_an_answer_stops_nothing(self) -> None:
+    def test_single_refusal_after_an_answer_does_not_stop_the_rest(self) -> None:
         script = lambda asked, _: Reply(status=403) if last_message(asked) == "5" else Reply("x")  # noqa: E731
         answers, _ = ask(script, *map(str, range(20)), concurrency=1)
         assert [name for name, answer in answers.items() if answer.state is AnswerState.ERROR] == ["5"]
@@ -451,7 +451,7 @@ for _ in answers:
         assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
         assert 10 <= len(server.requests) <= 12
 
-    def test_giving_up_does_not_wait_for_what_others_wait_for(self) -> None:
+    def test_access_failure_does_not_wait_for_a_rate_limited_request(self) -> None:
         def script(asked: dict[str, Any], _: int) -> Reply:
             if last_message(asked) == "limited":
                 return Reply(status=429, headers={"Retry-After": "60"})
@@ -511,7 +511,7 @@ class TestKey:
             assert "very" not in shown
         assert "xx***" in answers["q"].error
 
-    def test_the_key_goes_only_to_the_named_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_openai_key_ignores_the_base_url_of_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
         assert OpenAIChat("m").server._connection().base_url == "https://api.openai.com/v1"
 

@@ -13,6 +13,6 @@ def test_a_prompt_that_no_role_is_for_fails() -> None:
     assert "expected a real model" in answer.error
 
 
-def test_the_share_of_flawed_replies_is_one() -> None:
+def test_flawed_share_above_one_is_rejected() -> None:
     assert Rehearsal(flawed_share=1.1).check() == ["flawed_share: got 1.1, expected a share in [0, 1]"]
     assert Rehearsal().check() == []

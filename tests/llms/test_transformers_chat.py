@@ -78,7 +78,9 @@ class TestContract(LLMContract):
 
 
 @pytest.mark.parametrize(("name", "adapter"), [("qwen2", None), ("llama", None), ("qwen2", "lora")])
-def test_greedy_texts_are_those_of_generate_one_by_one(models: dict[str, Path], name: str, adapter: str | None) -> None:
+def test_batched_greedy_texts_equal_single_calls_of_generate(
+    models: dict[str, Path], name: str, adapter: str | None
+) -> None:
     llm = chat(models[name], adapter=str(models[adapter]) if adapter else "")
     expected = {q: plainly_generated(models[name], q, models[adapter] if adapter else None) for q in QUESTIONS}
     assert texts(llm) == expected
@@ -98,7 +100,7 @@ class TestDrawing:
         assert together == {q: texts(llm, [q])[q] for q in reversed(QUESTIONS)}
         assert together != texts(chat(models["qwen2"]))
 
-    def test_differs_by_seed_draw_and_number_of_the_request(self, models: dict[str, Path]) -> None:
+    def test_drawn_text_depends_on_seed_draw_and_request_number(self, models: dict[str, Path]) -> None:
         llm = chat(models["qwen2"], temperature=1.0)
         (one,) = asked(["yes?"])
         variants = [one, replace(one, draw=1), replace(one, id="yes?-1")]
@@ -126,7 +128,7 @@ class TestEnds:
         assert (found.state, found.text) == (AnswerState.OK, text[: text.index(letter)].strip())
         assert found.n_completion_tokens < 40
 
-    def test_a_stop_word_ends_the_text_before_it(self, models: dict[str, Path]) -> None:
+    def test_stop_word_ends_the_text_before_the_word(self, models: dict[str, Path]) -> None:
         whole = texts(chat(models["qwen2"]))
         word = whole["No"][2:4]
         found = answers(chat(models["qwen2"], stop=(word,)))
@@ -136,7 +138,7 @@ class TestEnds:
             assert found[question].text == text.partition(word)[0].strip()
 
 
-def test_a_prompt_beyond_the_window_is_an_error_of_its_own(models: dict[str, Path]) -> None:
+def test_prompt_beyond_the_window_fails_only_its_own_request(models: dict[str, Path]) -> None:
     found = answers(chat(models["qwen2"]), ["yes?", "x" * MAX_TOKENS])
     assert found["yes?"].text
     long = found["x" * MAX_TOKENS]
@@ -149,7 +151,7 @@ def test_a_template_that_refuses_messages_is_an_error_of_the_request(models: dic
     assert (found.error_class, "no system role" in found.error) == (ErrorClass.BAD_REQUEST, True)
 
 
-def test_a_model_without_a_chat_template_needs_one(tmp_path: Path) -> None:
+def test_model_without_a_chat_template_requires_one_in_the_configuration(tmp_path: Path) -> None:
     folder = save_qwen2(tmp_path / "base")
     with pytest.raises(ComponentError, match="has no chat template"):
         answers(chat(folder))
@@ -159,24 +161,26 @@ def test_a_model_without_a_chat_template_needs_one(tmp_path: Path) -> None:
 class TestChecked:
     """Before any work begins."""
 
-    def test_a_chat_template_that_fails(self, models: dict[str, Path]) -> None:
+    def test_failing_chat_template_is_rejected(self, models: dict[str, Path]) -> None:
         (mistake,) = chat(models["qwen2"], chat_template="{{ messages[0].content + 1 }}").check()
         assert mistake.startswith("chat_template: it does not write a user's question as a prompt (TypeError")
 
-    def test_a_chat_template_in_the_models_folder_that_fails(self, models: dict[str, Path], tmp_path: Path) -> None:
+    def test_failing_chat_template_in_the_model_folder_is_rejected(
+        self, models: dict[str, Path], tmp_path: Path
+    ) -> None:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model")
         (folder / "chat_template.jinja").write_text("{% for message in messages %}", encoding="utf-8")
         (mistake,) = chat(folder).check()
         assert mistake.startswith(f"model: the chat template of {str(folder)!r} does not write")
         assert chat(folder, chat_template=CHAT_TEMPLATE).check() == []
 
-    def test_a_model_without_a_chat_template(self, models: dict[str, Path], tmp_path: Path) -> None:
+    def test_model_without_a_chat_template_is_rejected(self, models: dict[str, Path], tmp_path: Path) -> None:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model", ignore=shutil.ignore_patterns("*.jinja"))
         (mistake,) = chat(folder).check()
         assert "has no chat template: is it a base model?" in mistake
 
 
-def test_half_of_a_character_is_an_error_of_its_own(models: dict[str, Path]) -> None:
+def test_lone_surrogate_fails_only_its_own_request(models: dict[str, Path]) -> None:
     found = answers(chat(models["qwen2"]), ["yes?", "half \ud800 of it"])
     assert found["yes?"].text
     bad = found["half \ud800 of it"]

@@ -77,7 +77,7 @@ def is_healthy(url: str) -> bool:
     return healthy
 
 
-def test_a_whole_sweep(model: Path, address: str, tmp_path: Path) -> None:
+def test_served_model_gives_the_same_sweep_as_the_library(model: Path, address: str, tmp_path: Path) -> None:
     served = ("llm=openai", f"llm.base_url={address}", "llm.api_key_env=''", "llm.concurrency=2")
     here = ("llm=transformers", "llm.revision=''", "llm.dtype=float32", "llm.device=cpu")
     both = (*FEW_METRICS, f"llm.model={model}", f"llm.max_new_tokens={MAX_NEW_TOKENS}")

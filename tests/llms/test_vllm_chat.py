@@ -88,7 +88,7 @@ def test_all_users_of_a_server_share_one_process(place: Path) -> None:
     assert "loading model" in next((place / "logs").rglob("server.log")).read_text()
 
 
-def test_a_released_server_stops_and_another_is_started(place: Path) -> None:
+def test_released_server_stops_and_a_new_one_starts(place: Path) -> None:
     said(chat(place))
     assert servers(place)
     managed.let_go()
@@ -144,7 +144,7 @@ time.sleep(60)
     wait_until(lambda: not servers(tmp_path))
 
 
-def test_a_server_whose_starter_is_killed_stops_even_if_others_wait_for_it(place: Path, tmp_path: Path) -> None:
+def test_server_of_a_killed_starter_stops_even_with_waiting_processes(place: Path, tmp_path: Path) -> None:
     folder = tmp_path / "server"
     program = f"""
 from pathlib import Path
@@ -165,7 +165,7 @@ managed.address_of(lambda port: [*command, str(port)], Path({str(folder)!r}), 60
         managed._held.pop(folder).close()
 
 
-def test_an_interrupted_start_leaves_no_server_to_a_process_that_goes_on(
+def test_interrupted_start_leaves_no_server_behind(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(address: str) -> bool:
@@ -207,7 +207,7 @@ def test_invalid_settings_are_reported(place: Path) -> None:
     assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "command", "adapter", "extra_body"]
 
 
-def test_a_process_that_waits_for_another_one_to_start_the_server_names_its_log(
+def test_process_waiting_for_a_server_start_names_the_log(
     place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(managed, "_REPORT_AFTER_S", 0.05)

@@ -25,7 +25,7 @@ def outcomes(answerable: bool) -> dict[str, list[float | ScoreState]]:
     }
 
 
-def test_of_questions_that_cannot_be_answered() -> None:
+def test_refusals_of_unanswerable_questions_are_right() -> None:
     assert outcomes(answerable=False) == {
         "right_refusals": [1, 1, 1, 0],
         "wrong_refusals": [NAN] * 4,
@@ -33,7 +33,7 @@ def test_of_questions_that_cannot_be_answered() -> None:
     }
 
 
-def test_of_questions_that_can_be_answered() -> None:
+def test_refusals_of_answerable_questions_are_wrong() -> None:
     assert outcomes(answerable=True) == {
         "right_refusals": [NAN] * 4,
         "wrong_refusals": [1, 1, 1, 0],

@@ -23,24 +23,26 @@ class TestAccuracyRgb(AnswerMetricContract):
         ("", (("1932",),), 0.0),
     ],
 )
-def test_letter_by_letter(answer: str, parts: tuple[tuple[str, ...], ...], expected: float) -> None:
+def test_rgb_accuracy_compares_answer_parts_character_by_character(
+    answer: str, parts: tuple[tuple[str, ...], ...], expected: float
+) -> None:
     sample = Sample("s", "qa", Kind.QA, "?", (), answer_parts=parts)
     assert value_of(score_texts(AccuracyRgb(), [sample], [answer])["accuracy_rgb_compat"]) == expected
 
 
-def test_a_rejection_is_right_where_there_is_no_answer() -> None:
+def test_rejection_of_an_unanswerable_question_is_right() -> None:
     samples = [Sample(str(i), "qa", Kind.QA, "?", (), answerable=False) for i in range(2)]
     scores = score_texts(AccuracyRgb(), samples, ["文档信息不足，我无法回答。", "是杭州。"])["accuracy_rgb_compat"]
     assert scores.values.tolist() == [1.0, 0.0]
 
 
-def test_blanks_go_for_the_chinese_files_alone() -> None:
+def test_blanks_are_ignored_only_for_the_chinese_files() -> None:
     sample = Sample("s", "qa", Kind.QA, "?", (), answer_parts=(("2022年",),))
     for without_blanks, expected in ((True, 1.0), (False, 0.0)):
         scores = score_texts(AccuracyRgb(without_blanks), [sample], ["2022 年"])
         assert value_of(scores["accuracy_rgb_compat"]) == expected
 
 
-def test_without_anything_to_compare_with_there_is_no_value() -> None:
+def test_rgb_accuracy_is_not_applicable_without_references() -> None:
     scores = score_texts(AccuracyRgb(), [Sample("s", "qa", Kind.QA, "?", ())], ["x"])
     assert scores["accuracy_rgb_compat"].states == (ScoreState.NOT_APPLICABLE,)

@@ -36,7 +36,7 @@ class TestBertScore(AnswerMetricContract):
 
 
 @pytest.mark.parametrize("num_layers", range(1, N_LAYERS + 1))
-def test_values_are_those_of_the_package(bert: str, num_layers: int) -> None:
+def test_bert_score_values_equal_those_of_the_package(bert: str, num_layers: int) -> None:
     import bert_score
 
     *_, expected = bert_score.score(ANSWERS, REFERENCES, model_type=bert, num_layers=num_layers)
@@ -51,13 +51,13 @@ def test_scores_of_different_layers_differ(bert: str) -> None:
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3])
-def test_the_batch_size_changes_rounding_alone(bert: str, batch_size: int) -> None:
+def test_batch_size_changes_only_rounding(bert: str, batch_size: int) -> None:
     expected = _scores(BertScore(bert, "", 1), ANSWERS, REFERENCES)
     scores = _scores(BertScore(bert, "", 1, batch_size=batch_size), ANSWERS, REFERENCES)
     assert scores.values == pytest.approx(expected.values, abs=1e-6)
 
 
-def test_the_best_reference_counts_and_blank_ones_do_not(bert: str) -> None:
+def test_bert_score_uses_the_best_reference_that_is_not_blank(bert: str) -> None:
     metric = BertScore(bert, "", 1)
     alone = [_scores(metric, ["北京是首都"], [reference]).values[0] for reference in REFERENCES]
     scores = score_texts(metric, [qa_sample("", *REFERENCES, " \n")], ["北京是首都"])
@@ -84,7 +84,7 @@ def test_the_order_of_sets_changes_no_bit(bert: str, monkeypatch: pytest.MonkeyP
     assert len(orders) == len(set(map(tuple, orders))) >= 3
 
 
-def test_equal_texts_score_one(bert: str) -> None:
+def test_bert_score_of_equal_texts_is_one(bert: str) -> None:
     scores = _scores(BertScore(bert, "", 2), REFERENCES, REFERENCES)
     assert scores.values == pytest.approx(1.0, abs=1e-6)
     assert scores.values.max() <= 1.0
@@ -114,14 +114,14 @@ def test_text_beyond_the_maximum_is_not_read(tmp_path: Path, tokenizer_knows_max
     assert abs(shorter - whole) > 1e-6
 
 
-def test_a_path_with_t5_in_it_is_not_a_t5_model(bert: str, tmp_path: Path) -> None:
+def test_model_path_containing_t5_is_not_treated_as_t5(bert: str, tmp_path: Path) -> None:
     copy = shutil.copytree(bert, tmp_path / "test5")
     expected = _scores(BertScore(bert, "", 1), ANSWERS, REFERENCES)
     scores = _scores(BertScore(str(copy), "", 1), ANSWERS, REFERENCES)
     assert scores.values == pytest.approx(expected.values, abs=1e-6)
 
 
-def test_the_model_stays_loaded(tmp_path: Path) -> None:
+def test_bert_model_stays_loaded_after_its_folder_is_deleted(tmp_path: Path) -> None:
     metric = BertScore(str(save_bert(tmp_path / "bert")), "", 1)
     before = _scores(metric, ANSWERS, REFERENCES)
     shutil.rmtree(tmp_path / "bert")
@@ -133,7 +133,7 @@ def test_too_many_layers_are_an_error(bert: str) -> None:
         _scores(BertScore(bert, "", 3), ["北京"], ["上海"])
 
 
-def test_a_model_of_another_kind(bert: str, tmp_path: Path) -> None:
+def test_model_that_is_not_bert_like_is_rejected(bert: str, tmp_path: Path) -> None:
     from transformers import DistilBertConfig, DistilBertModel
 
     folder = shutil.copytree(bert, tmp_path / "distilbert")

@@ -76,7 +76,7 @@ def test_random_corpora_with_several_references_equal_sacrebleu() -> None:
         assert _bleu(answers, references) == pytest.approx(_sacrebleu(answers, references, "zh"), abs=1e-12)
 
 
-def test_perfect_answers_score_one() -> None:
+def test_bleu_of_perfect_answers_is_one() -> None:
     assert _bleu(["会议在北京举行"], [["会议在北京举行"]]) == pytest.approx(1.0)
 
 

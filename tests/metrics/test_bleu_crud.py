@@ -14,7 +14,7 @@ def _score(name: str, answer: str, *references: str) -> float:
     return value_of(score_texts(BleuCrud(), [qa_sample(*references)], [answer])[name])
 
 
-def test_precisions_and_their_geometric_mean() -> None:
+def test_bleu_crud_equals_hand_computed_precisions_and_their_mean() -> None:
     # Words of the answer: a _ b _ c _ d; of the reference: a _ b _ c _ e. 6 of 7, 5 of 6, 4 of 5, 3 of 4 n-grams.
     precisions = [6 / 7, 5 / 6, 4 / 5, 3 / 4]
     found = [_score(f"bleu_{n}_crud_compat", "a b c d", "a b c e") for n in (1, 2, 3, 4)]
@@ -26,7 +26,7 @@ def test_a_short_answer_is_not_held_back() -> None:
     assert _score("bleu_crud_compat", "a b c", "a b c d e f g h i j k l m n") == pytest.approx(1.0)
 
 
-def test_without_smoothing_one_missing_order_is_zero() -> None:
+def test_bleu_without_smoothing_is_zero_if_an_order_is_missing() -> None:
     assert _score("bleu_2_crud_compat", "a b", "a b") == 1.0
     assert _score("bleu_4_crud_compat", "a b", "a b") == 0.0
     assert _score("bleu_crud_compat", "a b", "a b") == 0.0
@@ -36,7 +36,7 @@ def test_repeated_words_count_no_more_often_than_in_the_reference() -> None:
     assert _score("bleu_1_crud_compat", "的的的的", "的") == pytest.approx(1 / 4)
 
 
-def test_an_empty_answer_is_zero_in_one_mean_and_left_out_of_the_other() -> None:
+def test_empty_answer_counts_only_in_the_mean_over_all_answers() -> None:
     scores = score_texts(BleuCrud(), [qa_sample("北京"), qa_sample("北京")], ["", "北京"])
     assert scores["bleu_1_crud_compat"].values.tolist() == [0.0, 1.0]
     assert scores["bleu_crud_compat"].states == (ScoreState.VALUE, ScoreState.VALUE)

@@ -41,13 +41,13 @@ FIRST_TEN = (Evidence("a", 0, 10),)
         ("Yes [0].", 0.0, 0.0),
     ],
 )
-def test_scores_equal_those_computed_by_hand(answer: str, precision: float, recall: float) -> None:
+def test_citation_scores_equal_hand_computed_values(answer: str, precision: float, recall: float) -> None:
     found = scored(answer, FIRST_TEN, passages((0, 0, 12), (1, 0, 10)))
     assert (found["precision"][0], found["recall"][0]) == pytest.approx((precision, recall))
 
 
 @pytest.mark.parametrize("answer", ["Yes.", ""])
-def test_without_a_citation_there_is_no_precision(answer: str) -> None:
+def test_answer_without_citations_has_no_precision(answer: str) -> None:
     found = scored(answer, FIRST_TEN, passages((0, 0, 12)))
     assert found["precision"][1] is ScoreState.NO_CITATIONS
     assert found["recall"] == (0.0, ScoreState.VALUE)
@@ -65,7 +65,9 @@ def test_without_a_citation_there_is_no_precision(answer: str) -> None:
         (Evidence("a"), (1, 0, 10), False),
     ],
 )
-def test_which_passages_hold_gold(gold: Evidence, passage: tuple[int, int, int], is_right: bool) -> None:
+def test_citation_is_right_if_the_passage_overlaps_gold(
+    gold: Evidence, passage: tuple[int, int, int], is_right: bool
+) -> None:
     assert scored("Yes [1].", [gold], passages(passage))["precision"][0] == is_right
 
 
@@ -79,6 +81,6 @@ def test_any_gold_unit_will_do() -> None:
     assert scored("Yes [1]. And [2].", gold, passages((0, 0, 10), (1, 0, 5)))["recall"][0] == 1.0
 
 
-def test_inputs_that_do_not_belong_together() -> None:
+def test_inputs_of_different_lengths_are_rejected() -> None:
     with pytest.raises(ComponentError, match="got 2 answers and the passages of 1 for 1 samples"):
         Citations().score_citations([qa_sample()], DOCUMENTS, ["a", "b"], [[]])

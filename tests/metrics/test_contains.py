@@ -23,7 +23,7 @@ def asked(*parts: tuple[str, ...]) -> Sample:
         ("", (0.0, 0.0)),
     ],
 )
-def test_every_part_in_any_of_its_wordings(answer: str, expected: tuple[float, float]) -> None:
+def test_contains_requires_every_part_in_any_wording(answer: str, expected: tuple[float, float]) -> None:
     sample = asked(("1932", "nineteen thirty-two"), ("team", "crew"))
     scores = score_texts(Contains(), [sample], [answer])
     assert (value_of(scores["contains_any"]), value_of(scores["contains_all"])) == expected

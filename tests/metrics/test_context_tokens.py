@@ -18,7 +18,7 @@ _CONTEXT = Context(
 )
 
 
-def test_both_counts_are_passed_on() -> None:
+def test_context_tokens_reports_used_and_dropped_counts() -> None:
     scores = ContextTokens().score_contexts([qa_sample(), qa_sample()], DOCUMENTS, [[], []], _CONTEXT)
     assert scores["context_tokens"].values.tolist() == [120, 0]
     assert scores["context_tokens_dropped"].values.tolist() == [30, 0]

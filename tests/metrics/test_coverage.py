@@ -25,14 +25,14 @@ N_DATA_SETS = 1000
 @pytest.mark.parametrize("n_clusters", [5, 10, 29, 40])
 @pytest.mark.parametrize("layout", ["single", "unequal"])
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
-def test_from_five_clusters_up(kind: Kind, layout: str, n_clusters: int) -> None:
+def test_interval_coverage_is_sufficient_from_five_clusters(kind: Kind, layout: str, n_clusters: int) -> None:
     correlation = 0.3 if layout == "unequal" else 0.0
     assert coverage(kind, sizes(layout, n_clusters), correlation, N_DATA_SETS) >= kind.fewest
 
 
 @pytest.mark.parametrize("n_clusters", [60, 100, 300])
 @pytest.mark.parametrize("kind", MOSTLY_ALIKE, ids=[kind.name for kind in MOSTLY_ALIKE])
-def test_many_clusters_that_are_mostly_alike(kind: Kind, n_clusters: int) -> None:
+def test_interval_covers_with_many_mostly_equal_clusters(kind: Kind, n_clusters: int) -> None:
     assert coverage(kind, sizes("single", n_clusters), 0.0, N_DATA_SETS) >= FEWEST
 
 
@@ -49,6 +49,6 @@ def test_intervals_near_one_are_narrow(kind: Kind, widest: float) -> None:
     assert np.quantile(widths, 0.95) < 0.45
 
 
-def test_intervals_are_not_safe_by_being_endless() -> None:
+def test_interval_coverage_is_not_excessive() -> None:
     assert coverage(ROUGE, sizes("four", 20), 0.3, N_DATA_SETS) < 0.97
     assert coverage(ZERO_ONE[0], sizes("four", 40), 0.3, N_DATA_SETS) < 0.98

@@ -6,7 +6,7 @@ from components.metrics.draws import Draws, draws_of
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7, 20, 300])
-def test_sums_are_those_of_rows_drawn_one_by_one(n: int) -> None:
+def test_resampled_sums_equal_sums_of_drawn_rows(n: int) -> None:
     rows = np.random.default_rng(0).integers(0, 1000, (4, n)).astype(np.float64)
     random = np.random.default_rng((5, n))
     expected = np.array([rows[:, random.integers(n, size=n)].sum(axis=1) for _ in range(200)]).T

@@ -25,7 +25,7 @@ class TestExactMatchOmniEvalCompat(AnswerMetricContract):
         ("。", ("北京", "！"), 0.0),
     ],
 )
-def test_equality_after_normalisation(answer: str, references: tuple[str, ...], expected: float) -> None:
+def test_exact_match_compares_normalised_texts(answer: str, references: tuple[str, ...], expected: float) -> None:
     scores = score_texts(ExactMatch(), [qa_sample(*references)], [answer])
     assert value_of(scores["em"]) == expected
 

@@ -16,7 +16,7 @@ def _f1(answer: str, *references: str) -> float:
     return value_of(score_texts(F1(), [qa_sample(*references)], [answer])["f1"])
 
 
-def test_words_count_as_often_as_they_are_in_both() -> None:
+def test_f1_counts_repeated_words_as_often_as_both_texts_have_them() -> None:
     # a a b / a b b: shared a, b; precision 2/3, recall 2/3.
     assert _f1("a a b", "a b b") == pytest.approx(2 / 3)
 

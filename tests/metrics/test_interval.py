@@ -53,7 +53,7 @@ def _bleu_columns(n: int, seed: int = 0) -> Column:
 class TestWhichMethod:
     """`method` and `n_clusters` say what an interval is from."""
 
-    def test_fewer_than_five_clusters_have_none_and_five_have_one(self) -> None:
+    def test_interval_requires_at_least_five_clusters(self) -> None:
         values = np.random.default_rng(0).random(40)
         four, five = _interval(values, np.arange(40) % 4), _interval(values, np.arange(40) % 5)
         assert (four.low, four.high, four.method, four.n_clusters) == (None, None, None, 4)
@@ -66,14 +66,14 @@ class TestWhichMethod:
         assert _interval(values, np.arange(60) % n_clusters, is_share=False).method is IntervalMethod.BOOTSTRAP
 
     @pytest.mark.parametrize("n", [5, 30, 500])
-    def test_shares_have_students_for_any_number_of_clusters(self, n: int) -> None:
+    def test_shares_use_a_t_interval_for_any_number_of_clusters(self, n: int) -> None:
         assert _interval(np.random.default_rng(0).random(n)).method is IntervalMethod.T
 
     @pytest.mark.parametrize("n", [5, 500])
-    def test_zeros_and_ones_have_wilsons(self, n: int) -> None:
+    def test_binary_values_use_the_wilson_interval(self, n: int) -> None:
         assert _interval((np.arange(n) % 3 == 0).astype(np.float64)).method is IntervalMethod.WILSON
 
-    def test_a_metric_of_a_corpus_has_the_jackknifes(self) -> None:
+    def test_corpus_metric_uses_a_jackknife_t_interval(self) -> None:
         ((interval,),) = Intervals(n_resamples=100).of_subsets([_bleu_columns(50)], ALL)
         assert interval.method is IntervalMethod.T
 
@@ -81,30 +81,30 @@ class TestWhichMethod:
         assert _interval(np.array([0.0, 1.0] * 5), is_share=False).method is IntervalMethod.BOOTSTRAP
         assert _bounds(_interval(np.zeros(10), is_share=False)) == (0, 0)
 
-    def test_values_beyond_one_are_not_shares_whatever_the_metric_says(self) -> None:
+    def test_values_beyond_one_are_not_treated_as_shares(self) -> None:
         low, high = _bounds(_interval(np.array([3.0, 9.0, 1.0, 0.0, 5.0])))
         assert high > 5
         assert low < 1
 
-    def test_clusters_in_which_nothing_counts_are_not_counted(self) -> None:
+    def test_clusters_without_values_are_not_counted(self) -> None:
         values = np.where(np.arange(60) < 20, np.random.default_rng(0).random(60), np.nan)
         assert _interval(values, np.arange(60) // 2).n_clusters == 10
 
 
 class TestStudentsT:
-    def test_of_single_samples_is_that_of_the_textbook(self) -> None:
+    def test_t_interval_of_single_samples_equals_the_textbook(self) -> None:
         values = np.random.default_rng(1).normal(10, 2, 12)
         expected = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
         assert _bounds(_of_corpus(values)) == pytest.approx(expected)
 
-    def test_of_equal_clusters_is_that_of_their_means(self) -> None:
+    def test_t_interval_of_equal_clusters_equals_that_of_cluster_means(self) -> None:
         values = np.random.default_rng(1).normal(10, 2, (8, 3))
         means = values.mean(axis=1)
         expected = stats.t.interval(0.95, 7, means.mean(), stats.sem(means))
         found = _of_corpus(values.ravel(), np.repeat(np.arange(8), 3))
         assert _bounds(found) == pytest.approx(expected)
 
-    def test_of_a_share_solves_the_score_equation_and_stays_inside(self) -> None:
+    def test_t_interval_of_a_share_solves_the_score_equation_within_bounds(self) -> None:
         values = np.array([1.0, 1.0, 0.9, 1.0, 1.0, 0.5])
         low, high = _bounds(_interval(values))
         _, plain_high = _bounds(_interval(values, is_share=False))
@@ -117,7 +117,7 @@ class TestStudentsT:
             error = np.sqrt(variance * bound * (1 - bound) / (mean * (1 - mean)))
             assert abs(mean - bound) == pytest.approx(stats.t.ppf(0.975, 5) * error)
 
-    def test_of_a_share_near_one_leaves_no_room_that_the_groups_rule_out(self) -> None:
+    def test_t_interval_of_a_share_near_one_is_narrow(self) -> None:
         """63 of 67 samples in ten groups are 1, the others .84: on the scale of logits the low end was .25 or less."""
         clusters = np.repeat(np.arange(10), [20, 12, 9, 7, 5, 5, 3, 3, 2, 1])
         values = np.ones(67)
@@ -126,7 +126,7 @@ class TestStudentsT:
         assert 0.9 < low < 0.95
         assert high < 1
 
-    def test_of_bleu_leaves_out_every_cluster_once(self) -> None:
+    def test_t_interval_of_bleu_equals_the_cluster_jackknife(self) -> None:
         statistics, combine, _ = _bleu_columns(24)
         clusters = np.arange(24) // 3
         without = np.array([combine(statistics[clusters != one].sum(axis=0)) for one in range(8)])
@@ -151,7 +151,7 @@ class TestStudentsT:
 class TestSharesThatAreNearlyAllAlike:
     @pytest.mark.parametrize("n", [5, 30, 300])
     @pytest.mark.parametrize("value", [0.1, 0.2, 0.5])
-    def test_all_alike_leave_room_for_two_in_a_hundred_that_differ(self, value: float, n: int) -> None:
+    def test_interval_of_equal_shares_allows_for_unseen_differences(self, value: float, n: int) -> None:
         low, high = _bounds(_interval(np.full(n, value)))
         assert 0 < low < value * (1 - min(0.02, 3 / n))
         assert value < high < 1
@@ -169,12 +169,12 @@ class TestSharesThatAreNearlyAllAlike:
         low, high = _bounds(_interval(values))
         assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 59) * stats.sem(values), rel=0.03)
 
-    def test_the_error_is_that_of_what_was_seen(self) -> None:
+    def test_error_of_equal_shares_is_zero(self) -> None:
         assert _interval(np.full(30, 0.2)).error == pytest.approx(0, abs=1e-12)
 
 
 class TestWilson:
-    def test_independent_samples_have_that_of_the_textbook_with_students_quantile(self) -> None:
+    def test_wilson_interval_of_independent_samples_equals_the_textbook(self) -> None:
         n, n_ones = 1000, 300
         expected = stats.binomtest(n_ones, n).proportion_ci(method="wilson")
         found = _bounds(_interval((np.arange(n) < n_ones).astype(np.float64)))
@@ -186,17 +186,17 @@ class TestWilson:
         assert _bounds(of_clusters) == pytest.approx(_bounds(_interval(ones.astype(np.float64))), abs=0.003)
 
     @pytest.mark.parametrize("value", [0.0, 1.0])
-    def test_all_alike_is_not_certainty(self, value: float) -> None:
+    def test_wilson_interval_of_equal_values_is_not_degenerate(self, value: float) -> None:
         low, high = _bounds(_interval(np.full(20, value)))
         quantile = stats.t.ppf(0.975, 19)
         width = quantile**2 / (20 + quantile**2)
         assert (low, high) == pytest.approx((0, width) if value == 0 else (1 - width, 1))
 
-    def test_all_alike_in_a_few_clusters_is_less_than_in_as_many_samples(self) -> None:
+    def test_equal_values_in_few_clusters_are_less_certain(self) -> None:
         alone, together = _bounds(_interval(np.ones(60))), _bounds(_interval(np.ones(60), np.arange(60) % 6))
         assert together[0] < alone[0] - 0.3
 
-    def test_one_sample_that_differs_is_no_more_certain_than_none(self) -> None:
+    def test_single_different_sample_does_not_increase_certainty(self) -> None:
         """The design effect of a single 0 would be 1: its neighbours say what clusters are like."""
         clusters = np.arange(100) % 10
         none, one = np.ones(100), np.concatenate([[0.0], np.ones(99)])
@@ -204,7 +204,7 @@ class TestWilson:
 
 
 class TestBootstrap:
-    def test_bootstrap_is_the_studentised_one_of_its_definition(self) -> None:
+    def test_bootstrap_interval_equals_a_plain_studentised_bootstrap(self) -> None:
         """Every resample drawn, averaged and divided by its own standard error, one after the other."""
         values = np.random.default_rng(0).exponential(size=80)
         random, mean = np.random.default_rng(1), values.mean()
@@ -218,7 +218,7 @@ class TestBootstrap:
         assert _bounds(ours) == pytest.approx(expected, abs=0.12 * stats.sem(values))
         assert expected[1] > plain[1] + 0.2 * stats.sem(values)
 
-    def test_counts_groups_of_unequal_size_by_their_samples(self) -> None:
+    def test_bootstrap_weighs_unequal_groups_by_their_samples(self) -> None:
         """A ratio of sums: two groups in one draw count by their samples, and residuals are those of the drawn mean."""
         sizes = np.arange(1, 13)
         clusters = np.repeat(np.arange(12), sizes)
@@ -239,7 +239,7 @@ class TestBootstrap:
         assert clustered.value == pytest.approx(of_clusters.mean())
         assert _bounds(clustered) == pytest.approx(_bounds(_interval(of_clusters, is_share=False)))
 
-    def test_one_cluster_per_sample_changes_nothing(self) -> None:
+    def test_one_cluster_per_sample_equals_no_clusters(self) -> None:
         values = np.random.default_rng(0).random(40)
         assert _interval(values, np.arange(40) + 7, is_share=False) == _interval(values, is_share=False)
 
@@ -263,9 +263,7 @@ class TestManyColumnsAndSubsets:
         return [_column(gaps), _column(gaps, is_share=False), _bleu_columns(60), _column(random.choice([0.0, 1.0], 60))]
 
     @pytest.mark.parametrize("clusters", [None, np.random.default_rng(5).integers(0, 45, 60)])
-    def test_many_columns_and_subsets_have_the_intervals_of_each_alone_to_the_byte(
-        self, clusters: NDArray[np.int64] | None
-    ) -> None:
+    def test_joint_intervals_equal_separate_intervals_to_the_byte(self, clusters: NDArray[np.int64] | None) -> None:
         random = np.random.default_rng(6)
         sizes = [0, 1, 2, 5, 5, 8, 12, 30, 40, 40, 60]
         subsets = [sorted(random.choice(60, size, replace=False).tolist()) for size in sizes]
@@ -277,7 +275,7 @@ class TestManyColumnsAndSubsets:
                 alone = Column(statistics[rows], combine, is_share)
                 assert intervals.of_subsets([alone], ALL, None if clusters is None else clusters[rows]) == [[interval]]
 
-    def test_another_seed_draws_others(self) -> None:
+    def test_seed_changes_the_resamples(self) -> None:
         columns = [_column(np.random.default_rng(0).random(50), is_share=False)]
         assert Intervals(300).of_subsets(columns, ALL) != Intervals(300, seed=1).of_subsets(columns, ALL)
 
@@ -291,7 +289,7 @@ class TestManyColumnsAndSubsets:
         with pytest.raises(ComponentError, match=r"\[2, 4\]"):
             Intervals().of_subsets([_column(np.ones(2))], ALL, np.zeros(4, dtype=np.int64))
 
-    def test_differ_in_their_statistics(self) -> None:
+    def test_columns_may_have_different_statistics(self) -> None:
         answers = ["会议在北京举行", "会议在上海举行", "", "今天天气很好适合出行", "明天也好"]
         references = ["会议在北京举行", "会议于北京举行", "没有回答", "今天天气很好", "明天也很好"]
         scores = score_texts(Bleu(), [qa_sample(text) for text in references], answers)["bleu"]
@@ -304,11 +302,11 @@ class TestManyColumnsAndSubsets:
 
 
 @pytest.mark.parametrize("values", [[], [np.nan], [np.nan, np.nan]])
-def test_without_a_counting_row_there_is_nothing(values: list[float]) -> None:
+def test_interval_without_a_value_is_empty(values: list[float]) -> None:
     assert _interval(np.array(values)) == Interval(None, None, None)
 
 
-def test_a_single_counting_row_says_nothing_of_others() -> None:
+def test_single_value_has_no_interval() -> None:
     assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None, 1, n_effective=1.0)
 
 
@@ -341,7 +339,7 @@ class TestMeanOverSubsets:
         low, high = _bounds(self.of_mean(*groups))
         assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 2) * stats.sem(groups[0]) / 2, rel=0.01)
 
-    def test_clusters_in_several_groups_move_all_of_them(self) -> None:
+    def test_clusters_shared_by_subsets_correlate_the_subset_means(self) -> None:
         """Each document has a question in both groups, equally hard: the mean is that of one group."""
         values = np.random.default_rng(1).normal(size=12).tolist()
         together = self.of_mean(values, values, clusters=[*range(12), *range(12)])
@@ -355,13 +353,13 @@ class TestMeanOverSubsets:
         assert found.value == pytest.approx((0.42 + 0.5) / 2)
         assert (found.low, found.high, found.method) == (None, None, None)
 
-    def test_groups_in_which_nothing_counts_are_left_out(self) -> None:
+    def test_groups_without_values_are_left_out_of_the_mean(self) -> None:
         column = _column(np.array([0.1, 0.4, 0.2, 0.3, 0.9, np.nan, np.nan]))
         (found,) = Intervals().of_mean([column], [range(5), [5, 6]])
         ((alone,),) = Intervals().of_subsets([column], [range(5)])
         assert found == alone
 
-    def test_zeros_alone_are_not_certainty(self) -> None:
+    def test_interval_of_a_mean_of_zeros_is_not_degenerate(self) -> None:
         (found,) = Intervals().of_mean([_column(np.zeros(12))], [range(6), range(6, 12)])
         assert found.method is IntervalMethod.WILSON
         assert _bounds(found)[1] > 0.2

@@ -17,9 +17,9 @@ def test_precision_at_the_documents_that_were_found() -> None:
     assert _score(["a", "x", "b"], "a", "b") == pytest.approx((1 + 2 / 3) / 2)
 
 
-def test_documents_that_are_missing_do_not_lower_it() -> None:
+def test_average_precision_ignores_gold_documents_that_were_not_retrieved() -> None:
     assert _score(["a", "x"], "a", "b", "c") == 1.0
 
 
-def test_nothing_found_is_zero() -> None:
+def test_average_precision_without_hits_is_zero() -> None:
     assert _score(["x"], "a") == 0.0

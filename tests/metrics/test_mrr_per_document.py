@@ -21,7 +21,9 @@ class TestMrrPerDocument(RankingMetricContract):
         (["a"], {"z": 1}, 0.0),
     ],
 )
-def test_values_computed_by_hand(ranking: Sequence[str], relevant: Mapping[str, int], expected: float) -> None:
+def test_mrr_per_document_equals_hand_computed_values(
+    ranking: Sequence[str], relevant: Mapping[str, int], expected: float
+) -> None:
     scores = MrrPerDocument().score_rankings([ranking], [relevant])
     assert scores["mrr_per_document"].values.tolist() == pytest.approx([expected])
 

@@ -25,7 +25,7 @@ def test_matches_are_clipped_counts(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
-def test_of_several_references_the_largest_count_clips(n: int) -> None:
+def test_ngram_matches_are_clipped_by_the_largest_reference_count(n: int) -> None:
     owners = np.sort(_RANDOM.integers(0, 20, size=60))
     expected = []
     for i, answer in enumerate(_ANSWERS[:20]):
@@ -46,7 +46,7 @@ def test_distinct_ngrams_are_counted(n: int) -> None:
     assert found.in_references.tolist() == [len(r) for _, r in sets]
 
 
-def test_nothing_has_nothing_in_common() -> None:
+def test_empty_texts_share_no_ngrams() -> None:
     empty = number_units([])
     assert count_matches(empty, empty, 2).tolist() == []
     assert count_matches(number_units(["", "ab"]), number_units(["ab", ""]), 1).tolist() == [0, 0]
@@ -61,6 +61,6 @@ def _lcs(a: str, b: str) -> int:
     return lengths[-1][-1]
 
 
-def test_longest_common_subsequences() -> None:
+def test_lcs_lengths_equal_a_plain_implementation() -> None:
     expected = [_lcs(a, r) for a, r in zip(_ANSWERS, _REFERENCES, strict=True)]
     assert lcs_lengths(number_units(_ANSWERS), number_units(_REFERENCES)).tolist() == expected

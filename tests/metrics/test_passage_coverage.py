@@ -41,7 +41,9 @@ def _coverage(gold: tuple[Evidence, ...], spans: list[Span]) -> Scores:
         ((Evidence("a", 0, 4, one_of=1), Evidence("b", one_of=1), Evidence("a", 6, 10, one_of=2)), [(1, 0, 5)], 5 / 9),
     ],
 )
-def test_shares_counted_by_hand(gold: tuple[Evidence, ...], spans: list[Span], expected: float) -> None:
+def test_passage_coverage_equals_hand_computed_shares(
+    gold: tuple[Evidence, ...], spans: list[Span], expected: float
+) -> None:
     assert _coverage(gold, spans).values.tolist() == pytest.approx([expected])
 
 

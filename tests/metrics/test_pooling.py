@@ -40,7 +40,7 @@ def pooled(fields: Fields) -> Pooled:
     "spreads", [(0.1, 0.1, 0.05), (0.0, 0.0, 0.0), (0.2, 0.0, 0.0), (0.05, 0.2, 0.1), (0.15, 0.15, 0.15)], ids=str
 )
 @pytest.mark.parametrize("shape", [(16, 5), (5, 4)], ids=str)
-def test_intervals_hold_the_truth_and_are_narrower_than_raw_ones(
+def test_pooled_intervals_contain_the_truth_and_are_narrower_than_raw(
     shape: tuple[int, int], spreads: tuple[float, float, float]
 ) -> None:
     held, squares, raw_squares, widths = [], [], [], []
@@ -76,7 +76,7 @@ def test_the_estimate_is_the_best_linear_prediction_of_the_full_model() -> None:
     np.testing.assert_allclose(found.error, np.sqrt(variance), rtol=1e-9)
 
 
-def test_variances_are_those_of_the_penalised_likelihood_written_out() -> None:
+def test_pooled_variances_maximize_the_penalised_likelihood() -> None:
     """No other variances near the estimated ones make the data likelier."""
     fields, _ = matrix(16, 5, 2, (0.15, 0.1, 0.1))
     noise = pooling._noise(fields)
@@ -100,7 +100,7 @@ def test_variances_are_those_of_the_penalised_likelihood_written_out() -> None:
             assert likelihood(logs + step * np.eye(3)[place]) < best
 
 
-def test_a_field_of_few_samples_moves_further_than_one_of_many() -> None:
+def test_field_of_few_samples_shrinks_more_than_a_field_of_many() -> None:
     fields, _ = matrix(8, 5, 3, (0.05, 0.05, 0.02))
     n = np.where(np.arange(len(fields.value)) == 0, 1.0, np.where(np.arange(len(fields.value)) == 1, 200.0, 6.0))
     outlying = fields._replace(n_effective=n, n_clusters=n, value=np.where(np.arange(len(n)) < 2, 1.0, fields.value))
@@ -112,14 +112,14 @@ def test_a_field_of_few_samples_moves_further_than_one_of_many() -> None:
 class TestTooLittleToLearnFrom:
     fields, _ = matrix(5, 4, 0, (0.1, 0.1, 0.1))
 
-    def test_one_topic_or_a_handful_of_fields(self) -> None:
+    def test_one_topic_or_few_fields_are_not_pooled(self) -> None:
         assert pool(self.fields) is not None
         assert pool(self.fields._replace(topic=np.zeros_like(self.fields.topic))) is None
         assert pool(Fields(*(column[:5] for column in self.fields))) is None
 
-    def test_no_field_with_two_clusters(self) -> None:
+    def test_fields_without_two_clusters_are_not_pooled(self) -> None:
         n = len(self.fields.value)
         assert pool(self.fields._replace(error=np.full(n, np.nan), n_clusters=np.ones(n))) is None
 
-    def test_no_variance_within_fields(self) -> None:
+    def test_fields_without_variance_are_not_pooled(self) -> None:
         assert pool(self.fields._replace(error=np.zeros(len(self.fields.value)))) is None

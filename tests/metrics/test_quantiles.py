@@ -12,7 +12,7 @@ def numpys(values: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("n_values", [1, 2, 3, 40, 41, 1000])
 @pytest.mark.parametrize("share_nan", [0.0, 0.3])
-def test_quantiles_are_those_of_numpy_to_the_byte(n_values: int, share_nan: float) -> None:
+def test_quantiles_equal_those_of_numpy_to_the_byte(n_values: int, share_nan: float) -> None:
     random = np.random.default_rng(n_values)
     values = random.normal(size=(8, n_values))
     values[1] = np.round(values[1])
@@ -20,7 +20,7 @@ def test_quantiles_are_those_of_numpy_to_the_byte(n_values: int, share_nan: floa
     assert quantiles(values, LEVELS).tobytes() == numpys(values).tobytes()
 
 
-def test_nothing_but_nan_has_no_quantile() -> None:
+def test_column_of_nan_has_no_quantile() -> None:
     found = quantiles(np.array([[np.nan, np.nan], [1.0, 1.0]]), LEVELS)
     assert np.isnan(found[0]).all()
     assert found[1].tolist() == [1.0, 1.0, 1.0]

@@ -17,7 +17,7 @@ def _rouge_l(answer: str, *references: str) -> float:
     return value_of(score_texts(RougeL(), [qa_sample(*references)], [answer])["rouge_l"])
 
 
-def test_f1_of_the_longest_common_subsequence() -> None:
+def test_rouge_l_equals_f1_of_the_longest_common_subsequence() -> None:
     # Words the cat sat on the mat / the cat lay on a mat: "the cat on mat" is common; precision 4/6, recall 4/6.
     assert _rouge_l("the cat sat on the mat", "the cat lay on a mat") == pytest.approx(4 / 6)
 
@@ -44,7 +44,7 @@ def test_an_empty_answer_scores_zero(answer: str) -> None:
     assert _rouge_l(answer, "北京") == 0.0
 
 
-def test_words_are_those_of_the_tokenizer() -> None:
+def test_rouge_l_splits_words_by_the_tokenizer() -> None:
     # 杜苏芮 is in no dictionary: one word with HMM, three without.
     without_hmm = score_texts(RougeL(RjiebaWords(hmm=False)), [qa_sample("杜苏芮")], ["杜苏"])
     assert _rouge_l("杜苏", "杜苏芮") == 0.0

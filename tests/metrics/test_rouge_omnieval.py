@@ -35,7 +35,7 @@ def test_rouge_omnieval_equals_rouge_chinese(name: str) -> None:
     assert sum(value > 0 for value in expected) > 20
 
 
-def test_each_measure_takes_its_own_best_reference() -> None:
+def test_every_rouge_measure_uses_its_own_best_reference() -> None:
     answer, references = "甲 乙 丙 丁", ("丁 丙 乙 甲", "甲 乙 戊 己")
     both = score_texts(RougeOmniEval(), [qa_sample(*references)], [answer])
     alone = [score_texts(RougeOmniEval(), [qa_sample(reference)], [answer]) for reference in references]

@@ -53,7 +53,7 @@ class TestText2VecSimilarity(AnswerMetricContract):
         self.metric = Text2VecSimilarity(encoder, "")
 
 
-def test_cosine_of_the_means_over_at_most_256_tokens(bert: Path, encoder: str) -> None:
+def test_text2vec_equals_the_cosine_of_token_means(bert: Path, encoder: str) -> None:
     expected = [_cosine_of_means(bert, *pair) for pair in zip(ANSWERS, REFERENCES, strict=True)]
     scores = _scores(Text2VecSimilarity(encoder, ""), ANSWERS, REFERENCES)
     assert scores.values.tolist() == pytest.approx(expected, abs=1e-6)
@@ -77,18 +77,18 @@ def test_a_plain_encoder_is_pooled_by_the_mean(bert: Path, encoder: str) -> None
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-def test_the_batch_size_changes_rounding_alone(encoder: str, batch_size: int) -> None:
+def test_batch_size_changes_only_rounding(encoder: str, batch_size: int) -> None:
     expected = _scores(Text2VecSimilarity(encoder, ""), ANSWERS, REFERENCES)
     scores = _scores(Text2VecSimilarity(encoder, "", batch_size=batch_size), ANSWERS, REFERENCES)
     assert scores.values == pytest.approx(expected.values, abs=1e-6)
 
 
-def test_values_repeat_exactly(encoder: str) -> None:
+def test_text2vec_similarity_is_deterministic(encoder: str) -> None:
     first, second = (_scores(Text2VecSimilarity(encoder, ""), ANSWERS, REFERENCES) for _ in range(2))
     np.testing.assert_array_equal(first.values, second.values)
 
 
-def test_the_best_reference_counts_and_blank_ones_do_not(encoder: str) -> None:
+def test_text2vec_uses_the_best_reference_that_is_not_blank(encoder: str) -> None:
     metric = Text2VecSimilarity(encoder, "")
     alone = [_scores(metric, ["北京是首都"], [reference]).values[0] for reference in REFERENCES]
     scores = score_texts(metric, [qa_sample("", *REFERENCES, " \n")], ["北京是首都"])
@@ -96,7 +96,7 @@ def test_the_best_reference_counts_and_blank_ones_do_not(encoder: str) -> None:
     assert max(alone) - min(alone) > 0.01
 
 
-def test_equal_texts_score_one_and_white_space_around_them_does_not_matter(encoder: str) -> None:
+def test_text2vec_of_equal_texts_is_one_regardless_of_white_space(encoder: str) -> None:
     scores = _scores(Text2VecSimilarity(encoder, ""), [f"\n{reference} " for reference in REFERENCES], REFERENCES)
     assert scores.values == pytest.approx(1.0, abs=1e-12)
     assert scores.values.max() <= 1.0

@@ -31,12 +31,12 @@ class TestTrecMeasures(RankingMetricContract):
         ("precision@7", 2 / 7),
     ],
 )
-def test_values_computed_by_hand(measure: str, expected: float) -> None:
+def test_trec_measures_equal_hand_computed_values(measure: str, expected: float) -> None:
     scores = TrecMeasures((measure,)).score_rankings([_RANKING], [_RELEVANT])
     assert scores[measure].values.tolist() == pytest.approx([expected], abs=1e-12)
 
 
-def test_many_cutoffs_of_one_measure() -> None:
+def test_one_measure_may_have_many_cutoffs() -> None:
     cutoffs = (100, 5, 10, 1, 20)
     measures = tuple(f"recall@{k}" for k in cutoffs)
     ranking = [f"d{i}" for i in range(200)]
@@ -44,7 +44,7 @@ def test_many_cutoffs_of_one_measure() -> None:
     assert [scores[f"recall@{k}"].values[0] for k in cutoffs] == [k / 200 for k in cutoffs]
 
 
-def test_the_given_order_is_the_ranking_however_long_and_whatever_the_ids() -> None:
+def test_trec_measures_use_the_given_order_of_long_rankings() -> None:
     ranking = [f"文档{i}" for i in range(20_000)]
     for ids in (ranking, ranking[::-1]):
         scores = TrecMeasures(("mrr",)).score_rankings([ids], [{ids[12_344]: 1}])

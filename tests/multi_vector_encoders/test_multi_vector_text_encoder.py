@@ -126,7 +126,7 @@ class TestLateInteraction(RerankerContract):
         np.testing.assert_allclose(found, self.score(pairs), atol=self.rounding)
 
 
-def test_vectors_and_rankings_are_those_of_the_package(layout: tuple[str, Path]) -> None:
+def test_vectors_and_rankings_equal_those_of_the_package(layout: tuple[str, Path]) -> None:
     """All 60 queries rank the 150 chunks as the package's MaxSim does, with vectors in half precision.
 
     Scores that differ by less than 2e-4 may swap. Half precision itself changes a mean over tokens by less than 3e-4.
@@ -149,7 +149,7 @@ def test_vectors_and_rankings_are_those_of_the_package(layout: tuple[str, Path])
         assert np.diff(scores[query, ranking]).max() < 2e-4
 
 
-def test_limits_and_counts_are_those_of_the_files(layout: tuple[str, Path]) -> None:
+def test_token_limits_and_counts_equal_those_of_the_files(layout: tuple[str, Path]) -> None:
     name, folder = layout
     component, expected = encoder(folder), package(folder)
     assert isinstance(component, ReadsQueriesInPart)
@@ -167,7 +167,7 @@ def test_documents_have_no_vectors_of_skipped_tokens(colbert: Path) -> None:
     assert np.diff(found.vector_offsets).tolist() == [32, 32]
 
 
-def test_given_prefixes_replace_those_of_the_model(colbert: Path) -> None:
+def test_given_prefixes_override_those_of_the_model(colbert: Path) -> None:
     found = encoder(colbert, query_prefix="12 ", passage_prefix="")
     assert_equal_vectors(
         found.encode_query_tokens(Passages(QUERIES[:3])), package(colbert).encode_query(QUERIES[:3], prompt="12 ")
@@ -177,7 +177,7 @@ def test_given_prefixes_replace_those_of_the_model(colbert: Path) -> None:
     )
 
 
-def test_given_lengths_replace_those_of_the_files(layout: tuple[str, Path]) -> None:
+def test_given_lengths_override_those_of_the_model_files(layout: tuple[str, Path]) -> None:
     """No length exceeds the positions of the model. An expanded query has the given length."""
     name, folder = layout
     shorter = encoder(folder, max_length=30, max_query_length=12)
@@ -192,7 +192,7 @@ def test_given_lengths_replace_those_of_the_files(layout: tuple[str, Path]) -> N
     assert np.diff(longer.encode_chunk_tokens(Passages(["北京" * 200])).vector_offsets).max() == MAX_TOKENS
 
 
-def test_batches_change_rounding_alone(colbert: Path) -> None:
+def test_batch_size_changes_only_rounding(colbert: Path) -> None:
     expected = encoder(colbert).encode_chunk_tokens(Passages(CHUNKS[:20]))
     found = replace(encoder(colbert), batch_tokens=1).encode_chunk_tokens(Passages(CHUNKS[:20]))
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-3)
@@ -238,7 +238,7 @@ def test_vectors_that_are_not_finite_are_an_error(tmp_path: Path) -> None:
         encoder(folder).encode_query_tokens(Passages(QUERIES[:2]))
 
 
-def test_a_batch_that_does_not_fit_into_memory(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_beyond_the_memory_suggests_a_smaller_one(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     def refuse(*_: object, **__: object) -> None:
@@ -249,7 +249,7 @@ def test_a_batch_that_does_not_fit_into_memory(colbert: Path, monkeypatch: pytes
         encoder(colbert, batch_tokens=1000).encode_chunk_tokens(Passages(CHUNKS))
 
 
-def test_a_sweep_searches_with_it_and_counts_cut_texts(
+def test_multi_vector_sweep_searches_and_counts_cut_texts(
     colbert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of_encoder = (f"model={colbert}", "max_length=100", "max_query_length=12", "device=cpu")

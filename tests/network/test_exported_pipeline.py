@@ -44,7 +44,7 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**kept, "PATH": f"{folder / 'environment/bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
-def test_an_exported_pipeline_checks_itself(folder: Path) -> None:
+def test_exported_pipeline_passes_its_own_check(folder: Path) -> None:
     command = [str(folder / "environment/bin/python"), str(folder / "moved/pipeline.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, env=_environment(folder), check=False)
     assert done.returncode == 0, done.stderr + done.stdout

@@ -106,7 +106,7 @@ def test_a_reply_beyond_the_limit_is_not_read_to_its_end(kind: str) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _GIB_IN_KIB
 
 
-def test_the_limit_itself_is_read() -> None:
+def test_body_of_exactly_the_limit_is_accepted() -> None:
     body = json.dumps("x" * (_MOST - 2)).encode()
     assert len(body) == _MOST
     assert received([body]) == "x" * (_MOST - 2)

@@ -33,7 +33,7 @@ def test_failures_in_a_row_are_counted_over_all_calls_of_an_endpoint() -> None:
     assert (health.reason, health.error_class) == ("why", ErrorClass.SERVER)
 
 
-def test_a_failure_of_one_request_alone_proves_that_the_server_is_there() -> None:
+def test_request_specific_failure_resets_the_breaker() -> None:
     health = Health()
     fail(Breaker(2, health), 9)
     fail(Breaker(2, health), 1, TOO_LONG)
@@ -76,7 +76,7 @@ def test_a_server_that_answers_again_is_asked_as_ever(clock: list[float]) -> Non
     assert trial.is_worth_a_retry(BUSY)
 
 
-def test_a_server_that_never_was_there_is_not_waited_for() -> None:
+def test_unreachable_server_is_retried_only_after_a_success() -> None:
     health = Health()
     breaker = Breaker(2, health)
     assert not breaker.is_worth_a_retry(Refused())
@@ -85,6 +85,6 @@ def test_a_server_that_never_was_there_is_not_waited_for() -> None:
     assert Breaker(2, health).is_worth_a_retry(Refused()), "it may be starting again"
 
 
-def test_calls_of_other_endpoints_know_nothing_of_it() -> None:
+def test_breaker_state_is_not_shared_between_endpoints() -> None:
     fail(Breaker(2), 10)
     assert not Breaker(2).is_open

@@ -21,14 +21,14 @@ async def double(number: int) -> int:
 
 
 @pytest.mark.parametrize("concurrency", [1, 4, 100])
-def test_every_item_comes_once_with_its_result(concurrency: int) -> None:
+def test_every_item_is_returned_once_with_its_result(concurrency: int) -> None:
     async def run() -> list[tuple[int, int]]:
         return await all_of(Calls(range(30), double, concurrency))
 
     assert sorted(asyncio.run(run())) == [(number, 2 * number) for number in range(30)]
 
 
-def test_a_caller_that_takes_nothing_holds_up_further_calls() -> None:
+def test_idle_consumer_delays_further_calls() -> None:
     begun: list[int] = []
 
     async def note(number: int) -> int:
@@ -62,7 +62,7 @@ def test_an_exception_is_raised_after_all_earlier_results() -> None:
         asyncio.run(run())
 
 
-def test_cancelled_calls_end() -> None:
+def test_cancel_ends_running_calls() -> None:
     async def run() -> bool:
         calls = Calls([1], lambda _: asyncio.sleep(60, 0), 1)
         await asyncio.sleep(0)

@@ -27,7 +27,7 @@ def test_a_server_that_counts_nonsense_is_taken_to_have_used_the_most() -> None:
     )
 
 
-def test_cached_tokens_are_at_most_those_of_the_prompt() -> None:
+def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
     assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)
 

@@ -130,7 +130,7 @@ def test_every_reply_of_scores_is_scores_or_one_error() -> None:
     assert len(bodies) / 3 < n_refused < len(bodies)
 
 
-def test_completions_asked_for_together() -> None:
+def test_malformed_joint_completions_are_requested_separately() -> None:
     second = {**CHAT, "choices": [*CHAT["choices"], *CHAT["choices"]]}
     bodies = {name: body for name, body in hostile_bodies(second) if "choices" in name}
     with chat_server(
@@ -149,7 +149,7 @@ def test_completions_asked_for_together() -> None:
     assert {each.error_class for each in answers if each.error} == {ErrorClass.MALFORMED}
 
 
-def test_a_sweep_ends_and_tells_what_failed(tmp_path: Path) -> None:
+def test_sweep_with_hostile_replies_ends_and_reports_failures(tmp_path: Path) -> None:
     """Through the store, the tables and MLflow; a second run reads what came and asks for the rest."""
     bodies = [body for name, body in hostile_bodies(CHAT) if "think" in name or "half" in name or "usage" in name]
     bodies = bodies[:: 1 + len(bodies) // 120]
@@ -179,7 +179,7 @@ def test_a_sweep_ends_and_tells_what_failed(tmp_path: Path) -> None:
     assert states["error"] > 10
 
 
-def test_replies_kept_by_earlier_versions_stay_readable(store: Store) -> None:
+def test_replies_stored_by_earlier_versions_are_readable(store: Store) -> None:
     """Counts beyond 64 bits were kept as they came, and failed their cell for ever."""
     store.replies("k").add("q", Answer("q", AnswerState.OK, "so"))
     (journal,) = (store.root / "replies" / "k").glob("*.jsonl")

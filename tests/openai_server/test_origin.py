@@ -31,7 +31,7 @@ def redirect(status: int, location: str) -> Reply:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_another_server_gets_neither_request_nor_key(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirect_to_another_server_sends_neither_request_nor_key(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     with (
         chat_server(lambda *_: Reply("a stranger's")) as stranger,
@@ -49,7 +49,7 @@ def test_another_server_gets_neither_request_nor_key(status: int, monkeypatch: p
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_the_server_s_own_redirect_is_followed_with_the_same_request(status: int) -> None:
+def test_redirect_within_the_server_repeats_the_request(status: int) -> None:
     def script(_: Any, attempt: int) -> Reply:
         return redirect(status, "/v1/other?x=1") if attempt == 1 else Reply(body=b'{"a": 1}')
 
@@ -70,7 +70,7 @@ def test_a_redirect_without_end_is_given_up() -> None:
      "http://me:Secret77@host:8001/", "file:///etc/passwd", "http://[::1", "http://host:x/", "javascript:alert(1)",
      "http://host:8000@evil/v1"],
 )  # fmt: skip
-def test_every_other_origin_is_refused_without_its_password(location: str) -> None:
+def test_redirect_to_another_origin_is_refused_without_its_password(location: str) -> None:
     with pytest.raises(Redirected) as caught:
         next_address("http://host:8000/v1/chat", 307, location)
     assert "Secret77" not in str(caught.value)
@@ -79,7 +79,7 @@ def test_every_other_origin_is_refused_without_its_password(location: str) -> No
 @pytest.mark.parametrize(
     "location", ["/x", "x", "\\\\evil/v1", "http:evil:80/", "http://HOST:8000/x", "//host:8000/x", "?x=1"]
 )
-def test_paths_of_the_same_server_are_no_other_origin(location: str) -> None:
+def test_redirect_within_the_same_origin_is_followed(location: str) -> None:
     assert next_address("http://host:8000/v1/chat", 307, location).lower().startswith("http://host:8000/")
 
 
@@ -87,7 +87,7 @@ def test_default_ports_are_the_same_origin() -> None:
     assert next_address("https://host/v1", 308, "https://host:443/v2") == "https://host:443/v2"
 
 
-def test_a_look_up_follows_no_redirect_to_another_server(tmp_path: Path) -> None:
+def test_lookup_does_not_follow_a_redirect_to_another_server(tmp_path: Path) -> None:
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread
 

@@ -31,12 +31,12 @@ def test_tokens_are_spread_over_the_minute() -> None:
     assert sent_at(Pace(), 4, None, 600, n_tokens=20)[1:] == pytest.approx([1.9, 3.9, 5.9])
 
 
-def test_the_tighter_limit_counts() -> None:
+def test_tighter_rate_limit_determines_the_pace() -> None:
     assert sent_at(Pace(), 3, 600, 600, n_tokens=20)[2] == pytest.approx(3.9)
     assert sent_at(Pace(), 3, 30, 6000, n_tokens=20)[2] == pytest.approx(3.9)
 
 
-def test_a_pause_saves_up_no_more_than_a_moment() -> None:
+def test_idle_time_saves_up_only_a_short_burst() -> None:
     pace = Pace()
     sent_at(pace, 10, 600, None)
     times = sent_at(pace, 20, 600, None, start=5000.0)
@@ -59,7 +59,7 @@ def test_a_request_that_took_far_more_delays_the_next_by_a_minute() -> None:
     assert pace.wait_s(100.0, None, 600) == pytest.approx(61.0, abs=0.2)
 
 
-def test_a_hold_blocks_all_requests_and_a_shorter_hold_does_not_end_it() -> None:
+def test_shorter_hold_does_not_shorten_an_active_hold() -> None:
     pace = Pace()
     pace.hold(1000.0, 30.0)
     pace.hold(1000.0, 5.0)

@@ -40,7 +40,7 @@ def test_a_reply_that_came_during_a_pause_is_read() -> None:
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_reply_that_never_comes_ends_in_a_timeout(paused: bool) -> None:
+def test_missing_reply_ends_in_a_timeout(paused: bool) -> None:
     own, theirs = socket.socketpair()
     began = time.monotonic()
     with theirs, pytest.raises(TimeoutError):

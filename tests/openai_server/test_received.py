@@ -110,7 +110,7 @@ def test_a_kill_loses_only_open_requests(tmp_path: Path, n_workers: int) -> None
 
 
 @pytest.mark.parametrize(("before", "after"), [(40, 25), (25, 112)])
-def test_results_are_reused_with_other_blocks_of_the_corpus(tmp_path: Path, before: int, after: int) -> None:
+def test_received_results_are_reused_with_another_block_size(tmp_path: Path, before: int, after: int) -> None:
     """The server dies in the middle of a block; the same command is given again with blocks of another size."""
     mortal, once = Mortal(12), Mortal(10**6)
     with chat_server(mortal) as server:
@@ -155,7 +155,7 @@ def test_results_of_requests_under_way_are_waited_for(tmp_path: Path) -> None:
         assert len(server.requests) < 10
 
 
-def test_vectors_of_another_length_are_not_stored(tmp_path: Path) -> None:
+def test_vectors_of_a_wrong_length_are_not_stored(tmp_path: Path) -> None:
     """The same sweep succeeds once the server is mended, and asks again only for the vectors that were refused."""
     is_mended, good, once = threading.Event(), Mortal(10**6), Mortal(10**6)
 

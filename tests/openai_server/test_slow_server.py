@@ -57,7 +57,7 @@ def ask(server: ChatServer, n: int, **fields: Any) -> list[Answer]:
     return list(llm.generate([Request(str(i), (Message("user", str(i)),), sample, ()) for i in range(n)]))
 
 
-def test_fewer_requests_at_once_get_all_answers_and_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reduced_concurrency_gets_all_answers_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds, states = [], []
     for is_limited in (True, False):
         if not is_limited:
@@ -71,7 +71,7 @@ def test_fewer_requests_at_once_get_all_answers_and_sooner(monkeypatch: pytest.M
     assert seconds[0] < seconds[1]
 
 
-def test_a_whole_process_learns_it_once(tmp_path: Any) -> None:
+def test_timeouts_are_learnt_once_per_process(tmp_path: Any) -> None:
     """Calls of one endpoint share what was found out, as they share that a server is down."""
     with slow_server() as server, passing(SharedGate(tmp_path)):
         ask(server, 8)
@@ -80,7 +80,7 @@ def test_a_whole_process_learns_it_once(tmp_path: Any) -> None:
         assert len(server.requests) - n_before < 8 + 6, "not all eight time out again"
 
 
-def test_time_outs_are_reported_at_once_with_the_settings_that_help(caplog: pytest.LogCaptureFixture) -> None:
+def test_timeouts_are_reported_immediately_with_helpful_settings(caplog: pytest.LogCaptureFixture) -> None:
     with slow_server() as server:
         ask(server, 8)
     (first, *others) = [record.getMessage() for record in caplog.records]
@@ -138,7 +138,7 @@ class TestReport:
             ("llm", "lower llm.concurrency"),
         ],
     )
-    def test_a_slow_server_of_batches_gets_smaller_ones(
+    def test_timeout_report_recommends_smaller_batches(
         self, caplog: pytest.LogCaptureFixture, settings: str, said: str
     ) -> None:
         RetryReport().asked_again("m at host", "why; asking again", ErrorClass.TIMEOUT, settings, "")

@@ -73,7 +73,7 @@ def test_the_key_is_sent_and_never_shown(server: ChatServer, monkeypatch: pytest
         (Reply(body=b'{"answer": "cut"}', cut=True), ErrorClass.CONNECTION, ""),
     ],
 )
-def test_another_reply_is_a_failed_request(
+def test_malformed_pipeline_reply_is_a_failed_request(
     server: ChatServer, reply: Reply, error_class: ErrorClass, part: str
 ) -> None:
     server.script = lambda request, attempt: reply

@@ -169,7 +169,7 @@ class TestChain(PipelineContract):
 class TestChainThatFails(PipelineContract):
     component = pipeline("misbehaving", timeout_s=0.3)
 
-    def test_each_failure_has_its_reason_and_the_others_are_answered(self) -> None:
+    def test_langchain_failures_are_reported_and_other_questions_answered(self) -> None:
         questions = [asked(each) for each in ("raise", "one", "hang", "long", "two")]
         found = {answer.request_id: answer for answer in self.component.generate(questions)}
         assert {name for name, answer in found.items() if answer.state is AnswerState.OK} == {"one", "two", "long"}
@@ -190,7 +190,7 @@ class TestOutputs:
         assert reply == PipelineReply("west", FOUND)
         assert (answer.n_prompt_tokens, answer.n_completion_tokens) == (7, 2)
 
-    def test_a_search_inside_a_search_counts_once(self) -> None:
+    def test_nested_retrieval_is_counted_once(self) -> None:
         _, reply = answered(pipeline("nested"))
         assert reply == PipelineReply("west", FOUND[:1])
 
@@ -198,7 +198,7 @@ class TestOutputs:
         answer, _ = answered(pipeline("untold"))
         assert answer.n_prompt_tokens is answer.n_completion_tokens is None
 
-    def test_the_output_counts_before_what_was_searched(self) -> None:
+    def test_explicit_output_documents_override_retrieved_documents(self) -> None:
         _, reply = answered(pipeline("twice"))
         assert reply == PipelineReply("a", FOUND[:1])
 
@@ -211,7 +211,7 @@ class TestOutputs:
             ("blocks", PipelineReply("one two", None)),
         ],
     )
-    def test_other_outputs(self, name: str, expected: PipelineReply) -> None:
+    def test_unusual_chain_outputs_are_read(self, name: str, expected: PipelineReply) -> None:
         assert answered(pipeline(name))[1] == expected
 
     @pytest.mark.parametrize(
@@ -223,13 +223,13 @@ class TestOutputs:
         assert answer.error_class is ErrorClass.MALFORMED
         assert part in answer.error
 
-    def test_a_chain_that_is_only_asynchronous_says_so(self) -> None:
+    def test_asynchronous_chain_is_a_failed_request(self) -> None:
         (answer,) = pipeline("only_asynchronous").generate([asked("Where?")])
         assert "Cannot invoke a coroutine function synchronously" in answer.error
 
 
 class TestInputs:
-    def test_history_is_messages(self) -> None:
+    def test_langchain_pipeline_receives_history_as_messages(self) -> None:
         _, reply = answered(pipeline("documents"), "And?", Turn("Who?", "I."))
         assert reply.answer == "Who? / I. / And?"
 
@@ -241,7 +241,7 @@ class TestInputs:
     def test_the_only_variable_of_an_input_is_the_question(self) -> None:
         assert answered(pipeline("one_variable"))[1].answer == "Where?"
 
-    def test_calls_run_at_a_time_and_keep_their_documents(self) -> None:
+    def test_concurrent_langchain_calls_keep_their_own_documents(self) -> None:
         component = pipeline("meeting", concurrency=4)
         questions = [asked(str(number)) for number in range(20)]
         answers = list(component.generate(questions))

@@ -117,7 +117,7 @@ class TestQueryEngine(PipelineContract):
 class TestQueryEngineThatFails(PipelineContract):
     component = pipeline("custom", timeout_s=0.3)
 
-    def test_each_failure_has_its_reason_and_the_others_are_answered(self) -> None:
+    def test_query_engine_failures_are_reported_and_other_questions_answered(self) -> None:
         questions = [asked(each) for each in ("raise", "one", "hang", "long", "two")]
         found = {answer.request_id: answer for answer in self.component.generate(questions)}
         assert {name for name, answer in found.items() if answer.state is AnswerState.OK} == {"one", "two"}
@@ -135,16 +135,16 @@ class TestOutputs:
         assert reply.passages == FOUND
         assert reply.answer
 
-    def test_an_engine_that_finds_nothing_says_so(self) -> None:
+    def test_query_engine_without_hits_returns_no_passages(self) -> None:
         assert answered(pipeline("finds_nothing"))[1].passages == ()
 
-    def test_a_custom_engine_without_nodes_does_not_say_what_it_read(self) -> None:
+    def test_query_engine_without_nodes_has_unknown_passages(self) -> None:
         assert answered(pipeline("custom"))[1] == PipelineReply("about Where?", None)
 
     def test_a_response_without_a_text_is_an_empty_answer(self) -> None:
         assert answered(pipeline("found"))[1] == PipelineReply("", FOUND[:1])
 
-    def test_calls_run_at_a_time(self) -> None:
+    def test_concurrent_query_engine_calls_keep_their_own_passages(self) -> None:
         answers = list(pipeline("engine", concurrency=4).generate([asked(str(number)) for number in range(20)]))
         assert [reply and reply.passages for reply in stored_replies(answers)] == [FOUND] * 20
 

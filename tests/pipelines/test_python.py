@@ -99,7 +99,7 @@ class TestPythonPipeline(PipelineContract):
 class TestWithFailures(PipelineContract):
     component = pipeline("misbehaving", timeout_s=0.2)
 
-    def test_each_failure_has_its_reason_and_the_others_are_answered(self) -> None:
+    def test_function_failures_are_reported_and_other_questions_answered(self) -> None:
         found = by_question(self.component, "raise", "one", "exit", "interrupt", "type", "unspeakable", "hang", "two")
         assert {name for name, answer in found.items() if answer.state is AnswerState.OK} == {"one", "two"}
         failed = {name: (answer.error_class, answer.error) for name, answer in found.items() if answer.error}
@@ -127,7 +127,7 @@ class TestWithFailures(PipelineContract):
 
 
 class TestParameters:
-    def test_history_is_given_to_a_function_that_takes_it(self) -> None:
+    def test_history_is_passed_only_to_a_function_with_that_parameter(self) -> None:
         request = asked("And?", Turn("Who?", "I."))
         (answer,) = pipeline("with_history", top=3).generate([request])
         (reply,) = stored_replies([answer])
@@ -140,7 +140,7 @@ class TestParameters:
         assert reply.answer == "{'k': 2, 'mode': 'fast'}"
 
     @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3)])
-    def test_at_most_the_allowed_calls_run_at_a_time(self, concurrency: int, most: int) -> None:
+    def test_concurrent_calls_are_limited_by_concurrency(self, concurrency: int, most: int) -> None:
         answers = list(pipeline("meeting", concurrency=concurrency).generate([asked(str(n)) for n in range(9)]))
         assert [answer.state for answer in answers] == [AnswerState.OK] * 9
         assert sys.modules["rag_of_tests"].most == [most]
@@ -178,6 +178,6 @@ class TestChecks:
         (found,) = pipeline("with_history", history="x").check()
         assert "whose parameter `history` is given by the sweep" in found
 
-    def test_numbers_out_of_range(self) -> None:
+    def test_pipeline_numbers_out_of_range_are_rejected(self) -> None:
         found = pipeline("answer", timeout_s=0, concurrency=0).check()
         assert found == ["concurrency: got 0, expected at least 1", "timeout_s: got 0, expected more than 0"]

@@ -33,7 +33,7 @@ def reply_of(value: object) -> PipelineReply | None:
     return stored_replies([read_reply(value, "q", 1.0)])[0]
 
 
-def test_a_text_is_an_answer_that_says_nothing_of_passages() -> None:
+def test_text_reply_has_unknown_passages() -> None:
     assert reply_of("In the west.") == PipelineReply("In the west.", None)
 
 
@@ -95,13 +95,13 @@ def test_lone_surrogates_can_be_stored() -> None:
         ({"answer": "x", "seconds": 10**400}, "seconds: got 1000"),
     ],
 )
-def test_another_value_is_refused_with_its_place(value: object, place: str) -> None:
+def test_malformed_reply_error_names_the_field(value: object, place: str) -> None:
     with pytest.raises(BadReply) as caught:
         read_reply(value, "q", 1.0)
     assert str(caught.value).startswith(place)
 
 
-def test_a_question_comes_with_the_earlier_turns() -> None:
+def test_pipeline_question_includes_earlier_turns() -> None:
     request = asked("And then?", Turn("First?", "Yes."), Turn("Second?", "No."))
     history = [{"question": "First?", "answer": "Yes."}, {"question": "Second?", "answer": "No."}]
     assert question_of(request) == ("And then?", history)

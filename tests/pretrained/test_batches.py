@@ -23,7 +23,7 @@ def test_every_text_is_in_one_batch_and_padding_is_counted() -> None:
     assert len(found) < 1.1 * lengths.sum() / 1000 + 1
 
 
-def test_a_text_that_is_too_long_is_a_batch_by_itself() -> None:
+def test_text_longer_than_a_batch_is_a_batch_alone() -> None:
     assert batches([5, 50, 5], 10) == [[1], [0, 2]]
 
 
@@ -31,11 +31,11 @@ def test_short_texts_do_not_make_an_endless_batch() -> None:
     assert [len(rows) for rows in batches([0] * (MOST_ROWS + 1), 10**9)] == [MOST_ROWS, 1]
 
 
-def test_no_texts_make_no_batch() -> None:
+def test_no_texts_give_no_batches() -> None:
     assert batches([], 10) == []
 
 
-def test_the_next_one_is_prepared_while_one_is_worked_on() -> None:
+def test_next_item_is_prepared_during_work_on_the_current_item() -> None:
     prepared = [threading.Event() for _ in range(3)]
 
     def prepare(item: int) -> str:

@@ -37,12 +37,12 @@ def test_tokens_are_drawn_as_often_as_the_model_says(temperature: float) -> None
     assert drawn_shares(temperature, 1.0) == pytest.approx(softmax(LOGITS, temperature), abs=0.015)
 
 
-def test_top_p_keeps_the_likeliest_that_reach_it() -> None:
+def test_top_p_keeps_the_likeliest_tokens_that_reach_the_share() -> None:
     wanted = softmax(LOGITS[:2])  # 64 % and 24 %: together more than 80 %
     assert drawn_shares(1.0, 0.8) == pytest.approx([*wanted, 0.0, 0.0, 0.0], abs=0.015)
 
 
-def test_the_next_token_has_another_random_number() -> None:
+def test_consecutive_draws_use_different_random_numbers() -> None:
     import torch
 
     draw = Draw(Drawing(1.0, 1.0, 1, ()), ["a"])

@@ -29,9 +29,7 @@ skip_without("transformers")
         ({}, ""),
     ],
 )
-def test_a_folder_has_its_template_in_one_of_several_files(
-    tmp_path: Path, files: dict[str, str], expected: str
-) -> None:
+def test_chat_template_is_read_from_any_of_several_files(tmp_path: Path, files: dict[str, str], expected: str) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert folder_template(str(tmp_path)) == expected

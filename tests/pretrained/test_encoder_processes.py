@@ -46,7 +46,7 @@ def encode(texts: Sequence[str], devices: tuple[str, ...]) -> NDArray[np.float32
     return encode_in_processes(encoder, texts, Side.QUERY, "q: ", None, devices)
 
 
-def test_each_process_embeds_its_share_on_its_device_and_stays_until_it_is_released() -> None:
+def test_processes_embed_on_their_devices_and_live_until_release() -> None:
     texts = ["x" * (number * 7 % 50) for number in range(101)]
     vectors = encode(texts, ("gpu:0", "gpu:1"))
     assert vectors[:, 0].tolist() == [len(text) for text in texts]
@@ -64,13 +64,13 @@ def test_each_process_embeds_its_share_on_its_device_and_stays_until_it_is_relea
     assert not any(child.is_alive() for child in children)
 
 
-def test_a_process_that_dies_is_an_error_and_the_next_texts_have_new_ones() -> None:
+def test_dead_process_is_an_error_and_is_replaced_for_the_next_texts() -> None:
     with pytest.raises(ComponentError, match="'letters' died, most likely for lack of memory; it was one of 2"):
         encode(["one", "die"], ("gpu:0", "gpu:1"))
     assert encode(["one", "two"], ("gpu:0", "gpu:1"))[:, 0].tolist() == [3, 3]
 
 
-def test_no_texts_and_a_single_device() -> None:
+def test_no_texts_or_a_single_device_use_no_extra_process() -> None:
     assert encode([], ("gpu:0",)).shape == (0, 4)
     assert encode(["one"], ("gpu:0",))[0, 3] == os.getpid()
 

@@ -70,7 +70,7 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestCheck:
-    def test_a_folder_and_a_pinned_id_pass(self, build: Build, tmp_path: Path) -> None:
+    def test_model_folder_and_pinned_id_pass_the_check(self, build: Build, tmp_path: Path) -> None:
         assert build(str(_weights(tmp_path / "model"))).check() == []
         assert build("owner/name", COMMIT).check() == []
 
@@ -83,19 +83,19 @@ class TestCheck:
         )
 
     @pytest.mark.parametrize("model", ["/no/such/folder", "./missing", "../missing", "~/missing/model", "a/b/c"])
-    def test_a_path_without_a_folder(self, build: Build, model: str) -> None:
+    def test_missing_model_folder_is_rejected(self, build: Build, model: str) -> None:
         assert build(model).check() == [f"model: the folder {Path(model).expanduser()} does not exist"]
 
     def test_a_folder_has_no_revision(self, build: Build, tmp_path: Path) -> None:
         (mistake,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
         assert "set revision=''" in mistake
 
-    def test_a_folder_without_weights(self, build: Build, tmp_path: Path) -> None:
+    def test_model_folder_without_weights_is_rejected(self, build: Build, tmp_path: Path) -> None:
         (tmp_path / "model.onnx").touch()
         (mistake,) = build(str(tmp_path)).check()
         assert "has no weights (*.safetensors or *.bin)" in mistake
 
-    def test_weights_in_bin_pass(self, build: Build, tmp_path: Path) -> None:
+    def test_model_folder_with_bin_weights_passes_the_check(self, build: Build, tmp_path: Path) -> None:
         (tmp_path / "pytorch_model.bin").touch()
         assert build(str(tmp_path)).check() == []
 
@@ -116,13 +116,13 @@ class TestCheck:
 
 
 class TestContentHash:
-    def test_equal_folders_have_equal_hashes_wherever_they_are(self, build: Build, tmp_path: Path) -> None:
+    def test_content_hash_ignores_path_and_download_cache(self, build: Build, tmp_path: Path) -> None:
         first, second = _weights(tmp_path / "first"), _weights(tmp_path / "second")
         (second / ".cache").mkdir()
         (second / ".cache" / "downloaded").write_text("today")
         assert build(str(first)).content_hash() == build(str(second)).content_hash() != ""
 
-    def test_a_changed_file_and_a_changed_name_count(self, build: Build, tmp_path: Path) -> None:
+    def test_content_hash_depends_on_file_contents_and_names(self, build: Build, tmp_path: Path) -> None:
         model = _weights(tmp_path / "model")
         hashes = [build(str(model)).content_hash()]
         (model / "model.safetensors").write_bytes(b"other weights")
@@ -134,13 +134,13 @@ class TestContentHash:
     def test_an_id_has_its_revision_instead(self, build: Build) -> None:
         assert build("owner/name", COMMIT).content_hash() == ""
 
-    def test_a_folder_that_does_not_exist(self, build: Build) -> None:
+    def test_content_hash_of_a_missing_folder_is_an_error(self, build: Build) -> None:
         with pytest.raises(ComponentError, match="the folder /no/such/folder does not exist"):
             build("/no/such/folder").content_hash()
 
 
 class TestLoading:
-    def test_the_revision_is_the_one_that_is_read(self, build: Build, hub_cache: Path, tmp_path: Path) -> None:
+    def test_model_is_loaded_at_the_given_revision(self, build: Build, hub_cache: Path, tmp_path: Path) -> None:
         snapshots = hub_cache / "models--owner--name" / "snapshots"
         folders = [save_bert(snapshots / commit, seed=seed) for seed, commit in enumerate((COMMIT, OTHER_COMMIT))]
         values = [_score(build("owner/name", commit)) for commit in (COMMIT, OTHER_COMMIT)]
@@ -149,7 +149,7 @@ class TestLoading:
         assert abs(values[0] - values[1]) > 1e-3
 
     @pytest.mark.usefixtures("hub_cache")
-    def test_an_id_that_cannot_be_fetched(self, build: Build) -> None:
+    def test_model_id_that_cannot_be_fetched_suggests_a_local_folder(self, build: Build) -> None:
         advice = r"model 'owner/absent' cannot be loaded .* set `model` to a local folder"
         with pytest.raises(ComponentError, match=advice):
             _score(build("owner/absent", COMMIT))
@@ -159,7 +159,7 @@ class TestLoading:
         with pytest.raises(ComponentError, match=r"cannot be loaded .*expected a folder that save_pretrained wrote"):
             _score(build(str(bert)))
 
-    def test_pickled_weights_beside_other_safetensors_are_not_read(self, build: Build, bert: Path) -> None:
+    def test_pickled_weights_with_unrelated_safetensors_are_not_read(self, build: Build, bert: Path) -> None:
         (bert / "model.safetensors").rename(bert / "adapter.safetensors")
         (bert / "pytorch_model.bin").write_bytes(b"a pickle")
         with pytest.raises(ComponentError, match="cannot be loaded"):
@@ -192,6 +192,6 @@ class TestLoading:
             _score(build(str(bert)))
         assert not (tmp_path / "was_run").exists()
 
-    def test_a_device_that_does_not_exist(self, build: Build, bert: Path) -> None:
+    def test_unknown_device_is_an_error(self, build: Build, bert: Path) -> None:
         with pytest.raises(ComponentError, match="device: got 'abacus', expected auto or a device that torch can use"):
             _score(build(str(bert), device="abacus"))

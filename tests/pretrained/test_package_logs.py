@@ -28,7 +28,7 @@ def test_a_layer_that_is_missing_is_named(tmp_path: Path) -> None:
         embedder.embed_queries(Passages(["a"]), {})
 
 
-def test_a_silenced_log_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_layer_is_reported_despite_a_silenced_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from transformers.utils import logging
 
     monkeypatch.setattr(logging._get_library_root_logger(), "level", 50)

@@ -26,14 +26,14 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return SAVERS[kind](tmp_path_factory.mktemp(kind), tokenizer_knows_maximum=knows)
 
 
-def test_the_limit_is_what_the_network_can_read(folder: Path) -> None:
+def test_token_limit_equals_that_of_sentence_transformers(folder: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     encoder = SentenceTransformer(str(folder), device="cpu")
     assert token_limit(str(folder), "") == readable_tokens(encoder.transformers_model, encoder.tokenizer)
 
 
-def test_tokens_are_those_of_transformers(folder: Path) -> None:
+def test_token_counts_equal_those_of_transformers(folder: Path) -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -46,7 +46,7 @@ def test_many_texts_are_counted_as_few_are(folder: Path) -> None:
     assert count_tokens(str(folder), "", TEXTS * 1000).tolist() == count_tokens(str(folder), "", TEXTS).tolist() * 1000
 
 
-def test_an_old_folder_without_a_tokenizer_file(tmp_path: Path) -> None:
+def test_old_model_folder_without_tokenizer_json_counts_equal_tokens(tmp_path: Path) -> None:
     folder = save_bert(tmp_path)
     expected = count_tokens(str(folder), "", TEXTS).tolist()
     vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
@@ -58,7 +58,7 @@ def test_an_old_folder_without_a_tokenizer_file(tmp_path: Path) -> None:
     assert count_tokens(str(folder), "", TEXTS).tolist() == expected
 
 
-def test_sentence_transformers_settings_go_before_those_of_transformers(tmp_path: Path) -> None:
+def test_sentence_transformers_limit_overrides_that_of_transformers(tmp_path: Path) -> None:
     bert = save_bert(tmp_path / "bert")
     assert token_limit(str(save_sentence_encoder(tmp_path / "encoder", bert, max_tokens=128)), "") == 128
 
@@ -76,7 +76,9 @@ def test_sentence_transformers_settings_go_before_those_of_transformers(tmp_path
         ({"tokenizer_config.json": {"model_max_length": 512}, "sentence_bert_config.json": {}}, 512),
     ],
 )
-def test_limits_in_old_model_folders(tmp_path: Path, files: dict[str, Any], expected: int | None) -> None:
+def test_token_limit_is_read_from_old_model_folders(
+    tmp_path: Path, files: dict[str, Any], expected: int | None
+) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
     assert token_limit(str(tmp_path), "") == expected

@@ -35,7 +35,7 @@ def sample(kind: Kind = Kind.QA, question: str = "几座桥？", history: tuple[
     return Sample("s", "qa", kind, question, ("三座",), history=history)
 
 
-def test_messages_by_hand() -> None:
+def test_rendered_messages_equal_hand_written_messages() -> None:
     assert PROMPT.render(sample(), of_texts("甲", "乙")) == (
         Message("system", "系统{question}"),
         Message("user", "资料：[1] 甲\n[2] 乙\n问题：几座桥？"),
@@ -72,7 +72,7 @@ def test_a_prompt_without_hits_differs_from_a_closed_book() -> None:
     )
 
 
-def test_a_closed_book_without_a_system_message_of_its_own_has_that_of_the_others() -> None:
+def test_closed_book_prompt_falls_back_to_the_common_system_message() -> None:
     prompt = dataclasses.replace(PROMPT, closed_book_system="")
     assert prompt.render_closed_book(sample())[0] == prompt.render(sample(), [])[0]
 
@@ -91,7 +91,7 @@ def test_inserted_text_is_not_read_as_a_template() -> None:
     )
 
 
-def test_a_passage_is_written_with_what_is_known_of_its_document() -> None:
+def test_passage_template_shows_title_and_metadata() -> None:
     prompt = dataclasses.replace(PROMPT, passage="{n} {title} ({metadata}): {text}")
     passages = [Passage("甲", "桥", {"date": "2020", "place": "{text}"}), Passage("乙")]
     assert prompt.render(sample(), passages)[-1].content == (
@@ -115,7 +115,7 @@ def test_a_fact_that_no_document_has_is_an_error() -> None:
     ]
 
 
-def test_no_system_message_if_it_is_empty() -> None:
+def test_empty_system_message_is_omitted() -> None:
     assert [message.role for message in dataclasses.replace(PROMPT, system="").render(sample(), [])] == ["user"]
 
 
@@ -129,7 +129,7 @@ def test_invalid_settings_are_reported() -> None:
     ]
 
 
-def test_a_passage_without_its_text_is_an_error_and_so_is_a_turn_without_its_question() -> None:
+def test_passage_and_turn_templates_require_their_fields() -> None:
     broken = dataclasses.replace(PROMPT, passage="[{n}] {text", turn="{answer}")
     assert broken.check() == ["passage: the template has no {text}", "turn: the template has no {question}"]
 
@@ -140,12 +140,12 @@ class TestDefaultAlone(PromptContract):
     def test_the_default_alone_is_a_complete_prompt(self) -> None:
         assert self.component.check() == []  # type: ignore[attr-defined]
 
-    def test_earlier_turns_stand_before_the_question(self) -> None:
+    def test_default_template_puts_earlier_turns_before_the_question(self) -> None:
         talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"),))
         assert self.component.render(talk, of_texts("甲")) == (Message("user", "[1] 甲\n\n建了什么？\n桥。\n几座桥？"),)
 
 
-def test_a_template_of_its_own_wins_over_the_default() -> None:
+def test_specific_template_overrides_the_default() -> None:
     prompt = dataclasses.replace(PROMPT, default="{context}|{question}", correction="")
     assert prompt.render(sample(), of_texts("甲"))[-1].content == "资料：[1] 甲\n问题：几座桥？"
     assert prompt.render(sample(Kind.CORRECTION), of_texts("甲"))[-1].content == "[1] 甲|几座桥？"

@@ -11,14 +11,14 @@ KNOWN = {"dedupe": WithoutNearDuplicates(), "headings": PrependedHeadings()}
 class TestNoRefiner(ComponentContract):
     component = NoRefiner()
 
-    def test_without_a_step(self) -> None:
+    def test_no_refiner_has_no_steps(self) -> None:
         assert NoRefiner().steps == ()
 
 
 class TestCombined(ComponentContract):
     component = Combined(Scripted(), KNOWN, ("headings",))
 
-    def test_steps_are_in_the_order_in_which_they_are_named(self) -> None:
+    def test_combined_steps_keep_the_named_order(self) -> None:
         assert Combined(Scripted(), KNOWN, ("headings", "dedupe")).steps == (KNOWN["headings"], KNOWN["dedupe"])
 
     def test_names_that_are_not_known_are_errors(self) -> None:

@@ -10,22 +10,22 @@ def refined(text: str, separator: str = " > ") -> str:
 class TestPrependedHeadings(RefinementContract):
     component = PrependedHeadings()
 
-    def test_every_block_says_under_which_headings_it_is(self) -> None:
+    def test_every_block_is_prefixed_with_its_headings(self) -> None:
         text = "Intro.\n\n# One\n\nText.\n\n## Two\n\n- a\n- b\n\nEnd.\n\n# Three\n\nLast."
         assert refined(text, "/").split("\n\n") == [
             "Intro.", "One\nText.", "One/Two\n- a\n- b", "One/Two\nEnd.", "Three\nLast.",
         ]  # fmt: skip
 
-    def test_a_heading_with_nothing_below_it_is_not_lost(self) -> None:
+    def test_headings_without_text_are_kept(self) -> None:
         assert refined("# One\n## Two\n## Three\n\nText.\n\n# Four") == "One > Two\nOne > Three\nText.\n\nFour\n"
 
-    def test_a_text_without_headings_stays_as_it_is(self) -> None:
+    def test_text_without_headings_is_unchanged(self) -> None:
         text = "No heading.\n\n    #indented\n\n[link]: http://somewhere  \n"
         assert refined(text) == text
 
     def test_text_that_is_no_block_is_kept(self) -> None:
         assert "[link]: there" in refined("# One\n\n[link]: there\n\nText.")
 
-    def test_headings_are_counted(self) -> None:
+    def test_refiner_counts_headings_and_documents(self) -> None:
         documents = Documents(["a", "b"], ["", ""], ["# One\n\nText\n\nUnderlined\n---\nText", "none"])
         assert PrependedHeadings().refine(documents).counts == {"n_headings": 2, "n_documents_with_headings": 1}

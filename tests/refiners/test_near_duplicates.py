@@ -16,14 +16,14 @@ class TestWithoutNearDuplicates(RefinementContract):
         assert list(refined.texts) == [*texts[:2], "", ""]
         assert refined.counts == {"n_near_duplicates_left_out": 2}
 
-    def test_a_document_that_only_resembles_a_dropped_one_is_kept(self) -> None:
+    def test_document_similar_only_to_a_dropped_document_is_kept(self) -> None:
         """a and b are alike, and so are b and c, but not a and c."""
         letters = "".join(Random(0).choices("abcdefghijklmnopqrstuvwxyz", k=140))
         texts = [letters[first : first + 100] for first in (0, 20, 40)]
         kept = WithoutNearDuplicates(0.6).refine(Documents(list("abc"), [""] * 3, texts)).texts
         assert [bool(text) for text in kept] == [True, False, True]
 
-    def test_of_many_copies_one_is_kept(self) -> None:
+    def test_only_one_of_many_copies_is_kept(self) -> None:
         """More than are compared with one another."""
         kept = WithoutNearDuplicates().refine(Documents([f"{i:02}" for i in range(30)], [""] * 30, [NEWS] * 30)).texts
         assert kept == [NEWS] + [""] * 29

@@ -19,7 +19,7 @@ class TestSummaries(ComponentContract):
         firsts = [(request.id, request.messages[0].content[:2]) for request in requests]
         return [Answer(an_id, AnswerState.OK, f"<think>hm</think>About {first}") for an_id, first in firsts]
 
-    def test_a_summary_stands_for_all_of_its_document(self) -> None:
+    def test_summary_replaces_the_whole_document(self) -> None:
         self.asked: list[str] = []
         (step,) = SUMMARIES.steps
         assert isinstance(step, AskingRefinement)

@@ -20,7 +20,7 @@ class TestExtractedTables(RefinementContract):
         ("n_sentences", "expected"),
         [(0, MARKDOWN), (1, f"Two.\n\n{MARKDOWN}Three. \n"), (2, f"One. \nTwo.\n\n{MARKDOWN}Three. \nFour.\n")],
     )
-    def test_a_table_of_markdown_with_the_sentences_around(self, n_sentences: int, expected: str) -> None:
+    def test_markdown_table_is_extracted_with_surrounding_sentences(self, n_sentences: int, expected: str) -> None:
         assert refined(f"Zero. One. Two.\n\n{MARKDOWN}\nThree. Four.", n_sentences) in (expected, f"Zero. {expected}")
 
     def test_rows_of_html_are_written_in_markdown(self) -> None:
@@ -30,36 +30,36 @@ class TestExtractedTables(RefinementContract):
         inner = "<table><tr><td>b</td></tr></table>"
         assert refined(f"<TABLE><tr><td>a {inner} c</td><td>d</td></tr></TABLE>", 0) == "| a b c | d |\n"
 
-    def test_a_table_that_is_not_closed_goes_to_the_end(self) -> None:
+    def test_unclosed_table_extends_to_the_end_of_the_text(self) -> None:
         assert refined("Text. <table><tr><td>a<tr><td>b", 0) == "| a |\n| b |\n"
 
     @pytest.mark.parametrize("empty", ["<table></table>", '<table border="1"><tr><td> </td></tr></table>', "<table>"])
-    def test_a_table_that_says_nothing_is_none(self, empty: str) -> None:
+    def test_table_without_content_is_not_extracted(self, empty: str) -> None:
         assert refined(f"One. Two. {empty}") == f"One. Two. {empty}"
 
     def test_a_caption_is_a_row(self) -> None:
         text = "<table><caption>In <b>millions</b></caption>\n<tr><td>1</td></tr></table>"
         assert refined(text, 0) == "| In millions |\n| 1 |\n"
 
-    def test_cells_without_rows_stay_as_they_are(self) -> None:
+    def test_table_cells_without_rows_are_unchanged(self) -> None:
         assert refined("Text. <table><td>a</td></table>", 0) == "<table><td>a</td></table>\n"
 
-    def test_marks_that_html_does_not_know(self) -> None:
+    def test_html_tables_with_malformed_marks_are_extracted(self) -> None:
         text = f"<![x> One. Two. {HTML[:-1]} > Three. Four."
         assert refined(text, 1) == "Two. \n| x | y & z |\n| 1 |\n Three. \n"
 
-    def test_a_sentence_between_two_tables_is_there_once(self) -> None:
+    def test_sentence_between_two_tables_is_extracted_once(self) -> None:
         assert refined(f"{HTML} Between. {HTML}").count("Between.") == 1
 
-    def test_without_a_table_a_text_stays_as_it_is(self) -> None:
+    def test_text_without_a_table_is_unchanged(self) -> None:
         assert refined("A | b. <tab> C.\n") == "A | b. <tab> C.\n"
 
-    def test_only_documents_that_are_meant(self) -> None:
+    def test_tables_are_extracted_only_from_documents_with_a_given_prefix(self) -> None:
         text = f"One. Two.\n\n{MARKDOWN}"
         assert refined(text, 0, "tatqa/1", ("multihiertt/",)) == text
         assert refined(text, 0, "multihiertt/1", ("multihiertt/",)) == MARKDOWN
 
-    def test_rows_of_html_stand_for_their_rows(self) -> None:
+    def test_extracted_html_rows_originate_from_their_source_rows(self) -> None:
         text = f"Before. {HTML}"
         origins = ExtractedTables(0).refine(Documents(["d"], [""], [text])).origins
         spans = zip(origins.original_start.tolist(), origins.original_end.tolist(), strict=True)
@@ -68,7 +68,7 @@ class TestExtractedTables(RefinementContract):
         ]  # fmt: skip
         assert not origins.is_copy.any()
 
-    def test_tables_are_counted(self) -> None:
+    def test_refiner_counts_tables_and_documents(self) -> None:
         documents = Documents(["a", "b"], ["", ""], [f"{MARKDOWN}\n{HTML}", "none"])
         counts = ExtractedTables().refine(documents).counts
         assert counts == {"n_tables": 2, "n_documents_cut_down_to_tables": 1}

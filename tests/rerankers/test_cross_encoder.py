@@ -69,7 +69,7 @@ class TestContract(RerankerContract):
 
 
 @pytest.mark.parametrize("max_length", [24, 512])
-def test_scores_are_those_of_sentence_transformers(xlm_roberta: Path, max_length: int) -> None:
+def test_cross_encoder_scores_equal_those_of_sentence_transformers(xlm_roberta: Path, max_length: int) -> None:
     from sentence_transformers import CrossEncoder
 
     plain = CrossEncoder(str(xlm_roberta), device="cpu", max_length=min(max_length, MAX_TOKENS))
@@ -97,7 +97,7 @@ def test_a_sigmoid_orders_pairs_as_the_numbers_of_the_model_do(xlm_roberta: Path
     assert raw.min() < 0 < 1 < raw.max()
 
 
-def test_a_prompt_stands_before_the_query(xlm_roberta: Path) -> None:
+def test_prompt_is_prepended_to_the_query(xlm_roberta: Path) -> None:
     prompted = scores_of(cross_encoder(xlm_roberta, prompt="查询："), [("北京", "首都")])
     written_out = scores_of(cross_encoder(xlm_roberta), [("查询：北京", "首都")])
     assert prompted == pytest.approx(written_out, abs=1e-6)
@@ -105,7 +105,7 @@ def test_a_prompt_stands_before_the_query(xlm_roberta: Path) -> None:
 
 
 @pytest.mark.usefixtures("released")
-def test_the_model_is_loaded_once_and_again_after_others_took_its_place(xlm_roberta: Path, loads: list[str]) -> None:
+def test_reranker_model_is_loaded_again_after_release(xlm_roberta: Path, loads: list[str]) -> None:
     for batch_tokens in (64, 256):
         scores_of(cross_encoder(xlm_roberta, batch_tokens=batch_tokens), all_pairs())
     assert loads == [str(xlm_roberta)]
@@ -125,9 +125,7 @@ def test_pairs_of_equal_texts_are_scored_once(xlm_roberta: Path, read: list[tupl
     np.testing.assert_array_equal(twice[: len(PAIRS)], twice[len(PAIRS) :])
 
 
-def test_batches_hold_pairs_of_like_lengths_and_as_many_as_fit(
-    xlm_roberta: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rerank_batches_group_pairs_of_similar_length(xlm_roberta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sentence_transformers import CrossEncoder
 
     shapes = []
@@ -145,7 +143,7 @@ def test_batches_hold_pairs_of_like_lengths_and_as_many_as_fit(
 
 
 @pytest.mark.parametrize("prompt", [None, "查询："])
-def test_tokens_are_counted_as_the_model_reads_them(xlm_roberta: Path, prompt: str | None) -> None:
+def test_reranker_token_counts_equal_those_of_the_model(xlm_roberta: Path, prompt: str | None) -> None:
     from sentence_transformers import CrossEncoder
 
     reranker = cross_encoder(xlm_roberta, prompt=prompt, max_length=200)
@@ -173,7 +171,7 @@ def test_invalid_settings_are_reported(xlm_roberta: Path, fields: dict[str, Any]
     assert found.startswith(mistake)
 
 
-def test_other_models_than_cross_encoders_are_rejected(tmp_path: Path) -> None:
+def test_models_without_a_single_score_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)

@@ -63,7 +63,7 @@ def flag_llm_reranker(qwen2: Path) -> Any:
 
 
 @pytest.mark.parametrize("fields", [{}, {"max_length": 24}, {"query_instruction": "查询："}])
-def test_scores_are_those_of_flag_reranker(
+def test_scores_equal_those_of_flag_reranker(
     xlm_roberta: Path, flag_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flag_reranker, "query_instruction_for_rerank", fields.get("query_instruction"))
@@ -73,7 +73,7 @@ def test_scores_are_those_of_flag_reranker(
     assert len({round(score, 4) for score in expected}) > len(expected) / 2
 
 
-def test_scores_are_those_of_the_cross_encoder(xlm_roberta: Path) -> None:
+def test_flag_scores_equal_those_of_the_cross_encoder(xlm_roberta: Path) -> None:
     """Use texts without unknown characters, which FlagEmbedding decodes and tokenizes again."""
     known = ("北京", "杭州是浙江的省会，", "abc 123", LONG[0])
     texts = text_pairs(("", *known), (*known, LONG[1]))
@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_cross_encoder(xlm_roberta: Path) -> None:
 @pytest.mark.parametrize(
     "fields", [{}, {"max_length": 24}, {"prompt": "Is B about A?", "query_instruction": "Q", "passage_instruction": ""}]
 )
-def test_scores_are_those_of_flag_llm_reranker(
+def test_scores_equal_those_of_flag_llm_reranker(
     qwen2: Path, flag_llm_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for side, usual in {"query": "A: ", "passage": "B: "}.items():
@@ -98,15 +98,13 @@ def test_scores_are_those_of_flag_llm_reranker(
 
 
 @pytest.mark.parametrize("build", [cross_encoder, language_model])
-def test_a_longer_maximum_than_the_model_reads_is_the_one_of_the_model(
-    build: Any, xlm_roberta: Path, qwen2: Path
-) -> None:
+def test_max_length_is_capped_at_the_limit_of_the_model(build: Any, xlm_roberta: Path, qwen2: Path) -> None:
     folder = xlm_roberta if build is cross_encoder else qwen2
     found = scores_of(build(folder, max_length=100_000), text_pairs((*QUERIES, *LONG)))
     assert np.isfinite(found).all()
 
 
-def test_a_model_that_cannot_read_the_question(qwen2: Path) -> None:
+def test_question_longer_than_the_model_limit_is_an_error(qwen2: Path) -> None:
     with pytest.raises(ComponentError, match="reads 300 tokens, but the question alone has up to"):
         scores_of(language_model(qwen2, prompt="Is it? " * 100), [("a", "b")])
 

@@ -31,7 +31,7 @@ class TestLateInteraction(RerankerContract):
     def _tiny(self, folder: Path) -> None:
         self.component = LateInteraction(BgeM3(str(folder)))
 
-    def test_scores_what_was_encoded_before_alike(self) -> None:
+    def test_scores_of_encoded_texts_equal_scores_of_texts(self) -> None:
         assert isinstance(self.component, EncodedReranker)
         pairs = np.array([(0, 3), (1, 0), (0, 0)], dtype=np.int32)
         encoder = self.component.encoder

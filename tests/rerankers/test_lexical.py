@@ -10,7 +10,7 @@ from tests.contracts.reranker_contract import PAIRS, RerankerContract
 class TestLexicalCoverage(RerankerContract):
     component = LexicalCoverage()
 
-    def test_scores_are_shares(self) -> None:
+    def test_lexical_scores_are_shares(self) -> None:
         scores = self.score(PAIRS)
         assert scores.min() == 0
         assert 0 < scores.max() <= 1
@@ -34,12 +34,12 @@ def scores_of(query: str, bigram_weight: float) -> list[float]:
     return reranker.score(queries, passages(CHUNKS, table), pairs).tolist()
 
 
-def test_terms_by_hand() -> None:
+def test_term_coverage_equals_hand_computed_values() -> None:
     share = IDF_LAKE / (IDF_LAKE + IDF_PALACE)
     assert scores_of("西湖 故宫 西湖", 0.0) == pytest.approx([1, 1, share, 0], rel=1e-6)
 
 
-def test_bigrams_by_hand() -> None:
+def test_bigram_coverage_equals_hand_computed_values() -> None:
     # The query's bigrams: lake palace, palace lake (both of equal weight). Chunk 0 holds the first, chunk 1 the second.
     assert scores_of("西湖 故宫 西湖", 1.0) == pytest.approx([0.5, 0.5, 0, 0], rel=1e-6)
 
@@ -62,11 +62,11 @@ def test_a_single_term_has_no_bigram() -> None:
     assert scores_of("泰山", 0.4) == pytest.approx([0, 0, 0, 0.6], rel=1e-6)
 
 
-def test_a_query_without_a_known_word_scores_nothing() -> None:
+def test_query_without_a_known_word_scores_zero() -> None:
     assert scores_of("月亮", 0.4) == [0, 0, 0, 0]
 
 
-def test_blocks_of_pairs_make_no_difference() -> None:
+def test_lexical_pairs_are_split_into_blocks() -> None:
     rows = np.arange(7)
     assert [block.tolist() for block in lexical._blocks(rows, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
 

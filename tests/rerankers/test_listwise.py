@@ -58,7 +58,7 @@ def test_the_last_window_reaches_the_first_hit() -> None:
         assert shown[-1].startswith(LETTERS[-n_hits])
 
 
-def test_two_at_a_time_is_a_bubble_sort() -> None:
+def test_window_of_two_reranks_like_bubble_sort() -> None:
     two = {"window": 2, "step": 1}
     assert ranked(listwise(**two, passes=1))[0] == "aihgfedcb"
     assert ranked(listwise(**two, passes=3))[0] == "abcihgfed"
@@ -96,7 +96,7 @@ def test_a_reply_that_cannot_be_read_is_requested_again_and_then_leaves_its_wind
     assert "".join(LETTERS[place] for place in order.order) == "efghidcba"
 
 
-def test_after_a_request_that_failed_a_query_is_asked_about_no_more() -> None:
+def test_query_with_a_failed_request_is_not_asked_again() -> None:
     calls = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -153,7 +153,7 @@ def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> 
 
 
 @pytest.mark.parametrize("option", ["llm_listwise", "llm_pairwise", "llm_pointwise"])
-def test_the_wording_is_that_of_the_language(option: str) -> None:
+def test_reranker_wording_follows_the_language(option: str) -> None:
     wordings = {
         language: compose_job(f"reranker={option}", "reranker.llm.model=m", f"language={language}").config["reranker"]
         for language in ("zh", "en", "de")

@@ -74,7 +74,7 @@ def _with(component: RerankApi) -> TestContract:
     return contract
 
 
-def test_the_form_of_text_embeddings_inference() -> None:
+def test_tei_request_form_sends_query_and_texts() -> None:
     with chat_server(as_tei) as server:
         scores = scores_of(reranker_at(server.url, form=RequestForm.TEXTS), [("西湖", "西湖在杭州"), ("西湖", "北京")])
     assert scores.tolist() == [1.0, 0.0]
@@ -82,7 +82,7 @@ def test_the_form_of_text_embeddings_inference() -> None:
     assert sorted(request) == ["query", "texts", "truncate"]
 
 
-def test_blank_texts_are_not_sent_and_come_last(server: ChatServer) -> None:
+def test_blank_texts_are_not_sent_and_rank_last(server: ChatServer) -> None:
     before = len(server.requests)
     blank, other, written = scores_of(reranker_at(server.url), [("西湖", " "), ("西湖", "北京"), ("西湖", "西湖")])
     assert blank < other < written

@@ -142,7 +142,7 @@ class TestFunction:
         (hits,) = function("find").find(["lakes"], None, 5)
         assert hits == [IndexedText("about lakes", "", ""), IndexedText("a river", "rivers.txt", "rivers")]
 
-    def test_hits_are_in_the_order_of_the_queries_and_no_more_than_wanted(self) -> None:
+    def test_called_hits_follow_the_query_order_and_depth(self) -> None:
         component = function("counted", depth=2, concurrency=3, parameters={"mark": "/"})
         assert component.check() == []
         queries = ["abc"[: 1 + number % 3] * 2 + str(number) for number in range(9)]
@@ -177,25 +177,25 @@ class TestFunction:
 
 
 class TestLangchain:
-    def test_documents_are_hits(self) -> None:
+    def test_langchain_documents_become_hits(self) -> None:
         component = langchain("retriever")
         assert component.check() == []
         (hits,) = component.find(["lakes"], None, 5)
         assert hits == [IndexedText("about lakes", "a.txt", ""), IndexedText("a river", "", "")]
 
-    def test_parameters_configure_a_retriever_or_build_it(self) -> None:
+    def test_parameters_configure_or_build_a_langchain_retriever(self) -> None:
         for name in ("retriever", "built"):
             component = langchain(name, parameters={"k": 1})
             assert component.check() == []
             assert texts(component, "lakes") == [["about lakes"]]
 
-    def test_other_outputs_are_an_error(self) -> None:
+    def test_malformed_langchain_output_is_an_error(self) -> None:
         with pytest.raises(ComponentError, match="got 'one text'"):
             texts(langchain("text"), "lakes")
 
 
 class TestLlamaIndex:
-    def test_nodes_are_hits(self) -> None:
+    def test_llama_index_nodes_become_hits(self) -> None:
         component = llama_index("retriever")
         assert component.check() == []
         (hits,) = component.find(["lakes"], None, 5)
@@ -206,7 +206,7 @@ class TestLlamaIndex:
             assert component.check() == []
             assert texts(component, "lakes") == [["about lakes"]]
 
-    def test_other_outputs_are_an_error(self) -> None:
+    def test_malformed_llama_index_output_is_an_error(self) -> None:
         with pytest.raises(ComponentError, match="AttributeError"):
             texts(llama_index("without_scores"), "lakes")
 

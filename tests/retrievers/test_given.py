@@ -54,7 +54,7 @@ def test_a_share_of_the_passages_is_noise(rate: float, n: int, expected: Sequenc
     assert sorted(picked(Given(WHOLE, noise_rate=rate), n, *IDS)) == expected
 
 
-def test_sets_of_alternatives_take_turns() -> None:
+def test_noise_rate_keeps_passages_of_every_alternative_set() -> None:
     sets = {"r1": 1, "r2": 1, "r3": 2}
     gold = tuple(Evidence(passage, one_of=one_of) for passage, one_of in sets.items())
     sample = Sample("s", "qa", Kind.QA, "?", (), gold, passages=IDS)

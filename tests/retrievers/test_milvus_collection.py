@@ -107,12 +107,12 @@ def test_a_failed_search_is_one_clear_error(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_another_dimension_names_the_embedder(retriever: MilvusCollection) -> None:
+def test_wrong_vector_dimension_names_the_embedder(retriever: MilvusCollection) -> None:
     with pytest.raises(ComponentError, match=r"gives no reason\. Do your vectors .* have the dimension"):
         list(retriever.find(["a"], np.zeros((1, 5), dtype=np.float32), 2))
 
 
-def test_a_server_that_is_not_there_is_an_error(retriever: MilvusCollection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_milvus_server_is_an_error(retriever: MilvusCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN_OF_MILVUS", "a-long-secret-token-7731")
     gone = replace(retriever, base_url="http://127.0.0.1:9", api_key_env="TOKEN_OF_MILVUS", timeout_s=1.0)
     with pytest.raises(ComponentError, match=r"retriever.base_url: Milvus at http://127.0.0.1:9 cannot be opened"):

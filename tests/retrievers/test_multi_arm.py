@@ -41,7 +41,7 @@ def test_a_weight_by_name_is_the_fusions_in_the_order_of_the_searches() -> None:
     assert retriever(CombSum(), bigrams=3.0).fusion == CombSum((1.0, 1.0, 3.0))
 
 
-def test_a_search_without_weight_is_not_made() -> None:
+def test_search_with_zero_weight_is_skipped() -> None:
     """The result equals a retriever with only the remaining searches."""
     hybrid = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
     assert (retriever(bigrams=0).arms, retriever(bigrams=0).fusion) == (hybrid.arms, hybrid.fusion)
@@ -71,20 +71,20 @@ def test_invalid_settings_are_reported(component: MultiArm, mistake: str) -> Non
     assert found.startswith(mistake)
 
 
-def test_a_rule_without_weights_joins_searches_that_weigh_the_same() -> None:
+def test_fusion_without_weights_joins_equally_weighted_searches() -> None:
     assert retriever(WeightedScores(), dense=0).check() == []
     assert retriever(WeightedScores(), dense=0).fusion == WeightedScores()
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_every_option_of_an_arm_is_one(arm: str) -> None:
+def test_every_arm_option_adds_one_arm(arm: str) -> None:
     model = [f"retriever.searches.more.encoder.{field}" for field in ("model=owner/name", f"revision={'0' * 40}")]
     of_arm = {"splade": model, "colbert": model, "graph": ["llm=scripted"]}.get(arm, [])
     cell = small_request("retriever=arms", f"+retriever/arm@retriever.searches.more={arm}", *of_arm).cell
     assert len(cell.retriever.arms) == 4
 
 
-def test_an_arm_can_have_an_embedder_of_its_own() -> None:
+def test_arm_may_have_its_own_embedder() -> None:
     overrides = ("retriever/arm@retriever.searches.dense=own_embedder", "embedder@retriever.searches.dense.embedder")
     cell = small_request("retriever=arms", overrides[0], f"{overrides[1]}=hashing", "embedder=lsa").cell
     assert isinstance(cell.retriever.arms[0], ByEmbedding)

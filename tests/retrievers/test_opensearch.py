@@ -126,7 +126,7 @@ def test_a_failed_search_is_one_clear_error(retriever: SearchServer, fields: dic
     assert message in str(error.value)
 
 
-def test_another_dimension_names_the_embedder(retriever: SearchServer) -> None:
+def test_wrong_vector_dimension_names_the_embedder(retriever: SearchServer) -> None:
     with pytest.raises(ComponentError, match=r"Dimension should be: 3.*the embedder's vectors have 5 dimensions"):
         list(replace(retriever, request=KNN).find(["a"], np.zeros((1, 5), dtype=np.float32), 1))
 

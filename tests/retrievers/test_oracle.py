@@ -19,7 +19,7 @@ def picked(*gold: Evidence, n: int = 100) -> list[int]:
     return hits.chunk[0][hits.chunk[0] >= 0].tolist()  # type: ignore[no-any-return]
 
 
-def test_the_chunks_that_add_most_come_first_until_all_is_there() -> None:
+def test_oracle_ranks_chunks_by_added_gold_until_all_is_covered() -> None:
     assert picked(Evidence("a", 10, 45)) == [0, 1]
     assert picked(Evidence("a", 45, 55)) == [1]
     assert picked(Evidence("a")) == [0, 2, 3]
@@ -29,18 +29,18 @@ def test_units_take_turns_and_higher_grades_are_first() -> None:
     assert picked(Evidence("a"), Evidence("b", grade=2), Evidence("a", 0, 10)) == [4, 0, 5, 2, 3]
 
 
-def test_alternatives_come_after_all_that_is_needed() -> None:
+def test_oracle_ranks_alternatives_after_required_gold() -> None:
     whole, part, other = Evidence("a", one_of=1), Evidence("a", 10, 20, one_of=1), Evidence("c")
     assert picked(whole, part, other) == [0, 6, 2, 3]
     better = Evidence("b", grade=2, one_of=1)
     assert picked(part, better, other) == [4, 6, 5, 0]
 
 
-def test_at_most_as_many_as_asked_for() -> None:
+def test_oracle_picks_at_most_n_gold_passages() -> None:
     assert picked(Evidence("a"), Evidence("b"), n=3) == [0, 4, 2]
 
 
-def test_no_gold_in_the_corpus() -> None:
+def test_oracle_finds_no_passage_without_gold_in_the_corpus() -> None:
     assert picked(Evidence("elsewhere")) == picked() == []
 
 

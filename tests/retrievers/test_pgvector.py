@@ -73,7 +73,7 @@ def test_vectors_find_the_nearest_rows() -> None:
     assert [hit.id for hit in second] == ["2", "0"]
 
 
-def test_the_text_of_a_query_is_a_parameter_whatever_it_is() -> None:
+def test_query_text_is_bound_as_a_sql_parameter() -> None:
     by_words = replace(RETRIEVER, sql="SELECT * FROM passages WHERE text LIKE '%' || {query} || '%' LIMIT {top_k}")
     assert not by_words.reads_vectors
     queries = ("red", "'; DROP TABLE passages; --", "{top_k}", "% of")
@@ -88,7 +88,7 @@ def test_a_statement_that_writes_is_refused() -> None:
     assert found(RETRIEVER)[0]
 
 
-def test_a_hint_of_the_document_comes_from_a_column() -> None:
+def test_document_hint_is_read_from_a_column() -> None:
     hinting = replace(RETRIEVER, sql=SQL.replace("text", "text, source"), document_field="source")
     assert found(hinting)[0][0].document == "s"
 
@@ -115,7 +115,7 @@ def test_a_failed_statement_is_one_clear_error(fields: dict[str, Any], message: 
     assert "\n" not in str(error.value)
 
 
-def test_another_dimension_names_the_embedder() -> None:
+def test_wrong_vector_dimension_names_the_embedder() -> None:
     with pytest.raises(ComponentError, match=r"different vector dimensions 3 and 256; the embedder's vectors have 256"):
         list(RETRIEVER.find(["a"], np.zeros((1, 256), dtype=np.float32), 2))
 

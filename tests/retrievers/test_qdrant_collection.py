@@ -96,12 +96,12 @@ def test_a_failed_search_is_one_clear_error(retriever: QdrantCollection, fields:
     assert "\n" not in str(error.value)
 
 
-def test_another_dimension_is_an_error(retriever: QdrantCollection) -> None:
+def test_wrong_vector_dimension_is_an_error(retriever: QdrantCollection) -> None:
     with pytest.raises(ComponentError):
         list(retriever.find(["a"], np.zeros((1, 5), dtype=np.float32), 2))
 
 
-def test_a_server_that_is_not_there_is_an_error(retriever: QdrantCollection) -> None:
+def test_unreachable_qdrant_server_is_an_error(retriever: QdrantCollection) -> None:
     with pytest.raises(
         ComponentError, match=r"retriever.base_url: the Qdrant server at http://127.0.0.1:9 does not answer"
     ):

@@ -60,14 +60,14 @@ class RetrieverContract(ComponentContract):
         for arm in self.component.arms:
             assert [isinstance(arm, kind) for kind in KINDS].count(True) == 1
 
-    def test_picks_or_searches(self) -> None:
+    def test_retriever_has_either_one_picking_arm_or_searching_arms(self) -> None:
         picks = [isinstance(arm, PickingArm) for arm in self.component.arms]
         assert not any(picks) or len(picks) == 1
 
-    def test_retrievers_has_a_fusion_if_there_are_several_rankings(self) -> None:
+    def test_several_rankings_require_a_fusion(self) -> None:
         assert len(self.component.arms) < 2 or self.component.fusion is not None
 
-    def test_retrievers_has_a_depth_exactly_if_it_retrieves(self) -> None:
+    def test_depth_is_positive_exactly_for_retrievers_with_arms(self) -> None:
         assert (self.component.depth > 0) == bool(self.component.arms)
 
 
@@ -90,7 +90,7 @@ class TestLearnedSparse(RetrieverContract):
 class TestLateInteractionSearch(RetrieverContract):
     component = LateInteractionSearch(MultiVectorTextEncoder("owner/name", "0" * 40))
 
-    def test_candidates_are_those_of_its_arm(self) -> None:
+    def test_late_interaction_takes_candidates_from_its_arm(self) -> None:
         (arm,) = self.component.arms
         assert arm.candidates == ()
         (arm,) = replace(self.component, candidates={"words": ByTerms(Bm25())}).arms
@@ -108,13 +108,13 @@ class TestHybrid(RetrieverContract):
 class TestThreeWay(RetrieverContract):
     component = ThreeWay(HEADS, Flat(), TokenWeights(), EQUAL)
 
-    def test_late_interaction_ranks_the_hits_of_the_other_two_or_all_chunks(self) -> None:
+    def test_late_arm_ranks_the_other_hits_or_all_chunks(self) -> None:
         dense, sparse, late = self.component.arms
         assert late.candidates == (dense, sparse)
         assert replace(self.component, exhaustive=True).arms[2].candidates == ()
 
 
-def test_weights_for_another_number_of_searches() -> None:
+def test_weights_for_another_number_of_searches_are_rejected() -> None:
     """Equal ones fit any number."""
     uneven = ReciprocalRank(weights=(1.0, 0.5))
     assert ThreeWay(HEADS, Flat(), TokenWeights(), ReciprocalRank()).check() == []
@@ -127,7 +127,7 @@ def test_weights_for_another_number_of_searches() -> None:
     ]
 
 
-def test_hybrid_makes_the_searches_of_the_two_others() -> None:
+def test_hybrid_shares_the_arms_of_dense_and_sparse() -> None:
     """Else a sweep over the three would search twice."""
     hybrid = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
     assert hybrid.arms == (*Dense(Hashing(), Flat()).arms, *Sparse(Bm25()).arms)
@@ -137,5 +137,5 @@ def test_hybrid_makes_the_searches_of_the_two_others() -> None:
     "retriever",
     [Dense(Hashing(), Flat(), 0), Sparse(Bm25(), 0), Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(), 0)],
 )
-def test_a_depth_of_nothing_is_an_error(retriever: Dense | Sparse | Hybrid) -> None:
+def test_zero_depth_is_rejected(retriever: Dense | Sparse | Hybrid) -> None:
     assert retriever.check() == ["depth: got 0, expected at least 1 hit per query"]

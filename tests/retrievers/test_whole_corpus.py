@@ -26,7 +26,7 @@ def test_every_sample_gets_the_first_texts_in_the_order_of_the_corpus() -> None:
     assert (np.diff(picked(9).score) < 0).all()
 
 
-def test_no_samples_have_no_hits() -> None:
+def test_no_samples_give_no_hits() -> None:
     assert len(picked(2, [])) == 0
 
 

@@ -36,7 +36,7 @@ class TestAbstainIfUnsupported(ReviserContract):
         assert self.asked == []
 
 
-def test_the_reason_is_the_finding() -> None:
+def test_reason_of_an_unsupported_answer_is_its_finding() -> None:
     ask, _ = replies('{"reason": " not there ", "supported": "no"}', '{"supported": true}')
     checks = abstain().check_answers([OWN, item("t", "x", "y")], ask)
     assert checks == [AnswerCheck(False, ("not there",)), AnswerCheck(True)]
@@ -55,7 +55,7 @@ def test_wrong_replies_are_requested_again(wrong: str) -> None:
     assert len(asked) == 2
 
 
-def test_fields_are_checked() -> None:
+def test_abstain_rejects_invalid_fields() -> None:
     assert abstain(instruction="{question}").check() == ["instruction: has no {passages} and no {answer}"]
     assert abstain(abstention=" ").check() == ["abstention: got none, expected a text"]
     assert abstain(max_attempts=0).check()

@@ -67,7 +67,7 @@ def found(unsupported: list[str], missing: list[str]) -> str:
     return json.dumps({"unsupported": unsupported, "missing": missing})
 
 
-def test_both_lists_are_findings_and_only_one_decides_about_the_support() -> None:
+def test_claims_and_gaps_are_findings_but_only_claims_decide_support() -> None:
     ask, asked = replies(found(["it is red"], [" "]), found([], ["it is long "]))
     checks = reflect().check_answers([OWN, item("t", "x", "y")], ask)
     assert checks == [AnswerCheck(False, ("it is red",), ()), AnswerCheck(True, (), ("it is long",))]

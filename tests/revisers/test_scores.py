@@ -21,7 +21,7 @@ class TestShares(ComponentContract):
 class TestLengths(ComponentContract):
     component = LENGTHS
 
-    def test_means_are_those_of_the_values(self) -> None:
+    def test_score_means_divide_sums_by_counts(self) -> None:
         sums = np.array([[6.0, 2.0], [0.0, 0.0]])
         assert [LENGTHS.combine("characters_after", sums)[0], SHARES.is_share, LENGTHS.is_share] == [3.0, True, False]
         assert math.isnan(LENGTHS.combine("characters_after", sums)[1])

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_answers_without_a_word_of_the_packages(folder: Path) -> None:
+def test_local_model_sweep_prints_no_package_messages(folder: Path) -> None:
     texts = {f"d{i}": f"The pump number {i} was built in 19{i}0. It is red." for i in range(1, 6)}
     questions = ["When was pump number 1 built?", "When was pump number 2 built?", "why " * 1000]  # no room for that
     samples = [{"id": str(i), "question": q, "references": ["no"]} for i, q in enumerate(questions)]

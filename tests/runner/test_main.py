@@ -32,7 +32,7 @@ run()
         "atexit.register(press)",  # once all is done, while the interpreter ends
     ],
 )
-def test_with_130_and_without_a_trace(body: str, tmp_path: Path) -> None:
+def test_interrupted_program_exits_with_130_and_no_traceback(body: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.format(body=body), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "program"],
@@ -44,7 +44,7 @@ def test_with_130_and_without_a_trace(body: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_without_standard_streams(tmp_path: Path) -> None:
+def test_sweep_runs_without_standard_streams(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "runner", *SMALL, *FEW_METRICS, *QUIET]
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command],
@@ -55,7 +55,7 @@ def test_without_standard_streams(tmp_path: Path) -> None:
     assert len(list((tmp_path / "results").glob("*/*/cell.json"))) == 1
 
 
-def test_in_a_folder_that_was_removed(tmp_path: Path) -> None:
+def test_command_in_a_deleted_folder_explains_the_error(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     done = subprocess.run(

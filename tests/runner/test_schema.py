@@ -41,7 +41,7 @@ def is_valid(text: str, group: str = "") -> bool:
 
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 class TestPresets:
-    def test_preset_is_valid(self, path: Path) -> None:
+    def test_preset_matches_the_schema(self, path: Path) -> None:
         assert list(validator().iter_errors(read(path))) == []
 
     def test_misspelt_and_mistyped_axes_are_invalid(self, path: Path) -> None:
@@ -78,7 +78,7 @@ def test_composed_configuration_is_valid_until_a_field_of_a_component_is_misspel
         assert not validator().is_valid(broken), place
 
 
-def test_the_configuration_itself_is_valid() -> None:
+def test_default_configuration_matches_the_schema() -> None:
     assert list(validator().iter_errors(OmegaConf.to_container(OmegaConf.load(CONF / "config.yaml")))) == []
 
 
@@ -135,7 +135,7 @@ def test_group_lists_its_options() -> None:
     assert "bm25, closed_book, colbert, dense" in config_schema()["properties"]["retriever"]["description"]
 
 
-def test_own_options_are_accepted_with_their_folder(tmp_path: Path) -> None:
+def test_user_options_are_valid_with_their_config_folder(tmp_path: Path) -> None:
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / "mine.yaml").touch()
     preset = {"defaults": [{"override /metrics": "mine"}]}

@@ -64,5 +64,5 @@ def test_secrets_are_found_and_not_repeated(line: str, how: str) -> None:
         "source /opt/venv/bin/activate && export CUDA_VISIBLE_DEVICES=0,1",
     ],
 )
-def test_secrets_are_not_seen_where_there_are_none(line: str) -> None:
+def test_lines_without_secrets_report_no_secret(line: str) -> None:
     assert secret_in(line) == ""

@@ -23,7 +23,7 @@ READ = "${oc.env:MY_API_KEY}"
         "+hydra.job_logging.handlers.file.filename='{}.log'", "hydra.job.config.override_dirname.kv_sep='{}'",
     ],
 )  # fmt: skip
-def test_nodes_of_hydra_hold_none(override: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_in_hydra_nodes_are_rejected(override: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", NEVER)
     with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_API_KEY") as raised:
         compose_config([override.format(READ)])
@@ -67,7 +67,7 @@ def test_a_variable_that_jobs_copy_is_not_an_error(monkeypatch: pytest.MonkeyPat
     assert compose_config(["hydra.job.env_copy=[MY_API_KEY]"])["top_k"] == 5
 
 
-def test_a_resolved_configuration_is_shown_without_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resolved_configuration_hides_interpolated_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", NEVER)
     (tmp_path / "conf" / "sweeps").mkdir(parents=True)
     preset = f"# @package _global_\nexperiment:\n  name: {READ}\n"

@@ -52,9 +52,7 @@ def random_secret(chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_secret_of_the_environment_is_hidden_however_it_is_encoded(
-    encoding: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encoded_secrets_of_the_environment_are_hidden(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(encoding)
     for _ in range(_N):
         secret = random_secret(chance)
@@ -119,11 +117,11 @@ def test_text_that_looks_secret_is_hidden_in_messages_but_not_in_answers(text: s
         "Key 'handlers' is not in struct\n    full_key: hydra.job_logging.root.handlers",
     ],
 )
-def test_messages_without_a_secret_stay_as_they_are(text: str) -> None:
+def test_messages_without_a_secret_are_unchanged(text: str) -> None:
     assert masked(text) == text
 
 
-def test_answers_without_a_secret_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_without_a_secret_are_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a secret of the environment changes an answer, not its words, addresses or keys."""
     for name, value in {
         "OPENAI_API_KEY": "EMPTY", "VLLM_API_KEY": "token-abc123", "A_KEY": "not-needed", "B_KEY": "12345678",
@@ -139,9 +137,7 @@ def test_answers_without_a_secret_stay_as_they_are(monkeypatch: pytest.MonkeyPat
         assert mask.known(text) == text
 
 
-def test_a_variable_without_a_telling_name_is_secret_once_it_is_named_as_that_of_a_key(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variable_marked_as_a_key_is_secret_despite_a_plain_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_MODEL_ACCESS", "Quite-Secret-77")
     assert masked("got Quite-Secret-77") == "got Quite-Secret-77"
     mark_variable("MY_MODEL_ACCESS")
@@ -149,7 +145,7 @@ def test_a_variable_without_a_telling_name_is_secret_once_it_is_named_as_that_of
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", " "])
-def test_a_key_of_several_lines_is_hidden_however_it_is_wrapped(line_end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_multi_line_key_is_hidden_in_every_wrapping(line_end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(line_end)
     body = ["".join(chance.choices(string.ascii_letters + string.digits + "+/", k=64)) for _ in range(3)]
     monkeypatch.setenv(
@@ -161,7 +157,7 @@ def test_a_key_of_several_lines_is_hidden_however_it_is_wrapped(line_end: str, m
             assert not any(line in safe for line in body)
 
 
-def test_a_text_is_masked_before_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_masked_before_it_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "Abcdefgh12345678")
     assert shortened("12345 Abcdefgh12345678", 15) == "12345 ***"
 
@@ -177,7 +173,7 @@ def test_json_is_masked_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     ["a" * 10**6 + "=", "http://" * 10**5, "http://u:p/" * 50_000, "eyJ-" * 16_000, "=sk-" * 10**5, '"' * 10**6],
     ids=["one word", "schemes", "addresses", "tokens", "keys", "quotes"],
 )
-def test_the_time_grows_with_the_length_alone(text: str) -> None:
+def test_masking_takes_linear_time(text: str) -> None:
     masked("warm")
     began = time.process_time()
     masked(text)

@@ -98,11 +98,11 @@ def test_overrides_are_refused_without_their_secret(override: str) -> None:
         "executor.setup=['export HF_TOKEN=$(cat ~/.hf)']", "llm.base_url=http://localhost:8000/v1",
     ],
 )  # fmt: skip
-def test_usual_overrides_hold_none(override: str) -> None:
+def test_ordinary_overrides_contain_no_secret(override: str) -> None:
     assert misplaced_in_override(override) == ""
 
 
-def test_no_choice_and_no_preset_of_ours_holds_one() -> None:
+def test_bundled_options_and_presets_contain_no_secret() -> None:
     files = [
         file for folder in ("conf", "sweeps", "runner/testset/conf") for file in (REPOSITORY / folder).rglob("*.yaml")
     ]
@@ -125,7 +125,7 @@ def test_names_of_secrets_are_recognised(name: str, is_secret: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "token_index", "max_tokens_per_minute", "key", "pass"])
-def test_fields_that_speak_of_other_things(name: str) -> None:
+def test_fields_with_secret_like_names_are_accepted(name: str) -> None:
     assert not field_names_secret(name, "a-plain-word")
 
 
@@ -134,7 +134,7 @@ def test_fields_that_speak_of_other_things(name: str) -> None:
     [("OPENAI_API_KEY", True), ("KEY_2", True), ("sk-abc", False), (NEVER, False), ("hf_" + NEVER, False),
      ("AKIAABCDEFGHIJKLMNOP", False), ("A1B2C3D4E5F6", False), ("", False)],
 )  # fmt: skip
-def test_names_of_variables(text: str, is_name: bool) -> None:
+def test_variable_names_are_recognised(text: str, is_name: bool) -> None:
     assert is_variable_name(text) is is_name
 
 

@@ -84,7 +84,7 @@ class TestInferenceFree(TokenWeigherContract):
 
 
 @pytest.mark.parametrize("max_weights", [None, 8])
-def test_weights_and_rankings_are_those_of_the_package(folder: Path, max_weights: int | None) -> None:
+def test_sparse_weights_and_rankings_equal_those_of_the_package(folder: Path, max_weights: int | None) -> None:
     """All 60 queries have its hits in its order; scores that differ by less than 1e-4 may swap."""
     component, expected = encoder(folder, max_weights=max_weights), package(folder)
     queries, chunks = component.weigh_queries(Passages(QUERIES)), component.weigh_chunks(Passages(CHUNKS))
@@ -101,7 +101,7 @@ def test_weights_and_rankings_are_those_of_the_package(folder: Path, max_weights
         assert np.diff(chunks.weight_offsets).max() == np.diff(queries.weight_offsets).max() == max_weights
 
 
-def test_prompts_of_the_folder_precede_texts_unless_others_are_set(splade: Path, tmp_path: Path) -> None:
+def test_prompts_of_the_model_folder_are_used_unless_overridden(splade: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(splade, tmp_path / "copy")
     settings = (copy / "config_sentence_transformers.json").read_text(encoding="utf-8")
     own = settings.replace('"query": ""', '"query": "abc "').replace('"document": ""', '"document": "12 "')
@@ -123,7 +123,7 @@ def test_texts_are_cut_at_max_length(folder: Path) -> None:
     assert len(table.weights)
 
 
-def test_tokens_are_counted_before_they_are_cut(splade: Path, inference_free: Path) -> None:
+def test_tokens_are_counted_before_truncation(splade: Path, inference_free: Path) -> None:
     for folder, n_special in ((splade, 2), (inference_free, 0)):
         component = encoder(folder)
         assert isinstance(component, ReadsTokens)
@@ -132,7 +132,7 @@ def test_tokens_are_counted_before_they_are_cut(splade: Path, inference_free: Pa
         assert component.count_query_tokens(["北京", ""]).tolist() == [2 + n_special, n_special]
 
 
-def test_batches_change_rounding_alone(splade: Path) -> None:
+def test_batch_size_changes_only_rounding(splade: Path) -> None:
     expected = encoder(splade).weigh_chunks(Passages(CHUNKS[:20]))
     found = replace(encoder(splade), batch_tokens=1).weigh_chunks(Passages(CHUNKS[:20]))
     np.testing.assert_allclose(dense(found), dense(expected), atol=1e-5)
@@ -157,7 +157,7 @@ def test_negative_weights_are_an_error(inference_free: Path, tmp_path: Path) -> 
         encoder(copy).weigh_queries(Passages(QUERIES))
 
 
-def test_a_batch_that_does_not_fit_into_memory(splade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_beyond_the_memory_suggests_a_smaller_one(splade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     def refuse(*_: object, **__: object) -> None:
@@ -168,7 +168,7 @@ def test_a_batch_that_does_not_fit_into_memory(splade: Path, monkeypatch: pytest
         encoder(splade, batch_tokens=1000).weigh_chunks(Passages(CHUNKS))
 
 
-def test_a_sweep_searches_with_it_and_counts_what_is_cut(
+def test_sparse_sweep_searches_and_counts_cut_texts(
     splade: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of_encoder = (f"model={splade}", "max_length=100", "device=cpu")

@@ -64,7 +64,7 @@ def term_rows(given: Passages) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(("k1", "b"), [(1.5, 0.75), (0.9, 0.4), (1.2, 0.0), (2.0, 1.0)])
-def test_scores_are_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages], k1: float, b: float) -> None:
+def test_bm25_scores_equal_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages], k1: float, b: float) -> None:
     import bm25s
 
     table, chunks, queries = corpus
@@ -79,7 +79,7 @@ def test_scores_are_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages],
         np.testing.assert_allclose(score[chunk >= 0], expected[chunk[chunk >= 0]], rtol=1e-5)
 
 
-def test_scores_by_hand() -> None:
+def test_bm25_scores_equal_hand_computed_values() -> None:
     table = build_term_table(["西湖 西湖 故宫", "故宫", "长城 长城"], LUCENE.tokenizer)
     index = index_block(LUCENE.build(passages(["", "", ""], table)), 3, table)
     hits = LUCENE.search([index], queries_for(["西湖 故宫"], LUCENE.tokenizer, table), 3)
@@ -116,7 +116,7 @@ def test_compiled_search_is_the_plain_search(
 
 
 @pytest.mark.usefixtures("_compiled_search")
-def test_a_large_search_works_without_the_compiled_one(
+def test_plain_search_equals_the_compiled_search(
     monkeypatch: pytest.MonkeyPatch, corpus: tuple[TermTable, Passages, Passages]
 ) -> None:
     compiled = search(LUCENE, corpus, 10)
@@ -142,7 +142,7 @@ def find(component: Bm25, chunks: Sequence[str], queries: Sequence[str]) -> Hits
     return component.search([block], queries_for(queries, component.tokenizer, table), 3)
 
 
-def test_too_many_queries_without_a_hit() -> None:
+def test_too_many_queries_without_hits_are_an_error() -> None:
     with pytest.raises(ComponentError) as raised:
         find(Bm25(max_share_without_hits=0.4), CHUNKS, ["长城", "moon"])
     assert "1 of 2 queries have no hit, e.g. 'moon'; expected at most a share of 0.4" in str(raised.value)

@@ -51,12 +51,12 @@ class TestTokenWeights(ComponentContract):
         chunks = drawn(20).rows(np.array([4, 9, 4, 9, 4]))
         assert rankings_of(found(chunks, chunks.rows(slice(0, 1)), 2))[0] in ([0, 2], [1, 3])
 
-    def test_rows_of_the_index_are_those_of_the_chunks_given(self) -> None:
+    def test_sliced_chunks_are_indexed_as_if_selected_by_row(self) -> None:
         chunks, queries = drawn(50), drawn(5, seed=1)
         part = found(chunks.rows(slice(10, 30)), queries, 20)
         np.testing.assert_array_equal(part.chunk, found(chunks.rows(np.arange(10, 30)), queries, 20).chunk)
 
-    def test_tokens_that_no_chunk_has(self) -> None:
+    def test_tokens_without_a_chunk_find_no_hits(self) -> None:
         one = SparseVectors(np.array([3], np.int32), np.array([1], np.float32), np.array([0]), np.array([1]))
         other = SparseVectors(np.array([9], np.int32), np.array([1], np.float32), np.array([0]), np.array([1]))
         assert rankings_of(found(one, other, 3)) == [[]]

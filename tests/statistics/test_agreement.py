@@ -22,7 +22,7 @@ def raters() -> tuple[list[str], list[str]]:
     return [str(x) for x in labels], [str(x) for x in judged]
 
 
-def test_values_are_those_of_scikit_learn(raters: tuple[list[str], list[str]]) -> None:
+def test_agreement_values_equal_those_of_scikit_learn(raters: tuple[list[str], list[str]]) -> None:
     from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
     labels, judged = raters
@@ -33,7 +33,7 @@ def test_values_are_those_of_scikit_learn(raters: tuple[list[str], list[str]]) -
     np.testing.assert_array_equal(found.confusion, confusion_matrix(labels, judged, labels=found.classes))
 
 
-def test_intervals_are_those_of_drawing_items_where_there_are_many(raters: tuple[list[str], list[str]]) -> None:
+def test_agreement_intervals_equal_those_of_resampled_items(raters: tuple[list[str], list[str]]) -> None:
     from sklearn.metrics import cohen_kappa_score
 
     labels, judged = (np.array(one) for one in raters)
@@ -60,7 +60,7 @@ def test_one_class_throughout_has_no_kappa() -> None:
     assert (found.accuracy.value, found.kappa, found.weighted_kappa) == (1.0, Measure(None, None), Measure(None, None))
 
 
-def test_a_constant_judge_agrees_no_better_than_chance_and_this_is_not_certain() -> None:
+def test_constant_judge_has_zero_kappa_with_an_interval() -> None:
     found = agree(["0", "1", "2", "2"] * 5, ["2"] * 20, range(20))
     assert (found.accuracy.value, found.kappa.value, found.weighted_kappa.value) == (0.5, 0.0, 0.0)
     for measure in (found.kappa, found.weighted_kappa):
@@ -110,7 +110,9 @@ SHARES = {
 
 @pytest.mark.parametrize("name", SHARES)
 @pytest.mark.parametrize(("n_questions", "n_answers"), [(12, 1), (20, 4)])
-def test_intervals_hold_the_truth(monkeypatch: pytest.MonkeyPatch, name: str, n_questions: int, n_answers: int) -> None:
+def test_agreement_intervals_cover_the_truth(
+    monkeypatch: pytest.MonkeyPatch, name: str, n_questions: int, n_answers: int
+) -> None:
     """Half of the answers to a question are judged as its first one is."""
     monkeypatch.setattr(agreement, "N_DRAWS", 400)
     shares: NDArray[np.float64] = np.array(SHARES[name]) / np.sum(SHARES[name])
@@ -154,7 +156,7 @@ def test_a_gain_is_drawn_in_pairs(raters: tuple[list[str], list[str]]) -> None:
     assert bounds(gain(labels, before, mended[::-1], range(150)).kappa)[1] < low
 
 
-def test_equal_judges_gain_nothing_and_this_is_not_certain() -> None:
+def test_equal_judges_have_zero_gain_with_an_interval() -> None:
     found = gain(["0", "2"] * 10, ["0", "2"] * 10, ["0", "2"] * 10, range(20))
     assert (found.accuracy.value, found.kappa.value) == (0.0, 0.0)
     low, high = bounds(found.accuracy)
@@ -164,7 +166,7 @@ def test_equal_judges_gain_nothing_and_this_is_not_certain() -> None:
     assert gain(["0", "1"], ["0", "0"], ["0", "1"], range(2)).accuracy == Measure(0.5, None)
 
 
-def test_intervals_of_gains_hold_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_of_agreement_gains_cover_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreement, "N_DRAWS", 400)
     random = np.random.default_rng(0)
     n_held = 0

@@ -57,7 +57,7 @@ def test_the_more_cells_the_larger_a_difference_must_be() -> None:
     assert many.critical > 3.0
 
 
-def test_a_cell_may_fall_to_one_that_is_not_the_best() -> None:
+def test_cell_may_be_dropped_because_of_a_cell_that_is_not_the_best() -> None:
     """A close relative of the second shows that it is not the best; the best, which varies on its own, does not."""
     random = np.random.default_rng(4)
     second = random.normal(size=N)
@@ -70,7 +70,7 @@ def test_a_cell_may_fall_to_one_that_is_not_the_best() -> None:
     assert found.p[2] > 0.2
 
 
-def test_a_cell_set_aside_no_longer_hides_the_next_one() -> None:
+def test_dropped_cell_no_longer_hides_the_next_cell() -> None:
     """Alone, the second would fall; beside many noisy bad cells, only after these have fallen."""
     random = np.random.default_rng(5)
     first, noise = random.normal(size=N), random.normal(size=N)
@@ -107,7 +107,7 @@ def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest
     assert n_measured == 2, "once by sign changes, once by redrawing"
 
 
-def test_smaller_may_be_better() -> None:
+def test_best_cells_respect_a_metric_to_minimize() -> None:
     scores = scores_of(cells(7, 0.0, 2.0), np.arange(N))
     assert best(scores).p == pytest.approx([0.0, 1.0], abs=0.001)
     assert best(scores, larger_is_better=False).p == pytest.approx([1.0, 0.0], abs=0.001)
@@ -120,20 +120,20 @@ def test_equal_cells_are_all_the_best() -> None:
 
 
 @pytest.mark.parametrize(("n_clusters", "may_fall"), [(1, False), (5, False), (8, True)])
-def test_few_clusters_show_nothing(n_clusters: int, may_fall: bool) -> None:
+def test_few_clusters_drop_no_cell(n_clusters: int, may_fall: bool) -> None:
     clusters = np.arange(N) % n_clusters
     found = best(scores_of(cells(10, 0.0, 3.0), clusters))
     assert (found.p[0] <= 0.05) == may_fall
 
 
-def test_without_cells_or_samples_the_result_is_empty() -> None:
+def test_best_cells_without_samples_have_no_p_values() -> None:
     found = best(scores_of([np.zeros(0), np.zeros(0)], np.zeros(0, dtype=np.int64)))
     assert np.isnan(found.p).all()
     assert found.critical is None
 
 
 @pytest.mark.parametrize("difference", [0.5, 0.7])
-def test_whether_cells_are_equal_is_the_smallest_p(difference: float) -> None:
+def test_equality_p_value_is_the_smallest_cell_p_value(difference: float) -> None:
     scores = scores_of(cells(11, 0.0, 0.0, difference), np.arange(N))
     found = best_cells(scores, larger_is_better=True, alpha=0.01, n_resamples=4000, seed=0)
     assert p_of_equality(scores, n_resamples=4000, seed=0) == pytest.approx(found.p.min(), abs=1e-9)
@@ -147,7 +147,7 @@ def test_cells_that_are_clearly_equal_take_few_resamples(monkeypatch: pytest.Mon
     assert set(n_made) == {199}
 
 
-def test_in_stages_equal_cells_are_distinguished_as_often_as_the_level_says() -> None:
+def test_stagewise_test_of_equal_cells_keeps_its_level() -> None:
     random = np.random.default_rng(13)
     n_sweeps, level = 150, 0.05
     sweeps = (scores_of(list(random.normal(size=(2, 20))), np.arange(20)) for _ in range(n_sweeps))

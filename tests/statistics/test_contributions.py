@@ -32,14 +32,14 @@ def cells() -> list[NDArray[np.float64]]:
 
 
 class TestOfAMean:
-    def test_add_up_to_it_and_to_nothing(self, cells: list[NDArray[np.float64]]) -> None:
+    def test_contributions_sum_to_the_mean_and_centred_to_zero(self, cells: list[NDArray[np.float64]]) -> None:
         found = contributions(scores_of(cells, CLUSTERS))
         assert found.values == pytest.approx([values.mean() for values in cells])
         assert found.total.sum(axis=0) == pytest.approx(found.values)
         assert found.centred.sum(axis=0) == pytest.approx([0, 0], abs=1e-15)
         assert found.total[0] == pytest.approx([values[:3].sum() / 90 for values in cells])
 
-    def test_of_differences_are_differences(self, cells: list[NDArray[np.float64]]) -> None:
+    def test_contribution_differences_equal_differences_of_means(self, cells: list[NDArray[np.float64]]) -> None:
         both = contributions(scores_of(cells, CLUSTERS))
         found = both.against(0, [1])
         assert found.values == pytest.approx([(cells[1] - cells[0]).mean()])
@@ -50,7 +50,7 @@ class TestOfAMean:
         means = cells[1].reshape(30, 3).mean(axis=1)
         assert (found.centred[:, 1] ** 2).sum() == pytest.approx(means.var(ddof=1) / 30)
 
-    def test_there_are_none_without_samples(self) -> None:
+    def test_contributions_without_samples_are_nan(self) -> None:
         found = contributions(scores_of([np.zeros(0), np.zeros(0)], np.zeros(0, dtype=np.int64)))
         assert np.isnan(found.values).all()
         assert (found.n_clusters, found.has_spread) == (0, False)
@@ -59,7 +59,7 @@ class TestOfAMean:
 class TestOfTheMacroMean:
     strata = np.repeat([0, 1], [60, 30])
 
-    def test_subsets_count_the_same(self, cells: list[NDArray[np.float64]]) -> None:
+    def test_macro_contributions_weigh_subsets_equally(self, cells: list[NDArray[np.float64]]) -> None:
         found = contributions(scores_of(cells, CLUSTERS, self.strata))
         assert found.values == pytest.approx([(values[:60].mean() + values[60:].mean()) / 2 for values in cells])
         assert found.total.sum(axis=0) == pytest.approx(found.values)
@@ -69,7 +69,7 @@ class TestOfTheMacroMean:
         found = contributions(scores_of(cells, clusters, self.strata))
         assert (found.n_lone_strata, found.has_spread) == (1, False)
 
-    def test_the_interval_is_that_of_subsets_drawn_apart(self, cells: list[NDArray[np.float64]]) -> None:
+    def test_macro_mean_interval_equals_resampling_within_subsets(self, cells: list[NDArray[np.float64]]) -> None:
         (found,) = PairedTest().compare(scores_of(cells, np.arange(90), self.strata), 0.05)
         random, differences = np.random.default_rng(9), cells[1] - cells[0]
         drawn = [random.choice(part, (10_000, len(part))).mean(axis=1) for part in (differences[:60], differences[60:])]
@@ -79,7 +79,7 @@ class TestOfTheMacroMean:
 
 class TestOfACorpus:
     @pytest.mark.parametrize("n_strata", [1, 2])
-    def test_a_ratio_of_sums_is_compared_as_the_mean_that_it_is(
+    def test_ratio_of_sums_is_compared_like_the_mean_it_equals(
         self, cells: list[NDArray[np.float64]], n_strata: int
     ) -> None:
         test, strata = PairedTest(n_resamples=2000), np.arange(90) % n_strata
@@ -91,7 +91,7 @@ class TestOfACorpus:
         assert found.p == pytest.approx(expected.p, abs=2 / 2000)
         assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-4)
 
-    def test_of_bleu_are_what_leaving_a_group_out_takes_away(self) -> None:
+    def test_bleu_contributions_equal_leaving_one_group_out(self) -> None:
         random = np.random.default_rng(1)
         totals = random.integers(60, 90, (200, 1)) - np.arange(4)
         matched = (totals * [0.6, 0.35, 0.2, 0.1] * random.uniform(0.5, 1.0, (200, 4))).round()
@@ -114,7 +114,7 @@ class TestOfACorpus:
         assert found.values[0] == pytest.approx(float(combine(whole)))
         assert found.centred[:, 0] * np.sqrt(199 / 200) == pytest.approx(without, rel=0.03, abs=2e-6)
 
-    def test_false_positives_of_a_ratio_are_as_rare_as_they_should_be(self) -> None:
+    def test_ratio_test_keeps_its_false_positive_rate(self) -> None:
         """Two equal systems, by a ratio of sums (as BLEU's precisions are): 5 % of 400 sweeps, within its interval."""
         random = np.random.default_rng(0)
         test = PairedTest(n_resamples=400)

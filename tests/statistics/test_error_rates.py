@@ -89,7 +89,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
     @pytest.mark.parametrize(
         "setting", [s for s in error_rates.FEW_DIFFERING if (s.n_differing or s.n_clusters) in (7, 8, 11)], ids=str
     )
-    def test_skewed_differences_in_few_groups(self, setting: error_rates.Setting) -> None:
+    def test_skewed_differences_in_few_groups_keep_the_stated_bound(self, setting: error_rates.Setting) -> None:
         random = np.random.default_rng(10)
         calls = [error_rates.has_false_call(error_rates.scores(setting, 2, random), 299) for _ in range(200)]
         assert np.sum(calls, axis=0).max() <= stats.binom.ppf(0.995, 200, error_rates.BOUND)
@@ -107,7 +107,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
             n_false += bool((found.p <= ALPHA).any())
         assert n_false <= stats.binom.ppf(0.995, n_sweeps, error_rates.BOUND)
 
-    def test_sign_changes_alone_would_call_many(self) -> None:
+    def test_sign_changes_alone_give_many_false_calls(self) -> None:
         """Forty cells, twenty samples: in a third of the sweeps, so the tests above can fail."""
         setting = error_rates.Setting("", error_rates.oppositely_skewed, 20)
         random = np.random.default_rng(9)
@@ -155,16 +155,16 @@ class TestTheBestOfManyCells:
         return np.array([one.p <= ALPHA for one in found])
 
     @pytest.mark.parametrize("n_cells", [2, 8, 16])
-    def test_of_equal_ones_no_more_sweeps_lose_one_than_alpha_says(self, n_cells: int) -> None:
+    def test_equal_best_cells_are_dropped_no_more_often_than_alpha(self, n_cells: int) -> None:
         n_wrong = int(self.fallen([0.0] * n_cells).any(axis=1).sum())
         assert self.fewest / 2 <= n_wrong <= self.most
 
     @pytest.mark.parametrize("means", [[0.0, 0.0, -0.1, -0.1, -0.2, -1.0, -1.0], [0.0, -0.05, -0.05, -0.05]])
-    def test_worse_cells_beside_them_change_nothing(self, means: list[float]) -> None:
+    def test_worse_cells_do_not_raise_the_error_rate_of_the_best(self, means: list[float]) -> None:
         best = np.array(means) == 0.0
         assert int(self.fallen(means)[:, best].any(axis=1).sum()) <= self.most
 
-    def test_worse_ones_fall(self) -> None:
+    def test_worse_cells_are_dropped(self) -> None:
         fallen = self.fallen([0.0, 0.0, -0.3, -1.0])
         assert fallen[:, 3].all()
         assert fallen[:, 2].mean() > 0.3
@@ -181,7 +181,7 @@ def test_power_rises_with_the_number_of_samples() -> None:
 
 
 @pytest.mark.parametrize(("n_clusters", "power"), [(30, 0.8), (100, 0.8), (100, 0.5)])
-def test_the_detectable_difference_is_found_with_the_power_that_it_is_for(n_clusters: int, power: float) -> None:
+def test_detectable_difference_is_found_with_the_stated_power(n_clusters: int, power: float) -> None:
     """Clusters of three samples that share half of their variance; the standard error is the true one."""
     random = np.random.default_rng(6)
     clusters = np.repeat(np.arange(n_clusters), 3)
@@ -224,7 +224,7 @@ def test_right_or_wrong_scores_need_about_the_samples_that_a_first_test_estimate
     assert 0.7 < n_found / 150 < 0.95
 
 
-def test_a_detectable_difference_needs_no_more_samples_and_half_of_it_four_times_as_many() -> None:
+def test_half_the_detectable_difference_needs_four_times_the_samples() -> None:
     critical = critical_value(1_000, ALPHA)
     size = minimum_detectable_difference(0.1, 1_000, critical=critical)
     assert times_as_many(size, 0.1, 1_000, critical=critical) == pytest.approx(1.0)
@@ -280,7 +280,7 @@ class TestGroupsOfUnequalSize:
         assert sum(holds) >= stats.binom.ppf(0.01, self.n_sweeps, 1 - ALPHA)
 
     @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17])
-    def test_the_critical_value_of_any_two_cells_is_exceeded_as_rarely(self, sizes: list[int]) -> None:
+    def test_critical_value_is_rarely_exceeded_with_unequal_groups(self, sizes: list[int]) -> None:
         noise, clusters = self.differences(sizes)
         n_false = 0
         for noise_of_one in noise.T:

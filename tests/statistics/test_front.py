@@ -3,7 +3,7 @@ import numpy as np
 from components.statistics import dominators, pareto_front
 
 
-def test_the_front_is_what_none_beats_in_both() -> None:
+def test_pareto_front_contains_cells_no_other_cell_dominates() -> None:
     quality = np.array([0.9, 0.8, 0.8, 0.5, 0.4])
     cost = np.array([9.0, 3.0, 4.0, 1.0, 1.0])
     assert pareto_front(quality, cost).tolist() == [True, True, False, True, False]

@@ -16,7 +16,7 @@ def test_the_variance_is_the_jackknifes() -> None:
     assert variance_of_sum(shifts(values, CLUSTERS), CLUSTERS) == pytest.approx(expected)
 
 
-def test_of_independent_samples_it_is_the_plain_one() -> None:
+def test_grouped_variance_of_independent_samples_equals_the_plain_variance() -> None:
     values = np.random.default_rng(1).normal(size=20)
     alone = np.arange(20)
     assert variance_of_sum(shifts(values, alone), alone) == pytest.approx(values.var(ddof=1) / 20)

@@ -20,7 +20,7 @@ UNITS = tuple(zip(*RATERS, strict=True))
     ("level", "published"),
     [(MeasurementLevel.NOMINAL, 0.743), (MeasurementLevel.ORDINAL, 0.815), (MeasurementLevel.INTERVAL, 0.849)],
 )
-def test_of_the_published_example(level: MeasurementLevel, published: float) -> None:
+def test_alpha_equals_krippendorffs_published_example(level: MeasurementLevel, published: float) -> None:
     found = krippendorff_alpha(UNITS, level)
     assert found.value == pytest.approx(published, abs=0.0005)
     assert (found.n_units, found.n_values) == (11, 40)
@@ -29,7 +29,7 @@ def test_of_the_published_example(level: MeasurementLevel, published: float) -> 
     assert found.low < published < found.high
 
 
-def test_of_two_raters_of_nominal_data_as_published() -> None:
+def test_nominal_alpha_of_two_raters_equals_the_published_value() -> None:
     """Krippendorff 2011, section B; and pair by pair."""
     units = list(zip("aabbdcccedda", "babbbccceddd", strict=True))
     found = krippendorff_alpha(units, MeasurementLevel.NOMINAL)
@@ -52,7 +52,7 @@ def test_interval_data_may_be_moved_and_stretched() -> None:
     assert krippendorff_alpha(moved, MeasurementLevel.ORDINAL).value == pytest.approx(0.815, abs=0.0005)
 
 
-def test_chance_gives_about_zero_and_agreement_one() -> None:
+def test_alpha_is_zero_by_chance_and_one_for_agreement() -> None:
     random = np.random.default_rng(0)
     by_chance = random.integers(4, size=(2000, 3)).tolist()
     for level in MeasurementLevel:
@@ -61,7 +61,7 @@ def test_chance_gives_about_zero_and_agreement_one() -> None:
         assert (agreed.value, agreed.low, agreed.high) == (1.0, None, None)
 
 
-def test_krippendorffs_alpha_is_not_defined_where_nothing_can_be_compared() -> None:
+def test_alpha_is_undefined_without_comparable_values() -> None:
     assert krippendorff_alpha([], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
     assert krippendorff_alpha([("a",), (None, "b"), ()], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
     assert krippendorff_alpha([("a", "a")] * 9, MeasurementLevel.NOMINAL) == Alpha(None, None, None, 9, 18)

@@ -18,7 +18,7 @@ def test_equal_p_values_stay_equal() -> None:
     assert benjamini_hochberg([0.02, 0.2, 0.02]).tolist() == pytest.approx([0.03, 0.2, 0.03])
 
 
-def test_a_comparison_that_was_not_made_does_not_count() -> None:
+def test_missing_p_values_are_ignored_in_adjustments() -> None:
     np.testing.assert_array_equal(holm([0.02, np.nan, 0.5]), [0.04, np.nan, 0.5])
     np.testing.assert_array_equal(benjamini_hochberg([0.02, np.nan, 0.5]), [0.04, np.nan, 0.5])
 
@@ -28,7 +28,7 @@ def test_an_empty_family_gives_an_empty_array() -> None:
     assert selected_level([], 0.05) == selected_level([np.nan], 0.05) == 0.0
 
 
-def test_an_adjusted_p_is_never_above_one() -> None:
+def test_adjusted_p_is_never_above_one() -> None:
     assert holm([0.9, 0.8, 0.7]).tolist() == [1.0, 1.0, 1.0]
 
 
@@ -39,7 +39,7 @@ def test_findings_are_looked_into_at_their_share_of_the_level(p: list[float], le
     assert selected_level(p, 0.05) == pytest.approx(level)
 
 
-def test_every_finding_is_one_at_that_level_too() -> None:
+def test_selected_level_agrees_with_benjamini_hochberg() -> None:
     """Else a family could be called a finding in which nothing is found."""
     random = np.random.default_rng(0)
     for _ in range(200):

@@ -23,7 +23,7 @@ def compare(values: NDArray[np.float64], clusters: NDArray[np.int64] = CLUSTERS,
     return only
 
 
-def test_the_docs_say_the_fewest_groups_with_which_anything_is_significant() -> None:
+def test_documented_group_numbers_equal_the_smallest_significant_ones() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "decisions.md").read_text(encoding="utf-8")
     table = page.split("### Groups needed")[1].split("###")[0]
     rows = [tuple(map(int, row)) for row in re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \|$", table, re.MULTILINE)]
@@ -36,7 +36,7 @@ def test_the_docs_say_the_fewest_groups_with_which_anything_is_significant() -> 
 
 class TestP:
     @pytest.mark.parametrize("seed", range(4))
-    def test_p_is_never_smaller_than_that_of_sign_changes(self, seed: int) -> None:
+    def test_p_value_is_never_smaller_than_that_of_sign_changes(self, seed: int) -> None:
         cell, baseline = differences(seed, 0.5, n=12), differences(seed + 100, n=12)
         exact = stats.permutation_test(
             (cell, baseline), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
@@ -45,7 +45,7 @@ class TestP:
         assert found.p is not None
         assert found.p >= exact - 4 * np.sqrt(exact * (1 - exact) / TEST.n_resamples)
 
-    def test_of_many_samples_is_that_of_sign_changes(self) -> None:
+    def test_p_value_of_many_samples_equals_that_of_sign_changes(self) -> None:
         """Above a thousand clusters nothing else is asked."""
         values = differences(12, 0.05, n=1500)
         by_scipy = stats.permutation_test(
@@ -56,40 +56,40 @@ class TestP:
         assert 0.001 < found.p < 0.3
         assert found.p == pytest.approx(by_scipy, abs=5 * np.sqrt(by_scipy / 5_000))
 
-    def test_of_symmetric_differences_is_near_that_of_a_t_test(self) -> None:
+    def test_p_value_of_symmetric_differences_is_near_a_t_test(self) -> None:
         values = differences(2, 0.25, n=60)
         assert compare(values, np.arange(60)).p == pytest.approx(stats.ttest_1samp(values, 0.0).pvalue, abs=0.02)
 
-    def test_of_skewed_differences_is_larger_where_their_tail_is_missing(self) -> None:
+    def test_p_value_of_skewed_differences_is_larger_without_the_tail(self) -> None:
         """Twelve draws with a heavy left tail, whose mean is above zero because the tail was not met."""
         values = 1.3 - np.random.default_rng(5).exponential(size=12)
         found = compare(values, np.arange(12))
         assert found.p is not None
         assert found.p > 1.3 * stats.ttest_1samp(values, 0.0).pvalue
 
-    def test_of_two_clusters_is_a_half_at_best(self) -> None:
+    def test_p_value_of_two_clusters_is_at_least_a_half(self) -> None:
         found = compare(np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1]))
         assert found.p is not None
         assert found.p >= 0.47
         assert TEST.smallest_p(2, 2.0) == 0.5
 
-    def test_of_a_few_differing_samples_is_mcnemars(self) -> None:
+    def test_p_value_of_few_differing_samples_equals_mcnemars_test(self) -> None:
         """Six of 300 answers differ, all to one side: 2 / 2^6, however many agree."""
         found = compare(np.repeat([1.0, 0.0], [6, 294]), np.arange(300))
         assert found.p == pytest.approx(stats.binomtest(6, 6).pvalue, abs=0.01)
 
-    def test_of_graded_scores_in_few_groups_allows_for_a_tail_that_was_not_met(self) -> None:
+    def test_p_value_of_few_graded_differences_allows_for_an_unseen_tail(self) -> None:
         """Losses of .5 in all groups are likely among equal cells that gain 1 in every third group."""
         for n_differing in (6, 7, 8, 12):
             found = compare(np.repeat([-0.5, 0.0], [n_differing, 60 - n_differing]), np.arange(60))
             assert found.p == pytest.approx((2 / 3) ** n_differing, rel=0.01)
 
-    def test_changes_smoothly_with_the_number_of_differing_groups(self) -> None:
+    def test_p_value_changes_smoothly_with_the_number_of_differing_groups(self) -> None:
         values = np.random.default_rng(3).normal(0.6, 1.0, 40)
         p = [compare(np.append(values[:k], np.zeros(60 - k)), np.arange(60)).p or 0.0 for k in range(28, 34)]
         assert max(np.abs(np.diff(np.log(p)))) < 1.5
 
-    def test_counts_ties_of_discrete_values_as_far(self) -> None:
+    def test_p_value_counts_ties_despite_rounding(self) -> None:
         """Sums of tenths differ in their last bits, by the order in which they are added."""
         values = np.array([0.1, 0.1, 0.1, -0.3, 0.7])
         exact = np.mean([abs(s @ values) >= 0.7 - 1e-9 for s in np.array(np.meshgrid(*[[-1, 1]] * 5)).reshape(5, -1).T])
@@ -97,11 +97,11 @@ class TestP:
         assert found.p is not None
         assert found.p >= exact - 0.02
 
-    def test_of_equal_cells_is_one(self) -> None:
+    def test_p_value_of_equal_cells_is_one(self) -> None:
         found = compare(np.zeros(N))
         assert (found.p, found.low, found.high, found.standard_error) == (1.0, 0.0, 0.0, 0.0)
 
-    def test_of_cells_that_differ_by_rounding_is_one(self) -> None:
+    def test_p_value_of_cells_equal_up_to_rounding_is_one(self) -> None:
         baseline = differences(3)
         (found,) = TEST.compare(scores_of([baseline, (baseline + 0.1) - 0.1], CLUSTERS), 0.05)
         assert (found.p, found.difference) == (1.0, 0.0)
@@ -124,7 +124,7 @@ class TestP:
         of_swaps = 2.0**-2  # of two of eight sign patterns, more than (1 / 2) ** n_effective
         assert TEST.smallest_p(3, n_effective, is_right_or_wrong=True) == pytest.approx(of_swaps)
 
-    def test_a_few_large_groups_of_many_cannot_show_a_difference(self) -> None:
+    def test_dominant_group_limits_the_smallest_p_value(self) -> None:
         """Twenty groups, all with the same right-or-wrong difference: one has half of the samples."""
         clusters = np.repeat(np.arange(20), [19, *[1] * 19])
         found = compare(np.ones(38), clusters)
@@ -132,7 +132,7 @@ class TestP:
         assert found.p == pytest.approx(0.5**found.n_effective)
         assert TEST.smallest_p(20, found.n_effective, is_right_or_wrong=True) == pytest.approx(found.p)
 
-    def test_only_differing_groups_count(self) -> None:
+    def test_p_value_counts_only_groups_with_a_difference(self) -> None:
         """A large group in which two cells are equal says nothing about their difference."""
         clusters = np.repeat(np.arange(20), [30, *[1] * 19])
         found = compare(np.repeat([0.0, 0.5], [40, 9]), clusters)
@@ -144,12 +144,12 @@ class TestP:
         assert compare(values, CLUSTERS + 5) == compare(values)
         assert compare(values[order], CLUSTERS[order]).p == compare(values).p
 
-    def test_p_does_not_depend_on_other_cells(self) -> None:
+    def test_p_value_does_not_depend_on_other_cells(self) -> None:
         cells = [differences(9), differences(10)]
         together = TEST.compare(scores_of([np.zeros(N), *cells], CLUSTERS), 0.05)
         assert [found.p for found in together] == [compare(values).p for values in cells]
 
-    def test_p_is_the_same_for_the_other_sign(self) -> None:
+    def test_p_value_ignores_the_sign_of_the_difference(self) -> None:
         values = differences(11, 0.3)
         assert compare(-values).p == compare(values).p
 
@@ -169,37 +169,37 @@ class TestInterval:
         assert found.high is not None
         assert found.high - found.low >= expected.high - expected.low - 1e-12
 
-    def test_interval_holds_zero_where_no_p_value_could_exclude_it(self) -> None:
+    def test_interval_includes_zero_if_no_p_value_could_exclude_zero(self) -> None:
         found = compare(-np.linspace(0.4, 0.6, 7), np.arange(7))
         assert found.p == pytest.approx((2 / 3) ** 7)
         assert found.high == pytest.approx(0.0)
 
-    def test_there_is_none_for_fewer_than_five_clusters(self) -> None:
+    def test_interval_requires_five_clusters(self) -> None:
         values = differences(4, n=40)
         assert compare(values, np.arange(40) % 4).low is None
         assert compare(values, np.arange(40) % 5).low is not None
 
 
 class TestStandardError:
-    def test_without_clusters_is_the_usual_one(self) -> None:
+    def test_standard_error_without_clusters_equals_the_usual_formula(self) -> None:
         values = differences(5)
         assert compare(values, np.arange(N)).standard_error == pytest.approx(stats.sem(values), rel=1e-12)
 
-    def test_with_clusters_equals_statsmodels(self) -> None:
+    def test_standard_error_with_clusters_equals_statsmodels(self) -> None:
         import statsmodels.api as sm
 
         values = differences(6) + np.random.default_rng(0).normal(size=20)[CLUSTERS]
         fit = sm.OLS(values, np.ones(N)).fit(cov_type="cluster", cov_kwds={"groups": CLUSTERS})
         assert compare(values).standard_error == pytest.approx(fit.bse[0], rel=1e-10)
 
-    def test_of_a_macro_mean_is_that_of_its_subsets(self) -> None:
+    def test_standard_error_of_a_macro_mean_combines_its_subsets(self) -> None:
         values, strata = differences(7, n=9), np.repeat([0, 1], [3, 6])
         (found,) = TEST.compare(scores_of([np.zeros(9), values], np.arange(9), strata), 0.05)
         of_subsets = [stats.sem(values[:3]), stats.sem(values[3:])]
         assert found.standard_error == pytest.approx(np.hypot(*of_subsets) / 2)
         assert found.df == 7
 
-    def test_and_interval_are_withheld_where_a_subset_is_a_single_cluster(self) -> None:
+    def test_single_cluster_stratum_has_no_interval(self) -> None:
         """The spread of a single cluster is unknown, and would count as 0."""
         values, strata = np.append(differences(7, n=30), 9.0), np.repeat([0, 1], [30, 1])
         (found,) = TEST.compare(scores_of([np.zeros(31), values], np.arange(31), strata), 0.05)
@@ -212,9 +212,9 @@ class TestSamples:
     def test_comparing_no_samples_gives_no_numbers(self) -> None:
         assert compare(np.zeros(0), np.zeros(0, dtype=np.int64)) == Comparison(0, 0)
 
-    def test_of_one_cluster_show_nothing_about_others(self) -> None:
+    def test_samples_of_one_cluster_are_never_significant(self) -> None:
         found = compare(np.array([1.0, 2.0]), np.array([7, 7]))
         assert found == Comparison(2, 1, 1.5, p=1.0, n_effective=1.0)
 
-    def test_of_large_clusters_weigh_more(self) -> None:
+    def test_difference_weights_samples_not_clusters(self) -> None:
         assert compare(np.array([1.0, 1.0, 1.0, -1.0]), np.array([0, 0, 0, 1])).difference == 0.5

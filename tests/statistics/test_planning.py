@@ -27,19 +27,17 @@ def cells(n_cells: int, n: int = 60, *, skewed: bool = False) -> list[NDArray[np
 
 
 class TestTheLargestOfManyDifferences:
-    def test_of_two_cells_is_the_only_one(self) -> None:
+    def test_critical_value_of_two_cells_equals_that_of_one_comparison(self) -> None:
         assert critical_value_of_any_two(2, 17, ALPHA) == pytest.approx(critical_value(17, ALPHA))
 
     @pytest.mark.parametrize(("n_cells", "df", "tabled"), [(3, 10, 3.877), (10, 60, 4.646)])
-    def test_the_largest_of_many_differences_is_that_of_the_printed_tables(
-        self, n_cells: int, df: int, tabled: float
-    ) -> None:
+    def test_critical_values_of_many_cells_equal_printed_tables(self, n_cells: int, df: int, tabled: float) -> None:
         assert critical_value_of_any_two(n_cells, df, ALPHA) * 2**0.5 == pytest.approx(tabled, abs=6e-3)
 
 
 class TestMeasured:
     @pytest.mark.parametrize("skewed", [False, True])
-    def test_for_as_many_cells_it_is_what_their_test_detects(self, *, skewed: bool) -> None:
+    def test_measured_precision_equals_the_detectable_difference_of_the_test(self, *, skewed: bool) -> None:
         """The test is that of the best cell: see `best_cells`."""
         values = cells(4, 25, skewed=skewed)
         scores = scores_of(values, np.arange(25))
@@ -51,14 +49,14 @@ class TestMeasured:
         expected = [minimum_detectable_difference(error, 24, critical=critical) for error in errors]
         assert precision.detectable(4) == pytest.approx([min(expected), max(expected)], rel=0.05)
 
-    def test_smaller_may_be_better(self) -> None:
+    def test_measured_precision_respects_a_metric_to_minimize(self) -> None:
         values = cells(3)
         precision = measured_precision(scores_of(values, np.arange(60)), larger_is_better=False)
         assert precision is not None
         errors = [float(np.std(own - values[0], ddof=1)) / 60**0.5 for own in values[1:]]
         assert precision.standard_errors == pytest.approx((min(errors), max(errors)))
 
-    def test_cells_that_are_equal_are_one(self) -> None:
+    def test_equal_cells_count_once_in_measured_precision(self) -> None:
         values = cells(3)
         once = measured_precision(scores_of(values, np.arange(60)), larger_is_better=True)
         assert measured_precision(scores_of([*values, *values], np.arange(60)), larger_is_better=True) == once
@@ -71,7 +69,7 @@ class TestMeasured:
         scores = scores_of(cells(3), np.zeros(60, dtype=np.int64))
         assert measured_precision(scores, larger_is_better=True) is None
 
-    def test_more_cells_than_are_tested_are_all_measured(self) -> None:
+    def test_measured_precision_covers_more_cells_than_are_tested(self) -> None:
         values = cells(30)
         values[0] *= 10  # the worst cell varies most
         precision = measured_precision(scores_of(values, np.arange(60)), larger_is_better=True)
@@ -85,11 +83,11 @@ class TestAssumed:
         found = assumed_precision(np.arange(100), deviation=0.25, correlation=0.1)
         assert found == Precision((0.025, 0.025), 99, 100, 100.0)
 
-    def test_samples_of_one_cluster_that_are_alike_count_as_one(self) -> None:
+    def test_fully_correlated_samples_of_a_cluster_count_as_one(self) -> None:
         found = assumed_precision(np.repeat(np.arange(25), 4), deviation=0.25, correlation=1.0)
         assert found == Precision((0.05, 0.05), 24, 25, 25.0)
 
-    def test_without_samples_no_difference_is_detectable(self) -> None:
+    def test_no_difference_is_detectable_without_samples(self) -> None:
         nothing = assumed_precision(np.zeros(0, dtype=np.int64), deviation=0.25, correlation=0.1)
         assert nothing.detectable(2) == [np.inf, np.inf]
 
@@ -101,13 +99,13 @@ def test_the_more_cells_the_larger_a_difference_must_be() -> None:
 
 
 @pytest.mark.parametrize(("n_clusters", "is_enough"), [(7, False), (8, True)])
-def test_with_too_few_clusters_no_difference_is_detectable(n_clusters: int, *, is_enough: bool) -> None:
+def test_no_difference_is_detectable_with_too_few_clusters(n_clusters: int, *, is_enough: bool) -> None:
     size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters, n_clusters).detectable(2)
     assert np.isfinite(size) == is_enough
 
 
 @pytest.mark.parametrize(("largest", "is_enough"), [(20, True), (60, False)])
-def test_with_a_few_large_clusters_no_difference_is_detectable(largest: int, *, is_enough: bool) -> None:
+def test_no_difference_is_detectable_with_a_dominant_cluster(largest: int, *, is_enough: bool) -> None:
     """Forty clusters have one to four samples each, and one of them is larger. (2 / 3)^7.39 is .05."""
     sizes = np.array([largest, *np.resize([1, 2, 3, 4], 39)])
     clusters = np.repeat(np.arange(40), sizes)
@@ -120,7 +118,7 @@ def test_with_a_few_large_clusters_no_difference_is_detectable(largest: int, *, 
 
 
 @pytest.mark.parametrize("n_clusters", [8, 300])
-def test_times_as_many_clusters_make_the_difference_detectable(n_clusters: int) -> None:
+def test_estimated_number_of_clusters_makes_the_difference_detectable(n_clusters: int) -> None:
     precision = Precision((0.01, 0.03), n_clusters - 1, n_clusters, n_clusters, excess=1.2)
     for error, times in zip(precision.standard_errors, precision.times_as_many(0.02, 6), strict=True):
         alone = replace(precision, standard_errors=(error, error))

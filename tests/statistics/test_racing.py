@@ -36,7 +36,7 @@ def graded(seed: int, n_samples: int = 300, n_cells: int = 6) -> Scores:
         (-0.1, [1.0, 0.5932084309, 0.5932084309, 0.5756446534, 0.5305031798, 0.5305031798, 0.4740236455]),
     ],
 )
-def test_wealth_agrees_with_another_implementation(margin: float, expected: list[float]) -> None:
+def test_wealth_equals_that_of_confseq(margin: float, expected: list[float]) -> None:
     """From confseq 0.0.11 with the same bets: `betting_mart((1 - d) / 2, (1 - margin) / 2, N=40, theta=1,
     convex_comb=True, trunc_scale=.9, lambdas_fn_positive=...)`, whose function returns 2 max(0, g / (v + g^2)).
     """
@@ -45,7 +45,7 @@ def test_wealth_agrees_with_another_implementation(margin: float, expected: list
     assert wealth[[0, 3, 7, 11, 15, 19, 23]].tolist() == pytest.approx(expected, rel=1e-8)
 
 
-def test_wealth_of_a_block_continues_that_of_the_blocks_before() -> None:
+def test_wealth_continues_across_blocks() -> None:
     d = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     whole = log_wealth(Bets.after(np.zeros((0, 3)), d), 80)
     first = log_wealth(Bets.after(np.zeros((0, 3)), d[:20]), 80)
@@ -98,7 +98,7 @@ def test_cells_with_equal_scores_share_their_fate() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("margin", [0.0, 0.02])
-def test_the_order_of_cells_changes_nothing(seed: int, margin: float) -> None:
+def test_race_does_not_depend_on_the_order_of_cells(seed: int, margin: float) -> None:
     scores, order = graded(seed), np.random.default_rng(seed).permutation(6)
     rules = RaceRules(margin=margin)
     race, stops = finished(scores, rules)
@@ -108,7 +108,7 @@ def test_the_order_of_cells_changes_nothing(seed: int, margin: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_scores_of_stopped_cells_change_nothing(seed: int) -> None:
+def test_race_ignores_later_scores_of_stopped_cells(seed: int) -> None:
     """Their later answers are not asked."""
     scores, unknown = graded(seed), graded(seed)
     _, stops = finished(scores)
@@ -119,7 +119,7 @@ def test_scores_of_stopped_cells_change_nothing(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("scores", [graded, lambda seed: np.round(graded(seed) * 2) / 2], ids=["graded", "ties"])
-def test_a_cell_stops_behind_the_leader_which_stays(seed: int, scores: object) -> None:
+def test_stopped_cell_is_behind_a_live_leader(seed: int, scores: object) -> None:
     values: Scores = scores(seed)  # type: ignore[operator]
     race, n_stops = Race(6, 300, RULES), 0
     for n_seen in RULES.looks(300):
@@ -132,7 +132,7 @@ def test_a_cell_stops_behind_the_leader_which_stays(seed: int, scores: object) -
     assert n_stops
 
 
-def test_a_cell_that_leaves_is_no_opponent_and_the_others_race_on() -> None:
+def test_race_continues_after_a_cell_leaves() -> None:
     scores = graded(1)
     race = Race(6, 300, RULES)
     stops = race.look(scores[:10])
@@ -192,7 +192,7 @@ class TestTargets:
         assert raced.live.tolist() == [False, False, True, False, False, True]
         assert replay(scores).share < raced.share < 1
 
-    def test_a_target_of_all_samples_changes_nothing(self) -> None:
+    def test_target_of_all_samples_equals_no_target(self) -> None:
         scores, members = graded(3), np.ones((300, 2), dtype=np.bool_)
         assert replay(scores, members=members).share == replay(scores).share
 
@@ -214,10 +214,10 @@ class TestCosts:
         raced = replay(graded(1, 1000), costs=[1, 2, 3, 5, 5, 4])
         assert raced.live.tolist() == [True, True, True, False, False, True]
 
-    def test_equal_costs_are_as_none(self) -> None:
+    def test_race_with_equal_costs_equals_a_race_without_costs(self) -> None:
         assert replay(graded(1), costs=[2.0] * 6).share == replay(graded(1)).share
 
-    def test_a_cell_of_unknown_cost_finishes_and_stops_no_other(self) -> None:
+    def test_cell_of_unknown_cost_finishes_and_stops_no_other_cell(self) -> None:
         raced = replay(graded(1), costs=[1, 1, 1, 1, 1, np.nan])
         assert raced.live.tolist() == [False, False, False, False, True, True]
         assert replay(graded(1), costs=[np.nan, 1, 1, 1, 1, 1]).live.tolist() == [

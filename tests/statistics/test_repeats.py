@@ -27,7 +27,7 @@ def simulated(n: int, shape: tuple[int, int], deviations: tuple[float, float, fl
     )
 
 
-def test_the_parts_are_found() -> None:
+def test_variance_components_are_recovered() -> None:
     split = variance_split(simulated(4000, (3, 2), (0.3, 0.2, 0.1)), np.arange(4000))
     assert split is not None
     assert split.generation is not None
@@ -39,7 +39,7 @@ def test_the_parts_are_found() -> None:
         assert low < truth < high
 
 
-def test_deviations_equal_those_computed_by_hand() -> None:
+def test_variance_split_equals_hand_computed_values() -> None:
     """Two samples, two answers each, one judgement: squares 0.5 and 0.5 within, means 1 and 4."""
     split = variance_split(np.array([[[0.5], [1.5]], [[3.5], [4.5]]]), np.array([0, 1]))
     assert split is not None
@@ -48,7 +48,7 @@ def test_deviations_equal_those_computed_by_hand() -> None:
     assert split.standard_error(2, 1) == pytest.approx(np.sqrt(4.25 / 2 + 0.5 / 4))
 
 
-def test_without_repeats_the_variance_is_in_the_previous_component() -> None:
+def test_missing_repeats_move_variance_to_the_previous_component() -> None:
     values = simulated(4000, (3, 2), (0.3, 0.2, 0.1))
     answers_alone = variance_split(values[:, :, :1], np.arange(4000))
     judgements_alone = variance_split(values[:, :1], np.arange(4000))
@@ -96,7 +96,7 @@ def test_the_error_of_the_mean_is_right_for_samples_in_groups() -> None:
     assert np.sqrt(np.mean(squared_errors)) == pytest.approx(np.std(means), rel=0.15)
 
 
-def test_of_independent_samples_the_choice_adds_their_variance() -> None:
+def test_choice_variance_of_independent_samples_equals_sample_variance() -> None:
     split = variance_split(simulated(40, (3, 2), (0.3, 0.2, 0.1)), np.arange(40))
     assert split is not None
     assert split.of_choice == pytest.approx(split.sample.value / 40)
@@ -122,7 +122,7 @@ def test_one_sample_has_no_spread() -> None:
     assert variance_split(np.zeros((1, 2, 2)), np.zeros(1, dtype=np.int64)) is None
 
 
-def test_intervals_hold_the_truth() -> None:
+def test_variance_component_intervals_cover_the_truth() -> None:
     held = np.zeros(3)
     for seed in range(150):
         split = variance_split(simulated(60, (3, 2), (0.3, 0.2, 0.1), seed), np.arange(60))

@@ -27,32 +27,32 @@ def three_cells() -> list[NDArray[np.float64]]:
 
 
 class TestCellSimilarity:
-    def test_two_cells_disagree_on_samples(self) -> None:
+    def test_disagreement_of_two_cells_is_the_share_of_different_samples(self) -> None:
         (found,) = right_or_wrong(scores_of(three_cells(), np.arange(20)), FIRST_TWO)
         assert found is not None
         assert found == RightOrWrong(pytest.approx(3 / 20), pytest.approx(17.5 / 20))  # type: ignore[arg-type]
 
-    def test_levels_are_as_alike_as_their_most_alike_cells(self) -> None:
+    def test_disagreement_of_levels_averages_their_cells(self) -> None:
         weights = np.array([[0.5], [-1.0], [0.5]])
         (found,) = right_or_wrong(scores_of(three_cells(), np.arange(20)), weights)
         assert found is not None
         assert found.disagreement == pytest.approx((3 / 20 + 9 / 20) / 2)
 
-    def test_strata_weigh_the_same(self) -> None:
+    def test_disagreement_weighs_strata_equally(self) -> None:
         strata = (np.arange(20) >= 16).astype(np.int64)  # the cells disagree on 1 of 16, and on 2 of 4
         scores = scores_of([*three_cells()[:2], np.zeros(20)], np.arange(20), strata)
         (found,) = right_or_wrong(scores, FIRST_TWO)
         assert found is not None
         assert found.disagreement == pytest.approx((1 / 16 + 2 / 4) / 2)
 
-    def test_other_scores_are_neither(self) -> None:
+    def test_graded_and_corpus_scores_are_not_right_or_wrong(self) -> None:
         graded = [*three_cells()[:2], np.full(20, 0.5)]
         assert right_or_wrong(scores_of(graded, np.arange(20)), FIRST_TWO) == [None]
         of_a_corpus = scores_of(three_cells(), np.arange(20))
         combined = SampleScores(of_a_corpus.statistics, of_a_corpus.clusters, of_a_corpus.strata, lambda sums: sums)
         assert right_or_wrong(combined, FIRST_TWO) == [None]
 
-    def test_cells_that_agree_everywhere_say_nothing(self) -> None:
+    def test_cells_without_disagreement_are_not_right_or_wrong(self) -> None:
         cells = three_cells()
         assert right_or_wrong(scores_of([cells[0], cells[0], cells[2]], np.arange(20)), FIRST_TWO) == [None]
 
@@ -65,11 +65,11 @@ class TestTheDifferenceWithItsOwnVariance:
         assert d == pytest.approx(critical * ((disagreement + d - d**2) / n) ** 0.5)
 
     @pytest.mark.parametrize("size", [0.001, 0.05, 0.4])
-    def test_without_effect_inverts_with_effect(self, size: float) -> None:
+    def test_score_without_effect_inverts_score_with_effect(self, size: float) -> None:
         scores = RightOrWrong(0.1, 1.0)
         assert scores.without_effect(scores.with_effect(size)) == pytest.approx(size)
 
-    def test_no_detectable_difference_exceeds_the_possible_one(self) -> None:
+    def test_impossible_detectable_difference_is_infinite(self) -> None:
         assert RightOrWrong(0.1, 0.6).with_effect(0.5) == np.inf
 
     def test_few_clusters_leave_no_room_for_a_difference(self) -> None:

@@ -29,7 +29,7 @@ def shares_of(values: NDArray[np.float64], axes: dict[str, list[Any]]) -> Varian
 
 
 @pytest.mark.parametrize("drop", [0, 1, 4])
-def test_equal_statsmodels_type_2(drop: int) -> None:
+def test_variance_shares_equal_statsmodels_type_2(drop: int) -> None:
     import pandas as pd
     from statsmodels.formula.api import ols
     from statsmodels.stats.anova import anova_lm
@@ -47,7 +47,7 @@ def test_equal_statsmodels_type_2(drop: int) -> None:
         assert term.share.raw == pytest.approx(row["sum_sq"] / total, rel=1e-9)
 
 
-def test_add_up_to_one_in_a_balanced_grid() -> None:
+def test_variance_shares_sum_to_one_in_a_balanced_grid() -> None:
     axes, values = grid()
     found = shares_of(values, axes)
     assert sum(term.share.raw for term in found.terms) + found.residual.raw == pytest.approx(1.0)
@@ -62,7 +62,7 @@ def test_variance_are_sorted_and_do_not_depend_on_the_order_of_axes() -> None:
     assert [term.share.raw for term in turned.terms] == pytest.approx(shares)
 
 
-def test_find_the_axis_that_acts_alone() -> None:
+def test_variance_shares_find_the_axis_that_acts_alone() -> None:
     axes, _ = grid()
     found = shares_of(np.array([float(level) for level in axes["b"]]), axes)
     assert found.terms[0].axes == ("b",)
@@ -70,7 +70,7 @@ def test_find_the_axis_that_acts_alone() -> None:
     assert found.residual.raw == pytest.approx(0.0, abs=1e-12)
 
 
-def test_find_an_interaction_without_main_effects() -> None:
+def test_variance_shares_find_an_interaction_without_main_effects() -> None:
     axes = {"a": ["x", "x", "y", "y"], "b": ["1", "2", "1", "2"]}
     found = shares_of(np.array([1.0, 0.0, 0.0, 1.0]), axes)
     assert found.terms[0].axes == ("a", "b")
@@ -85,22 +85,22 @@ def test_an_axis_with_one_value_is_not_a_term() -> None:
 
 
 class TestAliases:
-    def test_an_axis_that_another_one_determines_is_named(self) -> None:
+    def test_axis_determined_by_another_axis_is_named(self) -> None:
         axes = {"reranker": ["none", "none", "lexical"] * 2, "retriever": ["bm25", "dense", "both"] * 2}
         assert determined_axes(axes) == {"reranker": "retriever"}
 
-    def test_of_axes_that_vary_together_the_first_stays(self) -> None:
+    def test_first_of_axes_that_vary_together_determines_the_others(self) -> None:
         axes = {"a": ["1", "2", "1"], "b": ["x", "y", "x"], "c": ["p", "q", "p"]}
         assert determined_axes(axes) == {"b": "a", "c": "a"}
 
-    def test_chains_end_at_the_axis_that_stays(self) -> None:
+    def test_chained_axes_are_determined_by_the_finest_axis(self) -> None:
         axes = {"two": list("aabbaa"), "three": list("ddeeff"), "six": list("123456")}
         assert determined_axes(axes) == {"two": "six", "three": "six"}
 
-    def test_axes_that_stay_do_not_determine_each_other(self) -> None:
+    def test_crossed_axes_do_not_determine_each_other(self) -> None:
         assert determined_axes(grid(4)[0]) == {}
 
-    def test_the_embedder_of_some_retrievers_acts_within_these(self) -> None:
+    def test_axis_of_some_cells_is_analysed_within_those_cells(self) -> None:
         """An axis that some cells do not use is judged by those that do."""
         axes: dict[str, list[Any]] = {
             "retriever": ["bm25", "bm25", "dense", "dense", "dense", "dense"],
@@ -147,7 +147,7 @@ class TestNoise:
         assert found is not None
         return found
 
-    def test_alone_often_gives_one_term_a_large_raw_share_but_hardly_ever_a_share(self) -> None:
+    def test_noise_alone_rarely_gives_a_term_a_significant_share(self) -> None:
         found = [self.found([0.0] * 4, seed) for seed in range(150)]
         assert sum(one.terms[0].share.raw > 0.8 for one in found) > 25
         shown = [one for one in found if one.p is not None and one.p <= 0.05]

@@ -68,13 +68,13 @@ def test_documents_without_content_give_no_evidence_set() -> None:
     assert made(Wanted(), ["blank", "digits", "short", "spaced"]) == []
 
 
-def test_partners_are_other_documents_and_no_copies() -> None:
+def test_evidence_partners_are_other_documents_and_not_copies() -> None:
     (own,) = made(Wanted(n_documents=3), ["a"])
     assert own.extracts[0].document_id == "a"
     assert {extract.document_id for extract in own.extracts[1:]} == {"b", "c"}
 
 
-def test_without_enough_partners_there_is_no_set() -> None:
+def test_evidence_without_enough_partners_gives_no_set() -> None:
     assert made(Wanted(n_documents=4), ["a"]) == []
     assert made(Wanted(n_documents=2), ["a"], replace(SETTINGS, n_candidates=1, most_contained=0.01)) == []
 
@@ -95,7 +95,7 @@ def test_a_copy_that_may_leave_as_well_may_stay_and_partners_stay() -> None:
         assert own.extracts[1].document_id == partner
 
 
-def test_a_long_document_gives_several_sets_after_the_first_of_others() -> None:
+def test_further_sets_of_a_long_document_follow_other_documents() -> None:
     corpus = SmallCorpus({"long": sentences("yard", 10, 25), "other": sentences("bank", 70)})
     found = [own.extracts[0] for own in made(Wanted(), ["long", "other"], corpus=corpus)]
     assert [extract.document_id for extract in found] == ["long", "other", "long", "long", "long"]
@@ -113,7 +113,7 @@ def test_evidence_sets_of_a_document_depend_only_on_it_and_the_seed() -> None:
     ]
 
 
-def test_settings_out_of_range() -> None:
+def test_evidence_settings_out_of_range_are_rejected() -> None:
     assert EvidenceSettings().check() == []
     wrong = EvidenceSettings(n_characters=50, least_characters=60, most_contained=0.0, most_sets=0)
     assert len(wrong.check()) == 4
@@ -125,12 +125,12 @@ def test_strange_characters_do_no_harm(text: str) -> None:
     assert own.extracts[0].text in text
 
 
-def test_numbers_and_names() -> None:
+def test_facts_are_numbers_names_and_quoted_titles() -> None:
     found = facts('On 3 May the Bank of England raised rates to 5.25%, said "Blue Moon" of Mr Smith.')
     assert found == {"3", "May", "Bank", "England", "5.25", '"Blue Moon"', "Mr Smith"}
 
 
-def test_chinese_names_in_marks_and_wide_digits() -> None:
+def test_quoted_chinese_titles_and_wide_digits_are_facts() -> None:
     assert facts("２０２３年《人民日报》报道“一带一路”增长12.5%。") == {"2023", "《人民日报》", "“一带一路”", "12.5"}
 
 

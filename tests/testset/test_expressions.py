@@ -37,7 +37,7 @@ def test_unreadable_expressions_are_errors(expression: str) -> None:
         compute(expression)
 
 
-def test_operands_as_written_and_what_may_be_a_count() -> None:
+def test_operands_keep_their_written_values_and_small_integers_are_counts() -> None:
     computed = compute("((3.5亿 + 12%) / 2) ** (1/3) - 100")
     assert [operand.value for operand in computed.operands] == [3.5, 12, 2, 1, 3, -100]
     assert computed.counts == {2, 1, 3}

@@ -43,18 +43,18 @@ def test_reworded_questions_are_found(question: str, reference: str) -> None:
         ("远山有轨电车2号线全长多少公里？", "35公里"),
     ],
 )
-def test_other_questions_are_not(question: str, reference: str) -> None:
+def test_different_questions_are_not_near_duplicates(question: str, reference: str) -> None:
     assert GATE.repeats([_draft("new", question, reference)], [LENGTH]) == {}
 
 
-def test_one_question_of_two_companies() -> None:
+def test_same_question_about_two_companies_is_not_a_duplicate() -> None:
     asked = "请结合{}有限公司2021年的财务报告，总结公司对未来的展望。"
     bank, fund = (_draft(name, asked.format(name), "公司对未来充满信心。", corpus)
                   for name, corpus in (("北方银行", CORPUS), ("南海基金", OTHER)))  # fmt: skip
     assert GATE.repeats([bank, fund], []) == {}
 
 
-def test_one_word_for_another_is_no_other_matter_in_one_document() -> None:
+def test_synonym_is_a_near_duplicate_only_within_one_document() -> None:
     asked = "青砚轨道运营公司为老津桥采取了哪些{}？"
     measures, steps = (_draft(word, asked.format(word), "加固了桥墩。") for word in ("措施", "办法"))
     assert GATE.repeats([measures, steps], []) == {"办法": "措施"}
@@ -71,7 +71,7 @@ def test_near_duplicates_are_found_in_english() -> None:
     assert GATE.repeats([same, not_yet], [first]) == {"same": "first"}
 
 
-def test_turns_are_compared_with_what_was_asked_before() -> None:
+def test_turns_are_near_duplicates_only_with_equal_history() -> None:
     turn = replace(_draft("turn", "它有多少座车站？", "19座"), history=(Turn("2号线全长多少公里？", "17.6公里"),))
     again = replace(turn, id="again")
     elsewhere = replace(turn, id="elsewhere", history=(Turn("地铁何时开通的？", "去年"),))
@@ -79,7 +79,7 @@ def test_turns_are_compared_with_what_was_asked_before() -> None:
     assert GATE.repeats([turn, again, elsewhere, alone], []) == {"again": "turn"}
 
 
-def test_texts_are_compared_by_what_they_say_alone() -> None:
+def test_passages_without_questions_are_compared_by_their_text() -> None:
     text = "列车经加固后的老津桥跨越砚江，从南岸柳埠站到北岸书院街站只要6分钟。"
     first = replace(_draft("first", text, "甲"), kind=Kind.CONTINUATION)
     reprint = replace(first, id="reprint", question=text.replace("6分钟", "7分钟"), references=("乙",))
@@ -87,7 +87,7 @@ def test_texts_are_compared_by_what_they_say_alone() -> None:
     assert GATE.repeats([first, reprint, question], []) == {"reprint": "first"}
 
 
-def test_the_first_in_rank_stays() -> None:
+def test_first_ranked_near_duplicate_is_kept() -> None:
     second = _draft("second", "青砚有轨电车2号线的全长是多少公里？", "17.6公里")
     third = _draft("third", "青砚有轨电车2号线的全长是几公里？", "17.6公里")
     assert GATE.repeats([LENGTH, second], []) == {"second": "length"}
@@ -96,13 +96,13 @@ def test_the_first_in_rank_stays() -> None:
     assert GATE.repeats([], [LENGTH, LENGTH]) == {}
 
 
-def test_the_threshold_decides() -> None:
+def test_threshold_decides_about_near_duplicates() -> None:
     reworded = _draft("new", "青砚有轨电车2号线的全长是多少公里？", "17.6公里")
     assert NearDuplicates(0.9).repeats([reworded], [LENGTH]) == {}
     assert [NearDuplicates(share).check() != [] for share in (0.0, 0.5, 1.0, 1.1)] == [True, False, False, True]
 
 
-def test_questions_without_words() -> None:
+def test_questions_without_words_have_no_duplicates() -> None:
     odd = [_draft(str(number), question, "") for number, question in enumerate(["", "？？", "😀", "\u202e"])]
     assert GATE.repeats(odd, odd) == {}
 

@@ -132,7 +132,7 @@ PLANTED: dict[str, tuple[str, Callable[[], Case]]] = {
 
 
 @pytest.mark.parametrize("reason", PLANTED)
-def test_a_bad_draft_is_rejected_under_its_own_reason(reason: str) -> None:
+def test_bad_draft_is_rejected_with_its_own_reason(reason: str) -> None:
     gate, case = PLANTED[reason]
     name, verdict, _ = through_the_gates(*case())
     assert (name, verdict.reason, verdict.state) == (gate, reason, VerdictState.REJECTED)
@@ -152,7 +152,7 @@ IN_CHINESE = (Topic("trams", ("交通", "电车")), Topic("banks", ("金融", "�
 
 
 @pytest.mark.parametrize(("texts", "language", "topics"), [(ENGLISH, "fr", TOPICS), (CHINESE, "zh", IN_CHINESE)])
-def test_good_drafts_come_through_with_gold(texts: dict[str, str], language: str, topics: Sequence[Topic]) -> None:
+def test_good_drafts_pass_the_gates_with_gold(texts: dict[str, str], language: str, topics: Sequence[Topic]) -> None:
     corpus = SmallCorpus(texts, {}, topics)
     drafts = [
         *written("extractive", corpus, 1, language),
@@ -166,7 +166,7 @@ def test_good_drafts_come_through_with_gold(texts: dict[str, str], language: str
         assert {unit.document_id for unit in passed.gold} == {own.document_id for own in draft.evidence.extracts}
 
 
-def test_a_corrected_draft_comes_through_the_second_time() -> None:
+def test_corrected_draft_passes_the_gates_on_the_second_attempt() -> None:
     name, _, passed = through_the_gates(*flawed("corrected"))
     assert (name, passed.was_corrected) == ("", True)
     assert "precise figure" in passed.question

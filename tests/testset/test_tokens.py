@@ -1,7 +1,7 @@
 from components.testset.tokens import is_character, n_characters, tokens
 
 
-def test_characters_words_and_numbers() -> None:
+def test_tokens_are_characters_words_and_numbers() -> None:
     assert tokens("ＡＢＣ公司，3.5 per cent!") == ["abc", "公", "司", "3.5", "per", "cent"]
     assert tokens(" 。\u202e😀") == []
 

@@ -7,7 +7,7 @@ def test_pieces_are_whole_sentences_of_about_equal_length() -> None:
     assert [text[start:end] for start, end in pieces] == ["甲乙丙丁。" * 15] * 2
 
 
-def test_every_visible_character_is_in_a_piece_and_none_is_too_long() -> None:
+def test_windows_cover_every_visible_character_within_the_limit() -> None:
     text = " First one.  Second one is longer!\n\nThird.\n" * 20
     pieces = windows(text, 90)
     assert " ".join(text[slice(*piece)] for piece in pieces).split() == text.split()

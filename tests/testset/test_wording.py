@@ -6,7 +6,7 @@ from components.records import Kind
 from components.testset.wording import FLAG, TEXT, Wording, object_schema, quoted
 
 
-def test_a_request_says_what_its_messages_say_and_no_more() -> None:
+def test_wording_request_contains_exactly_its_messages() -> None:
     wording = Wording("Be strict.", 'Q: {question}\nReply {"a": 1}', "Again.")
     request = wording.request("r1", {"{question}": "Why {question}?"}, Kind.LONG_FORM, object_schema(a=TEXT))
     assert [(message.role, message.content) for message in request.messages] == [

@@ -26,11 +26,11 @@ def cited(answer: str) -> list[tuple[str, tuple[int, ...]]]:
         (" \n ", []),
     ],
 )
-def test_statements_with_what_they_cite(answer: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
+def test_statements_are_paired_with_their_citations(answer: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
     assert cited(answer) == expected
 
 
-def test_nothing_but_marks_and_the_blanks_before_them_is_taken_out() -> None:
+def test_only_citation_marks_and_preceding_blanks_are_removed() -> None:
     assert (
         without_citations("It was [1] opened in 1932 [2][3]. Red [4]\n[5] and [x]")
         == "It was opened in 1932. Red\n and [x]"
@@ -38,7 +38,7 @@ def test_nothing_but_marks_and_the_blanks_before_them_is_taken_out() -> None:
 
 
 @pytest.mark.parametrize("repeated", ["." * 50_000, " " * 50_000, ("[1" + " " * 5_000) * 10])
-def test_a_reply_that_repeats_itself_takes_no_time(repeated: str) -> None:
+def test_repetitive_reply_is_read_in_linear_time(repeated: str) -> None:
     """Such replies come from models that end in a loop; a search that begins anew at every character takes minutes."""
     started = time.process_time()
     assert statements(f"Red{repeated}blue [2]")[-1].cited == (2,)

@@ -52,7 +52,7 @@ def test_white_space_is_normalised(text: str, cleaned: str) -> None:
         ("Stra-\n  ßenbahn", "Straßenbahn"),
     ],
 )
-def test_words_broken_at_line_ends(text: str, cleaned: str) -> None:
+def test_words_broken_at_line_ends_are_joined(text: str, cleaned: str) -> None:
     assert joined_words(text) == cleaned
     assert joined_words(cleaned) == cleaned
 

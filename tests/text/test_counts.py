@@ -9,13 +9,13 @@ from components.text.counts import count_matrix, inverse_document_frequency
 TERMS = Terms(np.array([0, 1, 1, 2], dtype=np.int32), np.array([0, 3, 2]), np.array([3, 3, 4]), 4)
 
 
-def test_counts_by_hand() -> None:
+def test_term_counts_equal_hand_computed_values() -> None:
     matrix = count_matrix(TERMS)
     assert matrix.toarray().tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
     assert matrix.dtype == np.float32
 
 
-def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_count_matrix_does_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "_ROWS_PER_BLOCK", 1)
     assert count_matrix(TERMS).toarray().tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
 
@@ -25,6 +25,6 @@ def test_no_passages_have_an_empty_count_matrix() -> None:
     assert count_matrix(Terms(nothing.astype(np.int32), nothing, nothing, 4)).shape == (0, 4)
 
 
-def test_inverse_document_frequency_by_hand() -> None:
+def test_inverse_document_frequency_equals_hand_computed_values() -> None:
     idf = inverse_document_frequency(count_matrix(TERMS))
     np.testing.assert_allclose(idf, np.log(1 + np.array([2.5 / 1.5, 1.5 / 2.5, 2.5 / 1.5, 3.5 / 0.5])))

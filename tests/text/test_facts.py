@@ -37,7 +37,7 @@ from components.text.facts import fact_form
         ("plus5", False),
     ],
 )
-def test_which_texts_hold_the_number_five(text: str, expected: bool) -> None:
+def test_number_five_is_found_only_as_a_whole_number(text: str, expected: bool) -> None:
     assert contains(fact_form(text), fact_form("5")) is expected
 
 
@@ -53,7 +53,7 @@ def test_which_texts_hold_the_number_five(text: str, expected: bool) -> None:
         ("-US$0.35", "US$0.35", False),
     ],
 )
-def test_amounts_of_money(gold: str, answer: str, expected: bool) -> None:
+def test_amounts_of_money_are_compared_by_value(gold: str, answer: str, expected: bool) -> None:
     assert contains(fact_form(answer), fact_form(gold)) is expected
 
 
@@ -76,5 +76,5 @@ def test_dates_have_one_form(date: str) -> None:
 @pytest.mark.parametrize(
     "text", ["the 19th century", "may 2021", "the 3rd marchers", "19 octobers", "decimal 3", "第5月"]
 )
-def test_other_words_stay_as_they_are(text: str) -> None:
+def test_words_other_than_numbers_are_unchanged(text: str) -> None:
     assert fact_form(text) == text

@@ -47,7 +47,7 @@ def test_white_space_is_a_word_or_not() -> None:
     assert units(TextWords(white_space=True), "北京 是\n首都") == ["北京", " ", "是", "\n", "首都"]
 
 
-def test_other_forms_of_answers_want_another_version() -> None:
+def test_changed_answer_forms_require_a_new_version() -> None:
     """Stores keep what is made of the forms under keys that hold the version."""
     texts = [
         "净申购26.5亿份−22.0亿份=4.5亿份", "增长-3.5%", "图-160", "10万-20万元", "1,000.50 and 1,2", "-$5 or $-5",
@@ -57,7 +57,7 @@ def test_other_forms_of_answers_want_another_version() -> None:
     assert (ANSWER_FORM_VERSION, sha256(forms.encode()).hexdigest()[:16]) == (4, "58fbcffc9517281d")
 
 
-def test_versions_of_all_that_depend_on_the_form_hold_its_own() -> None:
+def test_versions_of_dependent_classes_include_the_form_version() -> None:
     """A module with versioned classes that imports `answer_form`, directly or through modules without such classes."""
     trees = {
         ".".join(path.relative_to(REPOSITORY).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def test_answers_have_their_normal_forms() -> None:
 
 @pytest.mark.parametrize("text", ["会议于8月15日举行。", "The cat, the U.S. cat.", "", " \n"])
 @pytest.mark.parametrize(("language", "tokenizer"), [("zh", "zh"), ("en", "13a")])
-def test_tokens_of_sacrebleu(text: str, language: str, tokenizer: str) -> None:
+def test_tokens_equal_those_of_sacrebleu(text: str, language: str, tokenizer: str) -> None:
     expected = sacrebleu.BLEU(tokenize=tokenizer).tokenizer(text).split()
     assert units(SacreBleuTokens(language), text) == expected
 
@@ -127,7 +127,7 @@ def test_tokens_of_sacrebleu(text: str, language: str, tokenizer: str) -> None:
         "他说：“好。”然后走了",
     ],
 )
-def test_words_that_rouge_chinese_sees(text: str) -> None:
+def test_words_equal_those_of_rouge_chinese(text: str) -> None:
     """We compare with the words that rouge_chinese's sentence splitter returns for the same joined words."""
     joined = " ".join(JiebaWords().tokenize([text])[0])
     found = units(RougeChineseWords(), text)
@@ -139,7 +139,7 @@ def test_an_unknown_language_is_an_error() -> None:
     assert SacreBleuTokens("fr").check() == ["language: got 'fr', expected one of zh, en, char"]
 
 
-def test_chinese_tokens_are_those_of_sacrebleu() -> None:
+def test_chinese_tokens_equal_those_of_sacrebleu() -> None:
     """We tokenize only the runs between Chinese characters with sacreBLEU, so their neighbours must not matter."""
     tokenize = sacrebleu.BLEU(tokenize="zh").tokenizer
     random = Random(0)

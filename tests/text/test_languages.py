@@ -22,7 +22,7 @@ from components.text.languages import UNKNOWN, detect_language
         (UNKNOWN, ""),
     ],
 )
-def test_languages_are_recognised(language: str, text: str) -> None:
+def test_languages_are_detected(language: str, text: str) -> None:
     assert detect_language([text]) == language
 
 

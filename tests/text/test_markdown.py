@@ -22,7 +22,7 @@ def test_headings_are_reported_without_parsing(text: str, has_headings: bool) ->
     assert any(block.level for block in blocks(text)) == has_headings
 
 
-def test_blocks_are_where_they_are() -> None:
+def test_markdown_blocks_have_positions_levels_and_titles() -> None:
     text = "One\ntwo.\r\n\r\n## Heading ##\r\n\f\r\n- a\n- b\n\n| x |\n|---|\n| 1 |"
     found = [(text[block.start : block.end].strip(), block.level, block.title) for block in blocks(text)]
     assert found == [
@@ -31,7 +31,7 @@ def test_blocks_are_where_they_are() -> None:
     assert [text[start:end] for start, end in tables(text)] == ["| x |\n|---|\n| 1 |"]
 
 
-def test_tables_in_lists_are_found_and_pipes_alone_are_none() -> None:
+def test_tables_in_lists_are_found_and_bare_pipes_are_not_tables() -> None:
     text = "- item\n\n  | x |\n  |---|\n  | 1 |\n\na | b"
     assert [text[start:end].split() for start, end in tables(text)] == ["| x | |---| | 1 |".split()]
     assert list(tables("a | b\nc | d")) == []

@@ -5,17 +5,17 @@ from components.text.near_duplicates import contained_share, overlap, shingles_o
 SENTENCE = "The harbour of Port Elsa was sold in 1912 to a bank."
 
 
-def test_the_share_of_a_text_that_others_hold_together() -> None:
+def test_contained_share_combines_several_texts() -> None:
     assert contained_share(SENTENCE, [f"Before it. {SENTENCE} After it."]) == 1
     assert contained_share(SENTENCE, [SENTENCE[:26], SENTENCE[15:]]) == 1
     assert contained_share(SENTENCE, [SENTENCE[:26]]) == pytest.approx(0.4, abs=0.1)
 
 
-def test_nothing_is_contained_in_nothing() -> None:
+def test_empty_texts_contain_no_share() -> None:
     assert contained_share(SENTENCE, []) == contained_share(SENTENCE, [""]) == contained_share("", [SENTENCE]) == 0
 
 
-def test_the_overlap_is_that_of_the_shorter_text() -> None:
+def test_overlap_is_relative_to_the_shorter_text() -> None:
     assert overlap(shingles_of(SENTENCE), shingles_of(SENTENCE[:26])) == 1
     assert overlap(shingles_of(SENTENCE[:26]), shingles_of(f"{SENTENCE[:13]} and a lighthouse")) == pytest.approx(
         0.4, abs=0.1

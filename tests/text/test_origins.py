@@ -27,19 +27,19 @@ def places(chunks: Spans, *origins: Origins) -> list[list[tuple[int, int, int]]]
     return rows
 
 
-def test_the_text_is_that_of_its_pieces() -> None:
+def test_refined_text_joins_its_pieces() -> None:
     assert list(REFINED.texts) == ["", "2345--seven4567"]
 
 
-def test_a_chunk_of_a_copy_comes_from_just_what_it_copies() -> None:
+def test_chunk_of_a_copy_originates_from_the_copied_span() -> None:
     assert places(spans((1, 1, 3)), REFINED.origins) == [[(1, 3, 5)]]
 
 
-def test_a_chunk_of_anything_else_comes_from_all_that_it_stands_for() -> None:
+def test_rewritten_chunk_originates_from_everything_it_replaces() -> None:
     assert places(spans((1, 7, 8)), REFINED.origins) == [[(1, 6, 9)]]
 
 
-def test_a_chunk_of_several_pieces_has_several_places_in_its_own_order() -> None:
+def test_chunk_of_several_pieces_has_their_places_in_order() -> None:
     assert places(spans((1, 3, 13)), REFINED.origins) == [[(1, 5, 6), (1, 6, 9), (1, 4, 6)]]
 
 
@@ -49,29 +49,29 @@ def test_a_chunk_that_was_added_is_nowhere_and_keeps_its_document() -> None:
     ]  # fmt: skip
 
 
-def test_several_refinements_are_gone_back_one_by_one() -> None:
+def test_several_refinements_are_traced_back_in_order() -> None:
     again = assembled(REFINED, [[], [copied(REFINED.texts[1], 11), copied(REFINED.texts[1], 0, 2)]])
     assert list(again.texts) == ["", "456723"]
     assert places(spans((1, 3, 5)), again.origins, REFINED.origins) == [[(1, 7, 8), (1, 2, 3)]]
 
 
-def test_nothing_to_trace() -> None:
+def test_empty_spans_have_no_places() -> None:
     none = np.zeros(0, dtype=np.int32)
     assert places(Spans(none, none, none), REFINED.origins) == []
 
 
-def test_original_characters_are_found_wherever_they_went() -> None:
+def test_original_characters_are_found_after_refinement() -> None:
     assert carried(1, 5, 7, REFINED.origins) == [(3, 4), (6, 11), (12, 14)]
     assert carried(1, 0, 2, REFINED.origins) == []
     assert carried(0, 0, 1, REFINED.origins) == []
 
 
-def test_copies_that_go_on_are_one_piece() -> None:
+def test_consecutive_copies_are_joined_into_one_piece() -> None:
     made = assembled(Documents(["a"], [""], [TEXT]), [[copied(TEXT, 0, 3), copied(TEXT, 3, 5), copied(TEXT, 6)]])
     assert made.origins.original_end.tolist() == [5, 10]
 
 
-def test_corpora_in_a_row() -> None:
+def test_joined_origins_shift_document_positions() -> None:
     origins = joined([REFINED.origins, REFINED.origins], [2, 2])
     assert origins.document.tolist() == [1, 1, 1, 3, 3, 3]
     assert len(joined([], [])) == 0

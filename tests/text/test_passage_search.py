@@ -30,7 +30,7 @@ def test_a_chunk_may_be_cut_within_words() -> None:
     assert place_of("e palace was finished in 14") == Place(2, 2, 29, is_exact=True)
 
 
-def test_the_place_at_its_start_comes_first() -> None:
+def test_place_at_the_hinted_start_comes_first() -> None:
     twice = Documents(["d"], [""], ["again and again and again"])
     assert locate_passages([Sought("again", ("d",), 10), Sought("again", ("d",))], twice) == [
         Place(0, 10, 15, is_exact=True),
@@ -46,13 +46,13 @@ def test_white_space_and_small_edits_are_near_copies() -> None:
         assert PALACE[found.start : found.end].startswith("The palace was finished in 1420")
 
 
-def test_a_text_with_other_numbers_is_no_copy() -> None:
+def test_text_with_different_numbers_is_not_a_copy() -> None:
     assert (
         place_of("The palace was finished in 1812. It stands in the north, and has 7 rooms behind red walls.") is None
     )
 
 
-def test_texts_that_no_document_has() -> None:
+def test_texts_outside_the_documents_have_no_place() -> None:
     assert place_of("Nothing in this sentence is part of any document here.") is None
     assert place_of(f"{LAKE[:50]} {PALACE[:50]}") is None
     assert place_of("") is None
@@ -64,6 +64,6 @@ def test_short_texts_are_found_exactly() -> None:
     assert place_of(" 1420") == Place(2, 27, 31, is_exact=True)
 
 
-def test_no_passages_and_no_documents() -> None:
+def test_locating_accepts_no_passages_or_no_documents() -> None:
     assert locate_passages([], DOCUMENTS) == []
     assert locate_passages([Sought("some text that is long enough")], Documents([], [], [])) == [None]

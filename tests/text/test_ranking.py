@@ -3,7 +3,7 @@ import numpy as np
 from components.text.ranking import best_columns, best_of, empty_hits, sort_hits
 
 
-def test_sorts_by_score_then_position_and_pads() -> None:
+def test_sort_hits_orders_by_score_then_position_and_pads() -> None:
     chunk = np.array([[5, -1, 2, 9], [-1, -1, -1, -1]], dtype=np.int32)
     score = np.array([[1.0, 99.0, 1.0, 3.0], [0.0, 0.0, 0.0, 0.0]], dtype=np.float32)
     hits = sort_hits(chunk, score, 5)
@@ -23,7 +23,7 @@ def test_best_of_takes_ties_at_the_last_place_by_position() -> None:
     assert score.tolist() == [2, 1, 1]
 
 
-def test_best_of_leaves_out_what_is_not_positive() -> None:
+def test_best_of_excludes_scores_that_are_not_positive() -> None:
     chunk, score = best_of(np.array([0, -1, 0.5], dtype=np.float32), 10)
     assert (chunk.tolist(), score.tolist()) == ([2], [0.5])
 
@@ -33,7 +33,7 @@ def test_no_queries_give_no_hits() -> None:
     assert sort_hits(np.zeros((0, 4), dtype=np.int32), np.zeros((0, 4), dtype=np.float32), 3).chunk.shape == (0, 3)
 
 
-def test_best_columns_are_those_of_a_full_sort() -> None:
+def test_best_columns_equal_a_full_sort() -> None:
     draw = np.random.default_rng(0)
     for n_columns, depth in ((1, 1), (7, 3), (40, 40), (40, 99), (40, 5)):
         score = draw.integers(-3, 3, (30, n_columns)).astype(np.float32)
@@ -45,7 +45,7 @@ def test_best_columns_are_those_of_a_full_sort() -> None:
         assert np.array_equal(found.score, expected.score)
 
 
-def test_best_columns_of_nothing() -> None:
+def test_best_columns_accept_empty_scores() -> None:
     assert best_columns(np.zeros((3, 0)), 5).chunk.shape == (3, 0)
     assert best_columns(np.zeros((0, 4)), 2).chunk.shape == (0, 2)
     assert best_columns(np.zeros((2, 4)), 0).chunk.shape == (2, 0)

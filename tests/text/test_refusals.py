@@ -43,5 +43,5 @@ def test_a_refusal_is_recognised(answer: str) -> None:
         "I cannot answer in one word. " + "It took many years to build. " * 8,
     ],
 )
-def test_an_answer_is_none(answer: str) -> None:
+def test_substantive_answer_is_not_a_refusal(answer: str) -> None:
     assert not is_refusal(answer)

@@ -33,7 +33,7 @@ def test_sentences_end_at_their_boundaries(expected: list[str]) -> None:
     assert sentences("".join(expected)) == expected
 
 
-def test_ends_are_increasing_int32() -> None:
+def test_sentence_ends_are_increasing_int32() -> None:
     ends = sentence_ends("一。二！？三\n\n四")
     assert ends.dtype == np.int32
     assert ends.tolist() == [2, 5, 8, 9]

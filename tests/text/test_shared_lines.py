@@ -9,7 +9,7 @@ def pages(*bodies: str) -> str:
     )
 
 
-def test_running_heads_and_page_numbers() -> None:
+def test_running_heads_and_page_numbers_are_removed() -> None:
     cleaned = without_running_heads(pages("First body.", "Second\nbody.", "Third body."))
     assert [page.strip("\n") for page in cleaned.split("\f")] == ["First body.", "Second\nbody.", "Third body."]
 
@@ -19,20 +19,20 @@ def test_numbers_that_do_not_grow_with_the_page_are_content() -> None:
     assert without_running_heads(text) == text
 
 
-def test_a_line_must_come_on_three_pages_and_a_third_of_them() -> None:
+def test_running_head_needs_three_pages_and_a_third_of_all_pages() -> None:
     two = pages("One.", "Two.")
     assert without_running_heads(two) == two
     many = "\f".join(f"{'Seldom' if number < 4 else f'Head {chr(97 + number)}'}\nBody." for number in range(13))
     assert "Seldom" in without_running_heads(many)
 
 
-def test_lines_within_a_page_stay() -> None:
+def test_repeated_lines_within_a_page_are_kept() -> None:
     body = "x\ny\nz\nACME Annual Report\nz\ny\nx"
     text = pages(*(f"{chr(97 + number)}\n{body}\n{chr(97 + number)}" for number in range(3)))
     assert without_running_heads(text).count("ACME Annual Report") == 3
 
 
-def test_edges_that_documents_of_a_folder_share() -> None:
+def test_edges_shared_by_documents_are_removed() -> None:
     texts = [f"Home | About\n\nGuide to {name}\n\nText on {name}.\n\n© 2024 ACME\n" for name in "abcdef"]
     texts += ["Another page."]
     assert [text.strip("\n") for text in without_shared_edges(texts)] == [
@@ -41,7 +41,7 @@ def test_edges_that_documents_of_a_folder_share() -> None:
     ]
 
 
-def test_few_documents_and_lines_inside_stay() -> None:
+def test_edges_of_few_documents_and_inner_lines_are_kept() -> None:
     few = ["Menu\nText."] * 4
     assert without_shared_edges(few) == few
     inside = [f"{name}\nShared\n{name}" for name in "abcdef"]
@@ -52,6 +52,6 @@ def test_equal_documents_do_not_become_empty() -> None:
     assert without_shared_edges(["Same.\nText."] * 6) == ["Same.\nText."] * 6
 
 
-def test_a_page_of_one_long_line_of_numbers_takes_no_longer_than_another() -> None:
+def test_long_line_of_numbers_is_cleaned_quickly() -> None:
     text = "\f".join(["1 " * 50_000] * 4)
     assert without_running_heads(text) == text

@@ -16,7 +16,7 @@ def test_every_character_in_a_shared_run_is_covered() -> None:
     assert covered(TEXT, TEXT, TEXT[5:20], f"__{TEXT[:12]}__{TEXT[20:31]}") == {0: 36, 1: 15, 2: 23}
 
 
-def test_a_run_across_two_documents_is_none() -> None:
+def test_run_across_two_documents_is_not_shared() -> None:
     assert covered(TEXT, TEXT[: RUN - 1], TEXT[RUN - 1 : 2 * RUN - 2]) == {}
 
 
@@ -32,7 +32,7 @@ def test_many_documents_are_read_in_batches() -> None:
     assert covered(TEXT, *["no"] * 1500, TEXT, *["no"] * 1000, TEXT[:20]) == {1500: 36, 2501: 20}
 
 
-def test_passages_and_documents_without_a_run() -> None:
+def test_passages_without_a_shared_run_are_not_covered() -> None:
     assert covered("", TEXT) == covered("short", TEXT) == covered(TEXT) == covered(TEXT, "", " ") == {}
 
 

@@ -3,7 +3,7 @@ import re
 from components.text.slugs import make_slug, slugs_of
 
 
-def test_slugs_tell_all_names_apart() -> None:
+def test_slugs_of_distinct_names_are_distinct() -> None:
     names = ["Retail banking", "retail-banking", "funds", "Ｆunds", "基金", "股票", "Banks/Retail", "100 %", "%"]
     slugs = slugs_of(["", *names, "funds"])
     assert set(slugs) == set(names)
@@ -14,12 +14,12 @@ def test_slugs_tell_all_names_apart() -> None:
     assert slugs["100 %"] == "100"
 
 
-def test_a_name_has_the_same_slug_whatever_stands_beside_it() -> None:
+def test_slug_of_a_name_does_not_depend_on_other_names() -> None:
     assert slugs_of(["基金"])["基金"] == slugs_of(["股票", "基金", "基金 "])["基金 "]
     assert slugs_of(["Retail banking", "funds"])["Retail banking"] == slugs_of(["Retail banking"])["Retail banking"]
 
 
-def test_a_hash_tells_names_apart() -> None:
+def test_slugs_of_chinese_names_are_distinct_by_hash() -> None:
     names = ["移动支付", "责任保险", "IT与零售", "IT", "it！", "客户知识产权（KYC）", "a/b c"]
     slugs = [make_slug(name) for name in names]
     assert all(re.fullmatch("[a-z0-9_]+", slug) for slug in slugs)

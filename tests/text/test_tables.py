@@ -18,7 +18,7 @@ def words_of(terms: Terms, vocabulary: TermTable) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 1024])
-def test_segments_hold_the_ends_of_every_text(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+def test_segments_contain_token_and_sentence_ends_of_every_text(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     monkeypatch.setattr(tables, "_BATCH", batch)
     segments = segment(TEXTS, Cl100k())
     for i, text in enumerate(TEXTS):
@@ -28,13 +28,13 @@ def test_segments_hold_the_ends_of_every_text(monkeypatch: pytest.MonkeyPatch, b
         assert sentences.tolist() == sentence_ends(text).tolist()
 
 
-def test_without_a_tokenizer_a_token_is_a_character() -> None:
+def test_segment_without_a_tokenizer_splits_characters() -> None:
     segments = segment(("ab", "", "c"), None)
     assert segments.token_ends.tolist() == [1, 2, 1]
     assert segments.token_offsets.tolist() == [0, 2, 2, 3]
 
 
-def test_segments_of_no_texts() -> None:
+def test_segments_of_no_texts_are_empty() -> None:
     segments = segment((), Cl100k())
     assert segments.token_offsets.tolist() == segments.sentence_offsets.tolist() == [0]
     assert len(segments.token_ends) == len(segments.sentence_ends) == 0
@@ -48,7 +48,7 @@ def test_terms_of_documents_are_their_words_in_order() -> None:
 
 
 @pytest.mark.parametrize("tokenizer", [RjiebaWords(), CharacterBigrams()])
-def test_terms_of_chunks_are_the_words_that_lie_wholly_inside(tokenizer: WordTokenizer) -> None:
+def test_chunk_terms_are_the_words_entirely_inside(tokenizer: WordTokenizer) -> None:
     table = build_term_table(TEXTS, tokenizer)
     rows = [(d, a, b) for d, text in enumerate(TEXTS) for a in range(len(text)) for b in range(a + 1, len(text) + 1)]
     columns = np.array(rows, dtype=np.int32)
@@ -61,7 +61,7 @@ def test_terms_of_chunks_are_the_words_that_lie_wholly_inside(tokenizer: WordTok
     assert words_of(table.of_chunks(Spans(columns[:, 0], columns[:, 1], columns[:, 2])), table) == inside
 
 
-def test_terms_of_queries_leave_out_what_the_corpus_does_not_hold() -> None:
+def test_query_terms_exclude_words_the_corpus_lacks() -> None:
     table = build_term_table(TEXTS, RjiebaWords())
     terms = query_terms(["浙江的首都 PARIS 首都", "上海", ""], RjiebaWords(), table)
     assert words_of(terms, table) == [["浙江", "首都", "paris", "首都"], [], []]

@@ -15,5 +15,5 @@ from components.text.thoughts import split_thoughts
         ("", "", ""),
     ],
 )
-def test_thoughts_are_apart_from_the_rest(text: str, thoughts: str, rest: str) -> None:
+def test_thoughts_are_split_from_the_reply(text: str, thoughts: str, rest: str) -> None:
     assert split_thoughts(text) == (thoughts, rest)

@@ -18,7 +18,7 @@ class TestCharacterBigrams(WordTokenizerContract):
         ("new lakes", ["new", "lakes"]),
     ],
 )
-def test_words_by_hand(text: str, expected: list[str]) -> None:
+def test_bigrams_equal_hand_written_bigrams(text: str, expected: list[str]) -> None:
     (words,) = CharacterBigrams().words([text])
     assert words.words == expected
 

@@ -25,7 +25,7 @@ class TestCl100k(TokenizerContract):
         ("<|endoftext|>", [1, 2, 6, 8, 11, 12, 13]),  # plain text, not a special token: < | endo ft ext | >
     ],
 )
-def test_ends_by_hand(text: str, ends: list[int]) -> None:
+def test_token_ends_equal_hand_written_ends(text: str, ends: list[int]) -> None:
     assert Cl100k().token_ends([text])[0].tolist() == ends
 
 
@@ -33,19 +33,19 @@ def test_a_token_that_completes_no_character_is_empty() -> None:
     assert Cl100k().tokenize(["a😀b"]) == [["a", "", "😀", "b"]]
 
 
-def test_a_batch_is_the_same_as_one_by_one() -> None:
+def test_batch_gives_the_same_token_ends_as_single_texts() -> None:
     texts = ["你好，世界", "", "🚀🚀", "plain"]
     together = [ends.tolist() for ends in Cl100k().token_ends(texts)]
     assert together == [Cl100k().token_ends([text])[0].tolist() for text in texts]
 
 
-def test_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cl100k_does_not_change_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "mine")
     Cl100k().token_ends(["text"])
     assert os.environ["TIKTOKEN_CACHE_DIR"] == "mine"
 
 
-def test_the_vocabulary_is_the_one_that_llama_index_ships() -> None:
+def test_vocabulary_equals_the_one_shipped_with_llama_index() -> None:
     core = pytest.importorskip("llama_index.core", reason="the extra `llama-index` is not installed")
     theirs = Path(core.__file__).parent / "_static" / "tiktoken_cache" / cl100k._CACHED_AS
     assert cl100k._vocabulary() == theirs.read_bytes()

@@ -16,6 +16,6 @@ def test_terms_are_english_stems(word: str, term: str) -> None:
     assert EnglishStems().normalize(word) == term
 
 
-def test_words_by_hand() -> None:
+def test_english_words_equal_hand_split_words() -> None:
     (words,) = EnglishStems().words(["The U.S. bank's 1,250.5 well-known branches, (2) snake_case."])
     assert words.words == ["The", "U.S", "bank's", "1,250.5", "well", "known", "branches", "2", "snake", "case"]

@@ -13,6 +13,6 @@ class TestJanomeWordsInTheIndex(WordTokenizerContract):
     component = JanomeWords()
 
 
-def test_words_by_hand() -> None:
+def test_japanese_words_equal_hand_split_words() -> None:
     (words,) = JanomeWords().words(["橋は1932年に開通しました。"])
     assert list(words.words)[:6] == "橋 は 1932 年 に 開通".split()

@@ -6,7 +6,7 @@ class TestPlainWords(TokenizerContract):
     component = PlainWords()
 
 
-def test_words_by_hand() -> None:
+def test_plain_words_equal_hand_split_words() -> None:
     (words,) = PlainWords().tokenize(["It's a well-known 1,250.5: l'été (e.g.) snake_case."])
     assert [word for word in words if word.strip()] == [
         "It's", "a", "well-known", "1,250.5", ":", "l'été", "(", "e.g", ".", ")", "snake", "_", "case", ".",

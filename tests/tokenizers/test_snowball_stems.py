@@ -32,12 +32,12 @@ def test_stop_words_are_not_indexed(language: str, word: str) -> None:
     assert SnowballStems(language).normalize(word) == ""
 
 
-def test_a_language_that_snowball_does_not_know() -> None:
+def test_language_unknown_to_snowball_is_rejected() -> None:
     assert SnowballStems("german").check() == []
     (mistake,) = SnowballStems("klingon").check()
     assert "got 'klingon', expected one of arabic," in mistake
 
 
-def test_words_are_those_of_the_english_tokenizer() -> None:
+def test_english_snowball_words_equal_those_of_the_english_tokenizer() -> None:
     own, english = SnowballStems("english").words(TEXTS), EnglishStems().words(TEXTS)
     assert [words.words for words in own] == [words.words for words in english]

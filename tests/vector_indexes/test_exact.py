@@ -46,7 +46,9 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(("device", "n_on_gpu"), [(Device.AUTO, 1), (Device.GPU, 1), (Device.CPU, 0)])
-def test_a_gpu_is_used_where_it_is_wanted(searches: list[dict[str, Any]], device: Device, n_on_gpu: int) -> None:
+def test_flat_search_uses_the_gpu_only_if_requested(
+    searches: list[dict[str, Any]], device: Device, n_on_gpu: int
+) -> None:
     found = Flat(device).search({}, VECTORS, QUERIES, 20)
     np.testing.assert_array_equal(found.chunk, Flat(Device.CPU).search({}, VECTORS, QUERIES, 20).chunk)
     assert len(searches) == n_on_gpu
@@ -73,7 +75,7 @@ def test_vectors_that_do_not_fit_are_copied_in_blocks(
 @pytest.mark.parametrize(
     ("vectors", "queries", "free", "limits"), [(6, 2, 8, (0, 0)), (7, 2, 8, (6, 2)), (100, 1, 9, (7, 2))]
 )
-def test_limits_of_blocks(vectors: int, queries: int, free: int, limits: tuple[int, int]) -> None:
+def test_block_limits_follow_free_memory(vectors: int, queries: int, free: int, limits: tuple[int, int]) -> None:
     assert block_limits(vectors, queries, free) == limits
 
 
@@ -99,7 +101,7 @@ def test_a_search_that_a_gpu_cannot_do_runs_on_the_cpu_or_fails(
     assert searches == []
 
 
-def test_another_cuda_version_means_the_cpu_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_cuda_library_falls_back_to_the_cpu_or_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_library(name: str) -> None:
         raise OSError(f"{name}: cannot open shared object file")
 
@@ -110,7 +112,7 @@ def test_another_cuda_version_means_the_cpu_or_an_error(monkeypatch: pytest.Monk
     assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
 
 
-def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_gpu_is_an_error_only_if_one_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "n_gpus", lambda: 0)
     with pytest.raises(
         ComponentError, match=r"FAISS finds no GPU here: expected faiss-gpu-cu12 .*uninstall -y faiss-cpu"
@@ -149,7 +151,7 @@ def test_the_device_changes_no_key() -> None:
 
 
 @pytest.mark.gpu
-def test_a_real_gpu_finds_the_same_at_once_and_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_search_equals_cpu_search_at_once_and_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     if not exact.n_gpus():
         pytest.skip("FAISS finds no GPU")
     vectors, queries = random_vectors(20_000, 256), random_vectors(50, 256, seed=1)

@@ -38,7 +38,7 @@ class TestHnsw(AnySizeContract):
 class TestIvfPq(VectorIndexContract):
     component = IvfPq(n_lists=4, n_subvectors=16, n_bits=4, n_probes=4)
 
-    def test_ivf_pq_finds_most_of_what_flat_finds(self) -> None:
+    def test_ivf_pq_finds_most_hits_of_flat(self) -> None:
         vectors, queries = random_vectors(2000), random_vectors(50, seed=1)
         index = IvfPq(n_lists=8, n_subvectors=32, n_bits=6, n_probes=8)
         exact = Flat().search({}, vectors, queries, 10)
@@ -48,7 +48,7 @@ class TestIvfPq(VectorIndexContract):
     def test_ivf_pq_is_built_in_blocks_and_trained_on_a_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 300)
         monkeypatch.setattr(faiss_index, "_TRAINING_PER_CENTROID", 20)
-        self.test_ivf_pq_finds_most_of_what_flat_finds()
+        self.test_ivf_pq_finds_most_hits_of_flat()
 
     def test_lists_that_are_not_probed_leave_places_empty(self) -> None:
         index = IvfPq(n_lists=16, n_subvectors=16, n_bits=4, n_probes=1)
@@ -75,7 +75,7 @@ def test_invalid_settings_are_reported() -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1])
-def test_numbers_below_the_least(value: int) -> None:
+def test_index_numbers_below_the_minimum_are_rejected(value: int) -> None:
     assert Hnsw(1, value, value).check() == [
         "n_links: got 1, expected at least 2",
         f"ef_construction: got {value}, expected at least 1",

@@ -40,7 +40,7 @@ def test_a_search_of_all_lists_equals_flat() -> None:
     np.testing.assert_array_equal(found.score, exact.score)
 
 
-def test_more_probes_find_more_with_the_scores_of_flat() -> None:
+def test_more_probes_find_more_hits_with_exact_scores() -> None:
     index, exact = built(INDEX, VECTORS), Flat().search({}, VECTORS, QUERIES, 20)
     few, more = (replace(INDEX, n_probes=n).search(index, VECTORS, QUERIES, 20) for n in (1, 8))
     assert share_found(few, exact) < share_found(more, exact)
@@ -49,7 +49,7 @@ def test_more_probes_find_more_with_the_scores_of_flat() -> None:
         np.testing.assert_allclose(scores, VECTORS[chunks] @ query, atol=2e-6)
 
 
-def test_ivf_flat_finds_what_the_index_of_faiss_finds() -> None:
+def test_ivf_flat_equals_the_faiss_index() -> None:
     index = built(INDEX, VECTORS)
     theirs = faiss.IndexIVFFlat(faiss.IndexFlatIP(64), 64, 64, faiss.METRIC_INNER_PRODUCT)
     theirs.quantizer.add(np.asarray(index["centroids"]))
@@ -88,7 +88,7 @@ def test_the_index_does_not_depend_on_threads_and_block_sizes(tmp_path: Path, mo
     }
 
 
-def test_batches_of_queries_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_batches_find_the_same_hits(monkeypatch: pytest.MonkeyPatch) -> None:
     index = built(INDEX, VECTORS)
     expected = INDEX.search(index, VECTORS, QUERIES, 20)
     monkeypatch.setattr(ivf_flat, "_CANDIDATES_AT_ONCE", 20 * 8 * 52)
@@ -97,14 +97,14 @@ def test_batches_of_queries_find_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(found.score, expected.score)
 
 
-def test_never_more_lists_than_vectors() -> None:
+def test_index_has_at_most_one_list_per_vector() -> None:
     vectors = random_vectors(3)
     index = IvfFlat(n_lists=50, n_probes=50)
     assert len(built(index, vectors)["centroids"]) == 3
     assert len(rankings_of(index.search(built(index, vectors), vectors, vectors[:1], 5))[0]) == 3
 
 
-def test_the_number_of_probes_leaves_the_lists_as_they_are() -> None:
+def test_number_of_probes_does_not_change_the_built_index() -> None:
     assert replace(INDEX, n_probes=3).as_built == INDEX.as_built
     assert replace(INDEX, n_lists=70).as_built != INDEX.as_built
 

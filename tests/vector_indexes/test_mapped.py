@@ -22,7 +22,7 @@ def graph(n: int) -> faiss.Index:
 
 
 @pytest.mark.parametrize("sizes", [(), (0,), (3,), (3, 0, 4)])
-def test_rows_of_blocks(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+def test_rows_in_file_concatenate_the_blocks(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     blocks = [random_vectors(n, seed=i) for i, n in enumerate(sizes)]
     found = rows_in_file(tmp_path / "rows.npy", blocks, 32)
     assert isinstance(found, np.memmap)
@@ -30,7 +30,7 @@ def test_rows_of_blocks(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     assert (found.dtype, found.shape) == (np.float32, (sum(sizes), 32))
 
 
-def test_an_index_is_what_faiss_writes_and_is_searched_where_it_lies(tmp_path: Path) -> None:
+def test_mapped_faiss_index_stays_searchable_after_its_file_is_deleted(tmp_path: Path) -> None:
     index = graph(5000)
     array = index_in_file(tmp_path / "faiss.npy", index)
     assert isinstance(array, np.memmap)
@@ -56,7 +56,7 @@ def test_the_large_parts_of_an_index_are_not_copied(tmp_path: Path) -> None:
     assert score[0, 0] == pytest.approx(2, abs=1e-5)
 
 
-def test_the_store_keeps_such_files_without_a_copy(tmp_path: Path) -> None:
+def test_store_keeps_the_faiss_file_without_a_copy(tmp_path: Path) -> None:
     store = Store(tmp_path)
     place = store.workspace("f" * 64)
     built = Hnsw().build(random_vectors(300), place)
@@ -94,7 +94,7 @@ def test_arrays_in_memory_are_not_released(tmp_path: Path) -> None:
     assert copied_on_write.min() == 2
 
 
-def test_a_disk_that_refuses(tmp_path: Path) -> None:
+def test_disk_error_during_an_index_write_is_reported(tmp_path: Path) -> None:
     (tmp_path / "full.npy").symlink_to("/dev/full")
     for write in (
         lambda path: rows_in_file(path, [random_vectors(1000)] * 9, 32),

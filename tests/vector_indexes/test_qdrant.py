@@ -48,7 +48,7 @@ def place(tmp_path: Path, name: str = "abc") -> Path:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_hits_are_those_of_flat(index: Qdrant, server: QdrantServer, exact: bool) -> None:
+def test_exact_qdrant_hits_equal_those_of_flat(index: Qdrant, server: QdrantServer, exact: bool) -> None:
     vectors = VECTORS.copy()
     vectors[[300, 5, 699, 41]] = vectors[7]
     queries = np.concatenate([vectors[7:8], QUERIES])
@@ -93,9 +93,7 @@ def test_a_complete_collection_is_reused_and_a_partial_one_completed(
     assert len(server.collections["rag-grid-abc"].points) == 700
 
 
-def test_a_collection_that_is_not_as_it_was_built_is_damaged(
-    index: Qdrant, server: QdrantServer, tmp_path: Path
-) -> None:
+def test_changed_qdrant_collection_is_reported_as_damaged(index: Qdrant, server: QdrantServer, tmp_path: Path) -> None:
     assert isinstance(index, KeptElsewhere)
     made = index.build(VECTORS, place(tmp_path))
     assert index.lost(made) == []
@@ -106,7 +104,7 @@ def test_a_collection_that_is_not_as_it_was_built_is_damaged(
         index.search(made, VECTORS, QUERIES, 5)
 
 
-def test_a_server_that_is_away(tmp_path: Path) -> None:
+def test_unreachable_qdrant_server_is_reported(tmp_path: Path) -> None:
     with qdrant_server() as server:
         index = Qdrant(base_url=server.url, timeout_s=2)
         made = index.build(VECTORS, place(tmp_path))
@@ -168,13 +166,13 @@ class TestSweep:
     def options(self, server: QdrantServer, *more: str) -> tuple[str, ...]:
         return (*SWEEP, "vector_index=qdrant", f"vector_index.base_url={server.url}", *more)
 
-    def test_a_sweep_finds_what_it_finds_with_flat(self, tmp_path: Path, server: QdrantServer) -> None:
+    def test_qdrant_sweep_equals_a_flat_sweep(self, tmp_path: Path, server: QdrantServer) -> None:
         assert run_small(tmp_path, SWEEP, self.options(server)) == 0
         flat, own = cells_in(tmp_path)
         assert flat.metrics == own.metrics
         assert server.n_requests("POST", "query/batch") > 0
 
-    def test_a_collection_that_was_dropped_is_made_again(
+    def test_dropped_collection_is_rebuilt(
         self, tmp_path: Path, server: QdrantServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, self.options(server)) == 0
@@ -186,7 +184,7 @@ class TestSweep:
         assert "damaged in the store, computed again: vector_index" in said
         assert "does not exist" in said
 
-    def test_each_of_several_corpora_has_a_collection_of_its_own(
+    def test_each_corpus_has_its_own_collection(
         self, tmp_path: Path, server: QdrantServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Demo, "load", lambda self: benchmark(several=True))

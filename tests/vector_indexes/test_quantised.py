@@ -67,7 +67,7 @@ class TestInt8Alone(VectorIndexContract):
         vectors[[1, 3]] = 0
         assert sorted(rankings_of(self.search(vectors, vectors[:1], 5))[0]) == [0, 2, 4]
 
-    def test_an_index_of_blocks_is_that_of_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_index_built_in_blocks_equals_an_index_built_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         vectors = random_vectors(50)
         vectors[7] = 0
         whole = built(self.component, vectors)
@@ -94,13 +94,13 @@ class TestBinaryAlone(VectorIndexContract):
             assert hits.chunk[query].tolist() == best.tolist()
             np.testing.assert_allclose(hits.score[query], cosines[query][best], atol=1e-6)
 
-    def test_a_chunk_with_as_many_equal_as_other_signs_is_a_hit(self) -> None:
+    def test_chunk_with_zero_cosine_is_a_hit(self) -> None:
         vectors = np.array([[0.6, -0.8], [0.8, 0.6]], dtype=np.float32)
         hits = self.search(vectors, vectors[1:], 2)
         assert hits.chunk.tolist() == [[1, 0]]
         assert hits.score.tolist() == [[1, 0]]
 
-    def test_an_index_of_blocks_is_that_of_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_index_built_in_blocks_equals_an_index_built_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         vectors = random_vectors(50)
         vectors[7] = 0
         whole = built(self.component, vectors)
@@ -133,7 +133,7 @@ class TestRescoring:
         assert replace(index, rescore=False, oversampling=2.0).as_built == index.as_built
         assert replace(index, dimensions=16).as_built != index.as_built
 
-    def test_more_dimensions_than_the_vectors_have(self, index: Truncated | Int8 | Binary) -> None:
+    def test_more_dimensions_than_the_vectors_have_are_rejected(self, index: Truncated | Int8 | Binary) -> None:
         with pytest.raises(ComponentError, match="dimensions: got 100, but the embedder's vectors have 64"):
             built(replace(index, dimensions=100), clustered_vectors(10))
 

@@ -43,7 +43,7 @@ def test_bars_are_as_long_as_their_counts() -> None:
     assert {"30", "10", "40"} <= set(texts(picture))
 
 
-def test_only_the_front_has_labels_that_do_not_lie_upon_each_other() -> None:
+def test_scatter_labels_only_front_points_without_overlap() -> None:
     points = [Point("a", 1, 1, is_on_front=True), Point("b", 1, 1, is_on_front=True), Point("hidden", 2, 0)]
     picture = parsed(scatter(points, "cost", "quality", "t"))
     labels = {text.text: float(text.attrib["y"]) for text in picture.iter(f"{SVG}text")}
@@ -51,13 +51,13 @@ def test_only_the_front_has_labels_that_do_not_lie_upon_each_other() -> None:
     assert abs(labels["a"] - labels["b"]) >= 15
 
 
-def test_curves_have_a_legend_and_go_up_with_their_shares() -> None:
+def test_curves_rise_with_their_shares_and_use_dashes_beyond_eight() -> None:
     picture = parsed(curves(["1", "2"], [Curve(NASTY, [0.0, 1.0]), *[Curve("b", [0.5, 0.5])] * 9], "k", "t"))
     lines = [line for line in picture.iter(f"{SVG}line") if line.attrib["stroke-width"] == "2"]
     assert float(lines[0].attrib["y2"]) < float(lines[0].attrib["y1"])
     assert lines[9].attrib["stroke-dasharray"] == "5 4"
 
 
-def test_a_chart_of_nothing_is_a_chart() -> None:
+def test_charts_without_data_are_valid_svg() -> None:
     for svg in (dots([], "t"), stacked_bars({}, [], "t"), scatter([], "x", "y", "t"), curves([], [], "x", "t")):
         parsed(svg)

@@ -27,7 +27,7 @@ def xs(picture: ElementTree.Element) -> list[float]:
         (("64", "128", "1000"), True),  # no numbers, as one of them might be a name
     ],
 )
-def test_numbers_lie_to_scale_and_names_evenly(levels: tuple[str | float, ...], are_even: bool) -> None:
+def test_numeric_levels_are_drawn_to_scale_and_names_evenly(levels: tuple[str | float, ...], are_even: bool) -> None:
     first, second, third = xs(plotted(*levels))
     assert first < second < third
     assert (second - first == pytest.approx(third - second, abs=0.2)) is are_even
@@ -41,7 +41,7 @@ def test_points_are_joined_in_the_order_of_numbers() -> None:
     assert len([one for one in picture.iter(f"{SVG}line") if one.attrib["stroke-width"] == "2"]) == 2
 
 
-def test_an_interval_is_a_whisker_and_none_is_nothing() -> None:
+def test_only_points_with_an_interval_have_a_whisker() -> None:
     points = [LinePoint(1.0, 0.5, 0.2, 0.8), LinePoint(2.0, 0.5)]
     picture = parsed(line_plot([PlotLine("", points)], "x", "y"))
     (dot, other) = picture.iter(f"{SVG}circle")
@@ -52,23 +52,23 @@ def test_an_interval_is_a_whisker_and_none_is_nothing() -> None:
                 and one.attrib["stroke"] == other.attrib["fill"]]  # fmt: skip
 
 
-def test_lines_of_groups_have_a_legend_and_lie_beside_each_other() -> None:
+def test_line_groups_have_a_legend_and_do_not_overlap() -> None:
     lines = [PlotLine(f"retriever={name}", [LinePoint(1.0, 0.5), LinePoint(2.0, 0.5)]) for name in ("bm25", "混合")]
     picture = parsed(line_plot(lines, "x", "y"))
     assert {"retriever=bm25", "retriever=混合"} <= set(texts(picture))
     assert len(set(xs(picture))) == 4
 
 
-def test_labels_that_would_lie_upon_each_other_are_left_out() -> None:
+def test_overlapping_axis_labels_are_left_out() -> None:
     shown = texts(plotted(1.0, 1.001, 100.0))
     assert ("1" in shown, "1.001" in shown, "100" in shown) == (True, False, True)
 
 
-def test_whatever_stands_in_labels_is_text() -> None:
+def test_markup_in_labels_is_escaped() -> None:
     picture = plotted(NASTY, "b", label=NASTY)
     assert sum(label.startswith('<b>"&') for label in texts(picture)) == 2
     assert picture.attrib["aria-label"] == "a metric, by an axis"
 
 
-def test_nothing_to_plot_is_an_empty_picture() -> None:
+def test_line_plot_without_points_is_empty() -> None:
     assert xs(parsed(line_plot([], "x", "y"))) == []

@@ -44,7 +44,7 @@ def test_an_interval_is_students_t_of_the_means_of_samples(grid: LoadedSweep) ->
     assert row.high == pytest.approx(values.mean() + half, rel=1e-6)
 
 
-def test_for_each_level_of_a_second_axis(grid: LoadedSweep) -> None:
+def test_axis_means_are_given_for_each_level_of_a_second_axis(grid: LoadedSweep) -> None:
     found = axis_means(grid, "rouge_l", "size", "retriever")
     assert {(row.level, row.by) for row in found.means} == {(s, r) for s in (1.0, 2.0, 4.0) for r in ("bm25", "dense")}
     assert (found.n_combinations, found.other_axes, found.apart) == (2, ("k",), ())
@@ -63,7 +63,7 @@ def test_axis_means_leave_out_combinations_that_lack_a_cell(grid: LoadedSweep) -
     assert found.means[0].mean == pytest.approx(np.mean([cell.value("rouge_l") or 0.0 for cell in kept]))
 
 
-def test_a_single_cell_keeps_the_numbers_of_its_own(grid: LoadedSweep) -> None:
+def test_single_cell_keeps_its_own_mean_and_interval(grid: LoadedSweep) -> None:
     cells = [cell for cell in grid.cells if (cell.axes["retriever"], cell.axes["k"]) == ("bm25", 1)]
     for cell in cells:
         cell.metrics["overall"]["rouge_l"].update(ci_low=0.123, ci_high=0.987)  # type: ignore[union-attr]
@@ -73,7 +73,7 @@ def test_a_single_cell_keeps_the_numbers_of_its_own(grid: LoadedSweep) -> None:
     ]
 
 
-def test_few_groups_have_no_interval_and_shares_none_beyond_1(tmp_path: Path) -> None:
+def test_axis_mean_intervals_need_enough_groups_and_end_at_one(tmp_path: Path) -> None:
     axes = {"size": [1, 2], "k": [1, 2]}
     few = load(planted.write(tmp_path / "few", axes, {}, n=4))
     assert [(row.low, row.high) for row in axis_means(few, "rouge_l", "size").means] == [(None, None)] * 2
@@ -82,7 +82,7 @@ def test_few_groups_have_no_interval_and_shares_none_beyond_1(tmp_path: Path) ->
     assert all(row.low is not None and row.high == 1.0 and row.low < row.mean < 1.0 for row in rows)
 
 
-def test_a_metric_that_ranks_nothing_can_be_looked_at_too(grid: LoadedSweep) -> None:
+def test_axis_means_accept_a_metric_without_a_direction(grid: LoadedSweep) -> None:
     cells = tuple(replace(cell, larger_is_better={}) for cell in grid.cells)
     assert len(axis_means(replace(grid, cells=cells), "rouge_l", "k").means) == 2
 
@@ -94,12 +94,12 @@ def test_a_metric_that_ranks_nothing_can_be_looked_at_too(grid: LoadedSweep) -> 
         ("size", "size", "--by size: expected one of the axes that vary: retriever, k"),
     ],
 )
-def test_an_axis_that_does_not_vary(grid: LoadedSweep, axis: str, by: str, message: str) -> None:
+def test_constant_axis_is_rejected(grid: LoadedSweep, axis: str, by: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         axis_means(grid, "rouge_l", axis, by)
 
 
-def test_levels_of_which_no_two_can_be_compared(grid: LoadedSweep) -> None:
+def test_levels_without_comparable_cells_are_rejected(grid: LoadedSweep) -> None:
     """Each has the combinations of the others that no other one has."""
     ones, twos = (("bm25", 1), ("dense", 2)), (("bm25", 2), ("dense", 1))
     names = [f"size={size},retriever={r},k={k}" for size, pairs in ((1, ones), (2, twos)) for r, k in pairs]

@@ -8,11 +8,11 @@ def test_fewest_tokens_decide_then_seconds() -> None:
     assert cheapest([MeanCost(None, 3.0), MeanCost(None, 1.0)]) == 1
 
 
-def test_of_about_equally_fast_ones_it_is_the_first() -> None:
+def test_cheapest_is_the_first_of_about_equal_latencies() -> None:
     assert cheapest([MeanCost(None, 0.09), MeanCost(None, 0.001), MeanCost(None, 0.5)]) == 0
 
 
-def test_noise_makes_none_faster() -> None:
+def test_latency_within_the_noise_makes_no_level_cheaper() -> None:
     slow, fast = MeanCost(None, 3.0, noise=1.5), MeanCost(None, 1.0, noise=0.5)
     assert cheapest([slow, fast]) == 1
     assert cheapest([slow._replace(noise=2.0), fast]) is None
@@ -25,7 +25,7 @@ def test_a_level_that_gives_no_answers_is_not_the_cheapest() -> None:
     assert cheapest([MeanCost(None, 0.1, given=0.0), MeanCost(None, 0.5)]) == 1
 
 
-def test_none_is_named_where_all_cost_about_the_same() -> None:
+def test_cheapest_is_none_if_all_costs_are_about_equal() -> None:
     assert cheapest([MeanCost(100, 0.015), MeanCost(109, 0.001)]) is None
     assert cheapest([MeanCost(None, None), MeanCost(None, None)]) is None
     assert cheapest([MeanCost(100, 0.015)]) == 0

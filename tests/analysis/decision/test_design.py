@@ -24,7 +24,7 @@ def design(axis: str, *cells: dict[str, str | None]) -> LevelDesign:
     return found
 
 
-def test_in_a_full_grid_a_level_is_the_mean_of_its_cells() -> None:
+def test_level_mean_of_a_full_grid_averages_its_cells() -> None:
     found = design("size", *grid(size="64 256", k="2 4 8"))
     assert found.levels == ("64", "256")
     assert found.weights.T.tolist() == [[1 / 3] * 3 + [0.0] * 3, [0.0] * 3 + [1 / 3] * 3]
@@ -38,20 +38,20 @@ def test_a_missing_cell_takes_its_combination_from_all_levels() -> None:
     assert (found.n_combinations, found.n_possible) == (2, 2)
 
 
-def test_a_level_that_is_nowhere_beside_the_others_is_apart() -> None:
+def test_level_without_a_common_combination_is_listed_separately() -> None:
     cells = [*grid(size="64 256", k="2 4"), {"size": "512", "k": "8"}]
     found = design("size", *cells)
     assert (found.levels, found.apart, found.n_combinations) == (("64", "256"), ("512",), 2)
     assert not found.weights[-1].any()
 
 
-def test_all_levels_are_compared_where_any_combination_has_them_all() -> None:
+def test_levels_are_compared_over_combinations_that_have_all_levels() -> None:
     cells = [*grid(size="64 256", k="2 4 8"), {"size": "512", "k": "4"}]
     found = design("size", *cells)
     assert (found.levels, found.n_combinations, found.n_possible) == (("64", "256", "512"), 1, 3)
 
 
-def test_a_cell_that_does_not_use_an_axis_stands_beside_all_of_its_levels() -> None:
+def test_cell_without_an_axis_is_compared_with_all_levels_of_the_axis() -> None:
     cells = [*grid(retriever="bm25 dense", k="2 8"), {"retriever": "closed_book", "k": None}]
     found = design("retriever", *cells)
     assert found.levels == ("bm25", "dense", "closed_book")
@@ -61,7 +61,7 @@ def test_a_cell_that_does_not_use_an_axis_stands_beside_all_of_its_levels() -> N
     assert of_k.weights[-1].tolist() == [0.0, 0.0]
 
 
-def test_settings_of_one_component_are_averaged_against_another_one_without_them() -> None:
+def test_component_settings_are_averaged_against_components_without_them() -> None:
     cells = [*grid(reranker="bge", depth="20 50", k="2 8"), *grid(reranker="none", k="2 8")]
     found = design("reranker", *cells)
     assert found.weights[:4, 0].tolist() == [0.25] * 4
@@ -69,7 +69,7 @@ def test_settings_of_one_component_are_averaged_against_another_one_without_them
     assert design("depth", *cells).n_combinations == 2
 
 
-def test_one_change_at_a_time_compares_with_the_base_alone() -> None:
+def test_one_at_a_time_levels_are_compared_only_with_the_base() -> None:
     base = {"a": "1", "b": "1", "c": "1"}
     cells = [base, {**base, "a": "2"}, {**base, "a": "3"}, {**base, "b": "2"}, {**base, "c": "2"}]
     found = design("a", *cells)
@@ -77,7 +77,7 @@ def test_one_change_at_a_time_compares_with_the_base_alone() -> None:
     assert tetrads("a", "b", levels(*cells)) == []
 
 
-def test_draws_stand_beside_draws_of_the_same_number() -> None:
+def test_design_ignores_draws_that_one_level_lacks() -> None:
     cells = [*grid(size="64 256", repeat="0 1"), {"size": "64", "repeat": "2"}]
     assert design("size", *cells).weights.T.tolist() == [[0.5, 0.5, 0, 0, 0], [0, 0, 0.5, 0.5, 0]]
 
@@ -97,6 +97,6 @@ def test_tetrads_average_over_the_combinations_that_all_four_cells_have() -> Non
 
 
 @pytest.mark.parametrize(("n_sizes", "n_ks", "n"), [(2, 2, 1), (3, 2, 3), (4, 3, 18)])
-def test_all_pairs_of_levels_make_tetrads(n_sizes: int, n_ks: int, n: int) -> None:
+def test_tetrads_are_formed_of_all_pairs_of_levels(n_sizes: int, n_ks: int, n: int) -> None:
     cells = grid(size=" ".join(map(str, range(n_sizes))), k=" ".join(map(str, range(n_ks))))
     assert len(tetrads("size", "k", levels(*cells))) == n

@@ -32,7 +32,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_differences_are_from_the_best_level_with_intervals_that_hold_them(planted: Path) -> None:
+def test_effects_are_differences_from_the_best_level_with_intervals(planted: Path) -> None:
     found = axis(effects(planted), "size")
     assert (found.reference, found.reference_is) == ("512", BEST)
     assert [level.value for level in found.levels] == ["512", "256", "64"]
@@ -46,7 +46,7 @@ def test_differences_are_from_the_best_level_with_intervals_that_hold_them(plant
         assert level.difference == pytest.approx(level.mean - first.mean)
 
 
-def test_intervals_and_p_agree(planted: Path) -> None:
+def test_effect_is_significant_exactly_if_its_interval_excludes_zero(planted: Path) -> None:
     for one in effects(planted).axes:
         for level in one.levels:
             if level.low is not None and level.high is not None:
@@ -76,7 +76,7 @@ def test_interactions_count_a_fall_as_a_gain_if_smaller_is_better(planted: Path)
     assert (one.worse, one.more_with) == ("512", "2")
 
 
-def test_with_one_change_at_a_time_differences_are_from_the_base(tmp_path: Path) -> None:
+def test_one_at_a_time_effects_are_differences_from_the_base(tmp_path: Path) -> None:
     axes = {name: ["1", "2"] for name in ("a", "b", "c", "d")}
     folder = write(tmp_path / "sweep", axes, {"a": {"2": 0.2}}, one_at_a_time=True)
     found = effects(folder)

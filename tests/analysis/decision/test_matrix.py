@@ -37,23 +37,23 @@ def test_matrix_has_a_field_for_every_topic_and_task_and_margins(found: FieldMat
     assert places == {(topic, task): 10 for topic in found.topics for task in found.tasks} | margins
 
 
-def test_matrix_names_cells_where_they_are_shown_to_be_better(found: FieldMatrix) -> None:
+def test_matrix_names_cells_only_in_fields_with_a_significant_gain(found: FieldMatrix) -> None:
     for one in found.fields:
         is_better_there = one.task == "long_form" and one.topic != AVERAGE
         assert sorted(one.best) == (["000000000001", "000000000003"] if is_better_there else [])
 
 
-def test_margins_are_not_tested_as_they_are_scenarios(found: FieldMatrix) -> None:
+def test_matrix_margins_are_not_tested(found: FieldMatrix) -> None:
     assert found.n_tested == 4
     assert {one.p_adjusted is None for one in found.fields if AVERAGE in (one.topic, one.task)} == {True}
 
 
-def test_values_are_those_of_the_cell(found: FieldMatrix) -> None:
+def test_matrix_record_holds_the_value_of_the_cell(found: FieldMatrix) -> None:
     record = json.loads(json.dumps(found.as_record(), allow_nan=False))
     assert record["fields"][0]["value"] == found.fields[0].value is not None
 
 
-def test_fewer_than_ten_samples_name_nothing(tmp_path: Path) -> None:
+def test_matrix_names_no_cell_with_fewer_than_ten_samples(tmp_path: Path) -> None:
     folder = write(tmp_path / "s", {"k": [2, 8]}, {"k": {8: 0.5}}, n=54)
     made = matrix(folder)
     assert made is not None
@@ -62,5 +62,5 @@ def test_fewer_than_ten_samples_name_nothing(tmp_path: Path) -> None:
     assert not any(one.best for one in made.fields)
 
 
-def test_data_without_topics_have_none(sweep: Path) -> None:
+def test_data_without_topics_have_no_matrix(sweep: Path) -> None:
     assert matrix(sweep) is None

@@ -21,12 +21,12 @@ def without_effects() -> list[decisions.Recommendations]:
     return [decisions.simulate(SETTING, random) for _ in range(N_SWEEPS)]
 
 
-def test_without_effects_hardly_any_sweep_names_a_level(without_effects: list[decisions.Recommendations]) -> None:
+def test_sweeps_without_effects_rarely_name_a_level(without_effects: list[decisions.Recommendations]) -> None:
     n_named = sum(map(decisions.names_any, without_effects))
     assert n_named <= stats.binom.ppf(0.99, N_SWEEPS, decisions.ALPHA)
 
 
-def test_without_the_correction_many_would(without_effects: list[decisions.Recommendations]) -> None:
+def test_uncorrected_p_values_name_a_level_too_often(without_effects: list[decisions.Recommendations]) -> None:
     """Else the test above could not fail."""
     n_named = sum(
         any(entry.p is not None and entry.p <= decisions.ALPHA for entry in found.entries) for found in without_effects
@@ -44,7 +44,7 @@ def test_an_effect_of_the_stated_size_is_found(without_effects: list[decisions.R
     assert n_found >= stats.binom.ppf(0.01, n_sweeps, 0.75)
 
 
-def test_near_the_ceiling_the_stated_size_counts_what_it_adds_to_the_variance() -> None:
+def test_stated_size_near_the_ceiling_includes_its_own_variance() -> None:
     mostly_right = replace(decisions.SETTINGS[2], n=100)
     random = np.random.default_rng(3)
     samples, cells = decisions.draw_samples(mostly_right.n, random), decisions.cells_of(mostly_right)

@@ -18,14 +18,14 @@ def of(folder: Path, metric: str = "rouge_l") -> Recommendations:
     return recommendations(load(folder), metric)
 
 
-def test_too_few_samples_name_nothing(sweep: Path) -> None:
+def test_too_few_samples_name_no_level(sweep: Path) -> None:
     found = of(sweep)
     assert {entry.verdict for entry in found.entries} == {TOO_FEW}
     assert found.n_tested == 0
     assert found.entries[0].text() == "too few samples to name one (n = 7, 6 groups)"
 
 
-def test_too_few_groups_of_many_samples_name_nothing(tmp_path: Path) -> None:
+def test_too_few_groups_of_many_samples_name_no_level(tmp_path: Path) -> None:
     n = 12
     cells = [
         TinyCell(
@@ -53,7 +53,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("planted"), {"size": ["64", "256", "512"], "k": [2, 8]}, {"size": effects})
 
 
-def test_levels_that_are_truly_the_best_are_named_and_the_others_are_not(planted: Path) -> None:
+def test_only_truly_best_levels_are_named(planted: Path) -> None:
     found = of(planted).of("overall", "size")
     assert found is not None
     assert (found.verdict, set(found.best)) == (SHOWN, {"256", "512"})
@@ -69,7 +69,7 @@ def test_an_insignificant_axis_reports_its_cheapest_level_and_the_detectable_siz
     assert found.text().startswith("no significant difference; cheapest 2; smallest detectable difference 0.0")
 
 
-def test_records_are_plain(planted: Path) -> None:
+def test_recommendation_and_effect_records_are_plain_json(planted: Path) -> None:
     record = json.loads(json.dumps(of(planted).as_record(), allow_nan=False))
     assert record["entries"][0]["text"] == of(planted).entries[0].text()
     effects = json.loads(json.dumps(axis_effects(load(planted), "rouge_l").as_record(), allow_nan=False))
@@ -77,7 +77,7 @@ def test_records_are_plain(planted: Path) -> None:
     assert "gains" in effects["interactions"][0]["text"]
 
 
-def test_levels_that_are_equal_in_every_sample_are_reported_as_such(tmp_path: Path) -> None:
+def test_levels_equal_in_every_sample_are_reported_as_the_same(tmp_path: Path) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {}, same=("k",))
     found = of(folder)
     entry = found.of("overall", "k")
@@ -87,7 +87,7 @@ def test_levels_that_are_equal_in_every_sample_are_reported_as_such(tmp_path: Pa
     assert found.n_tested == sum(one.axis == "size" for one in found.entries)
 
 
-def test_one_cell_is_too_few(tmp_path: Path) -> None:
+def test_recommendation_of_a_single_cell_is_refused(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:1])
     with pytest.raises(DataError, match="fewer than two cells with a value of rouge_l of all samples"):
         of(folder)
@@ -119,7 +119,7 @@ def test_a_metric_of_a_corpus_is_compared_by_its_statistics(tmp_path: Path) -> N
     assert entry.levels[0].mean == pytest.approx((8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25)
 
 
-def test_subsets_of_equal_values_hold_other_samples_all_the_same(tmp_path: Path) -> None:
+def test_subsets_with_equal_values_are_still_separate_subsets(tmp_path: Path) -> None:
     """A document with a question of each subset, all of them answered alike."""
     two = {"subsets": ["read/qa_1doc", "create"] * 12, "documents": [[f"d{i // 2}"] for i in range(24)]}
     cells = [

@@ -32,7 +32,7 @@ def test_classes_are_counted_by_cell_in_their_order() -> None:
     assert of_one["share"].tolist() == [0.25, 0.25, 0.5, 0.0, 0.0]
 
 
-def test_depth_is_over_the_samples_whose_evidence_can_be_found() -> None:
+def test_evidence_depth_counts_only_samples_with_findable_evidence() -> None:
     depth = evidence_depth(FOUND)
     assert set(depth["cell_id"]) == {"one", "two"}
     one, two = (depth[depth["cell_id"] == own] for own in ("one", "two"))
@@ -42,7 +42,7 @@ def test_depth_is_over_the_samples_whose_evidence_can_be_found() -> None:
     assert one["n"].tolist() == [3] * 4
 
 
-def test_without_evidence_there_is_no_depth() -> None:
+def test_evidence_depth_is_empty_without_evidence() -> None:
     assert evidence_depth(FOUND[FOUND["cell_id"] == "book"]).empty
 
 

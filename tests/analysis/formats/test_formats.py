@@ -26,7 +26,7 @@ def cells(text: str) -> Grid:
 
 
 class TestMarkdown:
-    def test_marks_rows_and_says_what_the_marks_mean(self) -> None:
+    def test_markdown_marks_rows_and_explains_the_marks(self) -> None:
         assert markdown.table(GRID).splitlines() == [
             r"**rouge\_l**",
             "",
@@ -41,7 +41,7 @@ class TestMarkdown:
             r"\*: worse at 0.05.",
         ]
 
-    def test_shows_what_data_hold_in_one_cell(self) -> None:
+    def test_markdown_table_escapes_markup_in_one_cell(self) -> None:
         line = markdown.table(cells(NASTY)).splitlines()[2]
         assert len(re.findall(r"(?<!\\)\|", line)) == 2
         assert "<" not in line
@@ -64,21 +64,21 @@ class TestLatex:
         assert r"\textbf{best} & \textbf{0.50} &  \\" in text
         assert r"worse & 0.40$^{*}$ & {[}$-$0.12, $-$0.08{]} \\" in text
 
-    def test_latex_has_eight_columns_at_most_and_names_the_others(self) -> None:
+    def test_latex_has_at_most_eight_columns_and_names_omitted_columns(self) -> None:
         heads = ["cell", "axis", *(f"n{place}" for place in range(9))]
         are_numbers = [False, False, *[True] * 9]
         text = latex.table(Grid("wide", heads, are_numbers, [["x"] * 11], optional=[3, 5], ids=[0]))
         assert r"axis & n0 & n2 & n4 & n5 & n6 & n7 & n8 \\" in text
         assert text.splitlines()[-1] == latex.note("Columns left out: n1, n3. --format csv has all of them.")
 
-    def test_drops_the_last_columns_but_never_the_number_with_the_star(self) -> None:
+    def test_latex_drops_the_last_columns_but_never_the_starred_number(self) -> None:
         heads = [*(f"axis{place}" for place in range(9)), "mean"]
         marks = Marks([STAR], star="worse")
         text = latex.table(Grid("", heads, [False] * 9 + [True], [["x"] * 9 + ["0.5"]], marks))
         assert r"axis0 & axis1 & axis2 & axis3 & axis4 & axis5 & axis6 & mean \\" in text
         assert "0.5$^{*}$" in text
 
-    def test_ids_of_cells_are_left_out_unless_nothing_else_names_the_rows(self) -> None:
+    def test_latex_omits_cell_ids_if_other_columns_name_the_rows(self) -> None:
         rows = [["a1b2c3d4", "0.5"]]
         assert "a1b2c3d4" in latex.table(Grid("", ["cell", "mean"], [False, True], rows, ids=[0]))
         named = Grid("", ["cell", "retriever", "mean"], [False, False, True], [["a1b2c3d4", "bm25", "0.5"]], ids=[0])
@@ -99,7 +99,7 @@ class TestLatex:
         assert re.search(r"[\\{}$&#%_^~<>|\[\]]", re.sub(known, "", own)) is None
         assert own.startswith(r"a\textbar{}b \textless{}script\textgreater{}")
 
-    def test_braces_and_environments_close(self) -> None:
+    def test_latex_braces_and_environments_are_balanced(self) -> None:
         for text in (latex.table(GRID), latex.table(cells(NASTY))):
             bare = re.sub(r"\\[{}]", "", text)
             assert bare.count("{") == bare.count("}")
@@ -120,7 +120,7 @@ class TestCsv:
         ("cell", "field"),
         [("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("-5", "-5"), ("1,234.5", "1234.5"), ("–", "")],
     )
-    def test_no_field_is_a_formula(self, cell: str, field: str) -> None:
+    def test_csv_fields_are_never_formulas(self, cell: str, field: str) -> None:
         assert list(csv.reader(comma_separated.table(cells(cell)).splitlines()))[1] == ([field] if field else [""])
 
     def test_a_text_with_separators_is_one_field(self) -> None:
@@ -144,12 +144,12 @@ class TestCommandsUseThem:
         console.print("[dim]a note | of <it>[/]")
         return capsys.readouterr().out
 
-    def test_styles_of_the_terminal_are_gone_and_no_column_is_dropped(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_markdown_drops_terminal_styles_but_no_column(self, capsys: pytest.CaptureFixture[str]) -> None:
         text = self.written("markdown", capsys)
         assert f"| x | {'1' * 500} |\n" in text
         assert "| \\[y\\] | 2\\* |\n" in text
         assert text.endswith("a note \\| of &lt;it&gt;\n\n")
 
-    def test_a_note_is_small_print_and_no_row(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_note_is_small_print_in_latex_and_missing_in_csv(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert r"{\footnotesize a note \textbar{} of \textless{}it\textgreater{}\par}" in self.written("latex", capsys)
         assert "note" not in self.written("csv", capsys)

@@ -42,7 +42,9 @@ def compiled(pdflatex: str, body: str, folder: Path) -> str:
     return (folder / "paper.log").read_text(encoding="utf-8", errors="replace")
 
 
-def test_tables_of_the_commands(pdflatex: str, sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_latex_tables_of_all_commands_compile(
+    pdflatex: str, sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for command in COMMANDS:
         assert main([str(sweep) if word == "SWEEP" else word for word in command] + ["--format", "latex"]) == 0
     nasty = Grid(NASTY, ["head & %", "mean"], [False, True], [[NASTY, "-0.10 +0.20"], ["[x]", "50%"]])

@@ -41,12 +41,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 
 
 class TestLoad:
-    def test_by_folder_by_id_and_by_what_a_run_returns(self, sweep: Path, tiny: Sweep) -> None:
+    def test_load_accepts_a_folder_an_id_and_the_results_of_a_run(self, sweep: Path, tiny: Sweep) -> None:
         assert tiny == analysis.load("tiny", results_dir=sweep.parent) == analysis.load(load(sweep))
         assert repr(tiny) == f"<Sweep {sweep}: 4 cells, 0 of them failed, 0 unfinished>"
         assert tiny.folder == sweep
 
-    def test_several_are_one(self, tmp_path: Path) -> None:
+    def test_load_combines_several_sweeps(self, tmp_path: Path) -> None:
         folders = [tiny_sweep.write(tmp_path / "a", [FIRST]), tiny_sweep.write(tmp_path / "b", [FIRST, THIRD])]
         both = analysis.load(folders[0], load(folders[1]))
         assert set(both.cells["cell_id"]) == {FIRST.cell_id, THIRD.cell_id}
@@ -63,20 +63,20 @@ class TestLoad:
 
 
 class TestCells:
-    def test_stand_in_the_order_of_the_leaderboard(self, tiny: Sweep) -> None:
+    def test_cells_frame_follows_the_order_of_the_leaderboard(self, tiny: Sweep) -> None:
         assert tiny.cells["cell_id"].tolist() == [cell.cell_id for cell in tiny.ranked()]
         assert tiny.cells["name"].tolist()[-1] == "retriever=bm25, top_k=2"
         assert tiny.cells["rouge_l"].tolist() == [cell.value("rouge_l") for cell in tiny.ranked()]
         assert sorted(tiny.cells["rouge_l n"].tolist()) == [7, 8, 8, 8]
 
-    def test_cells_have_their_axes_and_what_they_took(self, tiny: Sweep) -> None:
+    def test_cells_frame_has_axes_costs_and_latencies(self, tiny: Sweep) -> None:
         row = tiny.cells.set_index("cell_id").loc[SECOND.cell_id]
         assert (row["retriever"], row["top_k"], row["prompt_tokens"], row["n_samples"]) == ("bm25", 8, 6400, 8)
         assert (row["latency_p50_s"], row["one_time_s"], row["n_failed"]) == (2.0, 30.0, 0)
         kinds = tiny.cells.dtypes.astype(str)
         assert (kinds["top_k"], kinds["retriever"], kinds["rouge_l"]) == ("Int64", "string", "float64")
 
-    def test_unknown_values_are_missing_and_not_0(self, tmp_path: Path) -> None:
+    def test_unknown_values_in_the_cells_frame_are_missing_not_zero(self, tmp_path: Path) -> None:
         failed = replace(SECOND, facts={"status": "FAILED", "reason": "no", "metrics": {}, "tokens": {"prompt": None}})
         closed_book = replace(FIRST, axes={"retriever": "closed_book"}, facts={"latency_s": {}, "tokens": {}})
         cells = analysis.load(tiny_sweep.write(tmp_path / "s", [failed, closed_book, THIRD, FOURTH])).cells
@@ -87,7 +87,7 @@ class TestCells:
             [True, False, False],
         ]
 
-    def test_of_changes_of_a_base_are_named_by_what_they_change(self, tmp_path: Path) -> None:
+    def test_changes_of_a_base_are_named_by_the_changed_axes(self, tmp_path: Path) -> None:
         base = {"a": 1, "b": 1, "c": 1, "d": 1}
         changed = [base, {**base, "a": 2}, {**base, "b": 2}, {**base, "c": 2}, {**base, "d": [2, 3]}]
         cells = [replace(FIRST, cell_id=f"c{number}", axes=axes) for number, axes in enumerate(changed)]
@@ -116,13 +116,13 @@ class TestMetrics:
 
 
 class TestSamples:
-    def test_only_what_is_asked_for(self, tiny: Sweep) -> None:
+    def test_samples_frame_has_only_the_requested_columns_and_cells(self, tiny: Sweep) -> None:
         frame = tiny.samples(["score/rouge_l"], cells="retriever=dense,top_k=2")
         assert list(frame.columns) == ["cell_id", "retriever", "top_k", "id", "score/rouge_l"]
         assert frame["score/rouge_l"].tolist() == THIRD.rouge_l
         assert frame["retriever"].unique().tolist() == ["dense"]
 
-    def test_of_all_cells_by_default(self, tiny: Sweep) -> None:
+    def test_samples_cover_all_cells_by_default(self, tiny: Sweep) -> None:
         frame = tiny.samples()
         assert frame["cell_id"].tolist() == [cell_id for cell_id in IDS for _ in range(8)]
         assert {"question", "topic", "score/rouge_l", "score/bleu"} < set(frame.columns)
@@ -134,7 +134,7 @@ class TestSamples:
         pd.read_parquet(file).set_index("question").to_parquet(file)
         assert len(analysis.load(folder).samples(["question"])["question"]) == 8
 
-    def test_of_some_cells_each_once(self, tiny: Sweep) -> None:
+    def test_samples_of_selected_cells_contain_each_cell_once(self, tiny: Sweep) -> None:
         frame = tiny.samples([], cells=["best:hallucination", "retriever=bm25,top_k=2", tiny.results.cells[2]])
         assert frame["cell_id"].unique().tolist() == [FIRST.cell_id, THIRD.cell_id]
         assert len(frame) == 16
@@ -142,14 +142,14 @@ class TestSamples:
     def test_topics_have_their_labels(self, labelled: Sweep) -> None:
         assert labelled.samples(["topic"])["topic"].dropna().tolist() == ["基金 Funds", "funds"]
 
-    def test_a_column_that_only_one_cell_has(self, tmp_path: Path) -> None:
+    def test_column_of_only_one_cell_is_missing_in_the_others(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path / "s", [FIRST, SECOND])
         path = folder / SECOND.cell_id / "samples.parquet"
         pd.read_parquet(path).assign(note="seen").to_parquet(path)
         notes = analysis.load(folder).samples(["note"])["note"]
         assert notes.isna().tolist() == [True] * 8 + [False] * 8
 
-    def test_an_unknown_column(self, tiny: Sweep) -> None:
+    def test_samples_reject_an_unknown_column(self, tiny: Sweep) -> None:
         with pytest.raises(
             DataError,
             match=r"columns: no cell has 'rouge_l'; did you mean 'score/rouge_l'\? expected one or more of: id, ",
@@ -158,19 +158,19 @@ class TestSamples:
         with pytest.raises(DataError, match=r"columns: got the string 'id', expected a list of names, e\.g\. \['id'\]"):
             tiny.samples("id")
 
-    def test_of_a_cell_whose_file_is_gone_are_missed(self, tmp_path: Path) -> None:
+    def test_samples_report_a_missing_parquet_file(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path / "s", [FIRST, SECOND])
         (folder / FIRST.cell_id / "samples.parquet").unlink()
         with pytest.raises(DataError, match=rf"{FIRST.cell_id}/samples\.parquet: cannot be read \(it does not exist\)"):
             analysis.load(folder).samples()
 
-    def test_of_cells_that_failed(self, tmp_path: Path) -> None:
+    def test_samples_report_that_all_cells_failed(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path / "s", [replace(FIRST, facts={"status": FAILED})])
         (folder / FIRST.cell_id / "samples.parquet").unlink()
         with pytest.raises(DataError, match=r"none of 1 cell has samples: all failed"):
             analysis.load(folder).samples()
 
-    def test_a_damaged_file(self, tmp_path: Path) -> None:
+    def test_samples_report_a_damaged_parquet_file(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path / "s", [FIRST])
         (folder / FIRST.cell_id / "samples.parquet").write_bytes(b"no parquet")
         with pytest.raises(DataError, match=r"samples\.parquet: cannot be read"):
@@ -190,7 +190,7 @@ class TestFailures:
         kinds = failures.dtypes.astype(str)
         assert (kinds["rank_needed"], kinds["failure"], kinds["is_uncertain"]) == ("Int64", "string", "boolean")
 
-    def test_of_no_cell(self, small: Sweep) -> None:
+    def test_failures_reject_a_selection_without_cells(self, small: Sweep) -> None:
         with pytest.raises(DataError, match="no cell matches"):
             small.failures("retriever=dense")
 
@@ -206,7 +206,7 @@ class TestCompare:
         assert found["difference"].tolist()[1:] == [row.comparison.difference for row in family.rows]
         assert found["n"].tolist() == [7] * 4
 
-    def test_the_best_stands_first(self, tiny: Sweep) -> None:
+    def test_comparison_lists_the_best_cell_first(self, tiny: Sweep) -> None:
         found = tiny.compare()
         assert (found["cell_id"][0], found["verdict"][0]) == (THIRD.cell_id, "best")
         assert found["n_left_out"].tolist()[1] == "1 answer_error"
@@ -235,17 +235,17 @@ class TestMatrix:
         assert matrix.loc["All", "Extractive QA"] == 0.3
         assert np.isnan([matrix.loc["bonds", "Extractive QA"], matrix.loc["All", "All"]]).all()
 
-    def test_of_another_field(self, with_matrix: Sweep) -> None:
+    def test_matrix_shows_the_requested_field(self, with_matrix: Sweep) -> None:
         assert with_matrix.matrix(field="pooled").loc["基金 Funds", "Extractive QA"] == 0.45
         assert with_matrix.matrix(field="n").loc["bonds", "All"] == 2
         with pytest.raises(DataError, match="field: got 'mean', expected one of: value, ci_low"):
             with_matrix.matrix(field="mean")
 
-    def test_of_data_without_tasks(self, tiny: Sweep) -> None:
+    def test_matrix_is_refused_without_topics_and_tasks(self, tiny: Sweep) -> None:
         with pytest.raises(DataError, match="its data have no topics and tasks"):
             tiny.matrix("rouge_l")
 
-    def test_of_a_subset(self, tiny: Sweep) -> None:
+    def test_matrix_of_a_subset_is_refused(self, tiny: Sweep) -> None:
         with pytest.raises(DataError, match=r"read:rouge_l: a matrix is over all samples; name the metric alone"):
             tiny.matrix("read:rouge_l")
 

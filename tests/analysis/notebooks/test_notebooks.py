@@ -43,7 +43,7 @@ def outputs(notebook: Any) -> Iterator[dict[str, str]]:
             yield from (output.data for output in cell.outputs if "data" in output)
 
 
-def test_all_run_and_show_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebooks_run_and_show_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without("jupytext", "nbclient", "ipykernel", extra="notebooks")
     demo = ["-m", *start.DEMO, *FEW, "hydra.sweep.dir=results/notebooks-demo"]
     swept = run_forked("runner", demo, tmp_path, os.environ, TIMEOUT_S)
@@ -58,7 +58,7 @@ def test_all_run_and_show_tables_and_pictures(tmp_path: Path, monkeypatch: pytes
     assert [path.name for path in (tmp_path / "results").glob("*")] == ["notebooks-demo", "store"]
 
 
-def test_the_demo_is_run_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs_the_demo_sweep_once_if_none_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "RESULTS_DIR", tmp_path / "results")
     few = ("dataset=demo", *FEW[:2], "retriever=bm25", "chunk.size=64,128", "metrics=retrieval", "llm=none")
     monkeypatch.setattr(start, "DEMO", (*few, f"run.results_dir={tmp_path / 'results'}"))
@@ -89,7 +89,7 @@ def test_a_sweep_without_topics_is_named_and_the_demo_takes_its_place(
     assert ("its questions have no topics and tasks" in capsys.readouterr().out) is not has_topics
 
 
-def test_a_baseline_that_nobody_named_is_reported_to_be_picked_from_the_results() -> None:
+def test_notebook_reports_that_it_picked_the_baseline_from_the_results() -> None:
     text = code_of("compare_cells", "# ## What to take of each axis")
     assert 'BASELINE = ""' in text
     assert "It was picked **from the results**" in text
@@ -97,7 +97,7 @@ def test_a_baseline_that_nobody_named_is_reported_to_be_picked_from_the_results(
 
 
 class TestCommand:
-    def test_writes_all_of_them_for_a_sweep(
+    def test_command_writes_every_notebook_for_a_sweep(
         self, sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         skip_without("jupytext", extra="notebooks")
@@ -113,7 +113,9 @@ class TestCommand:
             assert "".join(first["source"]).startswith(f"SWEEP = {str(sweep)!r}  #")
             assert notebook["cells"][0]["cell_type"] == "markdown"
 
-    def test_command_keeps_what_a_reader_wrote(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_notebooks_command_does_not_overwrite_files(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         skip_without("jupytext", extra="notebooks")
         own = tmp_path / "2_compare_cells.ipynb"
         own.write_text("mine")
@@ -121,6 +123,8 @@ class TestCommand:
         assert f"{own}: exists already" in capsys.readouterr().err
         assert [file.name for file in tmp_path.iterdir()] == [own.name]
 
-    def test_a_sweep_that_does_not_exist(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_notebooks_command_rejects_a_missing_sweep(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["notebooks", str(tmp_path / "nowhere"), "--output", str(tmp_path / "mine")]) == 2
         assert "nowhere: no sweep here" in capsys.readouterr().err

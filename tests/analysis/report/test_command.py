@@ -17,7 +17,7 @@ def written(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_numbers_are_those_of_compare(sweep: Path, written: Path, tmp_path: Path) -> None:
+def test_report_numbers_equal_those_of_the_compare_command(sweep: Path, written: Path, tmp_path: Path) -> None:
     tables = json.loads((written / "report.json").read_text())["cells"]["tables"]
     assert [table["metric"] for table in tables] == ["rouge_l", "bleu"]
     for table in tables:
@@ -33,13 +33,13 @@ def test_the_numbers_are_those_of_compare(sweep: Path, written: Path, tmp_path: 
         ]
 
 
-def test_the_same_call_writes_the_same_bytes(sweep: Path, written: Path, tmp_path: Path) -> None:
+def test_repeated_report_command_writes_identical_files(sweep: Path, written: Path, tmp_path: Path) -> None:
     assert main(["report", str(sweep), "--metric", "rouge_l", "--out", str(tmp_path)]) == 0
     for file in ("report.html", "report.md", "report.json"):
         assert (tmp_path / file).read_bytes() == (written / file).read_bytes()
 
 
-def test_the_page_needs_no_other_file(written: Path) -> None:
+def test_report_page_is_self_contained(written: Path) -> None:
     html = (written / "report.html").read_text()
     parsed = Page(html)
     references = [*parsed.values_of("src"), *parsed.values_of("href"), *re.findall(r"url\((.*?)\)", html)]
@@ -48,7 +48,7 @@ def test_the_page_needs_no_other_file(written: Path) -> None:
     assert "@import" not in html
 
 
-def test_every_link_has_its_place_and_every_id_is_there_once(written: Path) -> None:
+def test_report_links_have_targets_and_ids_are_unique(written: Path) -> None:
     parsed = Page((written / "report.html").read_text())
     ids = list(parsed.values_of("id"))
     assert len(ids) == len(set(ids))

@@ -24,7 +24,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_no_scenario_takes_a_rate_or_a_cell_at_one(swept: Path) -> None:
+def test_scenarios_exclude_cells_that_differ_in_request_rate(swept: Path) -> None:
     report = report_on(swept)
     assert report.scenarios is not None
     rows = [row for group in report.scenarios.groups for row in group.telling]

@@ -26,7 +26,7 @@ def test_a_sweep_of_one_cell_has_a_report(tmp_path: Path) -> None:
     assert "b3b3b3b3 | 0.7250" in text
 
 
-def test_every_cell_failed(tmp_path: Path) -> None:
+def test_report_explains_that_every_cell_failed(tmp_path: Path) -> None:
     report = report_on(tiny_sweep.write(tmp_path, failed(CELLS)))
     page, text, _ = rendered(report)
     assert (report.answer.take, report.metric) == ("", "")
@@ -39,12 +39,12 @@ def test_every_cell_failed(tmp_path: Path) -> None:
         assert "No cell succeeded: the section of all cells has the reasons." in words
 
 
-def test_some_cells_failed(tmp_path: Path) -> None:
+def test_report_warns_of_some_failed_cells(tmp_path: Path) -> None:
     page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, [*CELLS[:3], *failed(CELLS[3:])])))
     assert "Cells failed (warning) 1 of 4 cells" in page.text
 
 
-def test_the_only_cell_that_did_not_fail(tmp_path: Path) -> None:
+def test_report_of_a_single_successful_cell_has_no_comparison(tmp_path: Path) -> None:
     _, text, _ = rendered(report_on(tiny_sweep.write(tmp_path, [*failed(CELLS[:3]), CELLS[3]])))
     assert "3 of 4 cells failed. A comparison needs two cells with a value." in text
 
@@ -60,7 +60,7 @@ def test_the_only_finisher_of_a_race_is_the_cell_to_take(tmp_path: Path) -> None
     assert "A comparison needs two cells" not in sentence.partition("## All cells")[0]
 
 
-def test_samples_of_one_group_tell_no_cells_apart(tmp_path: Path) -> None:
+def test_samples_of_one_group_distinguish_no_cells(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path, [replace(cell, documents=[["d1"]] * 8) for cell in CELLS[:3]])
     page, text, _ = rendered(report_on(folder))
     few = "too few groups of samples (1)"
@@ -76,7 +76,7 @@ def test_samples_of_one_group_tell_no_cells_apart(tmp_path: Path) -> None:
     )
 
 
-def test_an_unfinished_sweep(tmp_path: Path) -> None:
+def test_report_lists_unfinished_cells(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path)
     tiny_sweep.unfinish(folder, CELLS[0].cell_id)
     page, text, _ = rendered(report_on(folder))
@@ -84,14 +84,14 @@ def test_an_unfinished_sweep(tmp_path: Path) -> None:
     assert f"No result yet: {CELLS[0].cell_id}" in text
 
 
-def test_no_cell_has_a_result(tmp_path: Path) -> None:
+def test_report_of_a_sweep_without_results_says_so(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path)
     tiny_sweep.unfinish(folder, *(cell.cell_id for cell in CELLS))
     page, _, _ = rendered(report_on(folder))
     assert "No cell of this sweep has a result yet: 4 cells to go." in page.text
 
 
-def test_cells_that_are_all_the_same(tmp_path: Path) -> None:
+def test_report_names_cells_with_equal_values(tmp_path: Path) -> None:
     same = [replace(cell, rouge_l=CELLS[0].rouge_l) for cell in CELLS[:2]]
     page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, same)))
     assert "both cells have the same rouge_l for every sample" in page.text
@@ -135,7 +135,7 @@ def test_an_axis_that_the_metric_does_not_see_is_not_an_example_of_dependence(tm
     assert "256 · 2 or 8" in page.text
 
 
-def test_values_that_could_not_be_compared_are_named(tmp_path: Path) -> None:
+def test_report_names_levels_that_could_not_be_compared(tmp_path: Path) -> None:
     """Sizes with as many tokens in the prompt: 64 has its own k, and 256 shares one with 128."""
     random = np.random.default_rng(0)
     settings = [(128, 8), (64, 16), (256, 4), (128, 4)]

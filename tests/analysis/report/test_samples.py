@@ -42,7 +42,7 @@ def test_classes_are_counted_once_for_every_sample(report: Report, planted: Load
     assert {"not_retrieved", "ranked_low", "right"} <= set(report.failures.classes)
 
 
-def test_samples_are_one_of_each_class_and_some_more_with_the_gold_marked(report: Report, page: Page) -> None:
+def test_report_shows_samples_of_every_failure_class_with_marked_gold(report: Report, page: Page) -> None:
     assert report.samples
     first = report.samples.views[0].answers[0]
     assert {view.answers[0].class_name for view in report.samples.views} == set(
@@ -89,7 +89,7 @@ def test_texts_of_any_kind_and_length_are_shown_as_text(planted: LoadedSweep, tm
     assert len(text) + len(record) < 2_000_000
 
 
-def test_a_table_of_an_earlier_version_costs_no_more_than_its_section(planted: LoadedSweep, tmp_path: Path) -> None:
+def test_samples_of_an_earlier_version_remove_only_their_report_section(planted: LoadedSweep, tmp_path: Path) -> None:
     shutil.copytree(planted.folder, tmp_path / "old")
     for file in (tmp_path / "old").glob("*/samples.parquet"):
         table = pq.read_table(file).drop_columns(["found_gold"])
@@ -103,7 +103,7 @@ def test_a_table_of_an_earlier_version_costs_no_more_than_its_section(planted: L
     assert report.why_no_failures in page.text
 
 
-def test_without_the_store_hits_are_reported_by_their_places(planted: LoadedSweep, tmp_path: Path) -> None:
+def test_hits_are_reported_by_position_without_the_store(planted: LoadedSweep, tmp_path: Path) -> None:
     folder = tmp_path / "alone" / "results" / "sweep"
     shutil.copytree(planted.folder, folder)
     for cell in planted.cells:

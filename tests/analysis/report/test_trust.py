@@ -62,7 +62,7 @@ def test_cells_without_a_generator_have_no_answers_to_count(tmp_path: Path) -> N
     assert "Failed or incomplete answers" not in heads
 
 
-def test_a_share_of_noise_is_not_a_choice(tmp_path: Path) -> None:
+def test_noise_rate_axis_is_reported_as_no_choice(tmp_path: Path) -> None:
     cells = [replace(cell, axes={"retriever.noise_rate": n / 10}) for n, cell in enumerate(CELLS)]
     found = {check.head: check.kind for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
     assert found["An axis that is not a choice"] == "warning"
@@ -79,7 +79,7 @@ def test_no_sample_is_reported_as_complete_if_every_cell_failed(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("target", "warns"), [("scripted.Scripted", True), ("rehearsal.model.Rehearsal", True), ("chat.Chat", False)]
 )
-def test_a_scripted_judge_is_a_stand_in(tmp_path: Path, target: str, warns: bool) -> None:
+def test_scripted_judge_is_reported_as_a_stand_in(tmp_path: Path, target: str, warns: bool) -> None:
     judged = {"accuracy": {"n_judged": 8, "n_unparsable": 0}}
     facts = {"config": {"judge": {"llm": {"_target_": f"components.llms.{target}"}}}, "judges": judged}
     cells = [replace(cell, facts=facts) for cell in CELLS]

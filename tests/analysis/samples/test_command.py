@@ -36,7 +36,7 @@ def ids_in(text: str) -> list[str]:
     return re.findall(r"^\d+\. (.*?)  planted", text, re.MULTILINE)
 
 
-def test_the_worst_come_first_and_those_without_a_value_last(samples: Command) -> None:
+def test_samples_are_sorted_worst_first_with_missing_values_last(samples: Command) -> None:
     text = samples("--metric", "rouge_l", "--worst", "30")
     scores = [float(own) for own in re.findall(r"^score +rouge_l ([\d.e-]+)$", text, re.MULTILINE)]
     assert scores == sorted(scores)
@@ -45,13 +45,13 @@ def test_the_worst_come_first_and_those_without_a_value_last(samples: Command) -
     assert "last, as they have no value: 1 (not_applicable), 1 (answer_error)" in text
 
 
-def test_as_many_are_shown_as_were_asked_for(samples: Command) -> None:
+def test_samples_command_shows_the_requested_number(samples: Command) -> None:
     text = samples("--worst", "3", "--metric", "rouge_l")
     assert len(ids_in(text)) == 3
     assert "3 of 21 samples" in text
 
 
-def test_the_classes_of_all_samples_are_counted_above_those_that_are_shown(samples: Command) -> None:
+def test_class_counts_cover_samples_that_are_not_shown(samples: Command) -> None:
     lines = samples("--worst", "1").splitlines()
     [line] = [line for line in lines if line.startswith("classes of all samples: ")]
     assert sum(int(part.split()[-1]) for part in line.split(", ")) == 21
@@ -70,7 +70,7 @@ def test_a_sample_is_reported_with_its_evidence(samples: Command) -> None:
     assert "rank 1, sparse 1: low-1: Lighthouse, lighthouse, lighthouse." in text
 
 
-def test_two_cells_are_shown_together_by_what_the_first_loses(samples: Command) -> None:
+def test_two_cells_are_compared_sorted_by_the_loss_of_the_first(samples: Command) -> None:
     text = samples("--against", samples.sweep.cells[0].cell_id, "--metric", "rouge_l", "--worst", "4", cell=1)
     differences = [float(own) for own in re.findall(r"^difference +rouge_l ([+-][\d.e-]+)$", text, re.MULTILINE)]
     assert differences == sorted(differences)
@@ -79,7 +79,7 @@ def test_two_cells_are_shown_together_by_what_the_first_loses(samples: Command) 
     assert "where it loses most to" in text
 
 
-def test_a_page_says_the_same(samples: Command, tmp_path: Path) -> None:
+def test_samples_page_has_the_same_content_as_the_terminal(samples: Command, tmp_path: Path) -> None:
     page = tmp_path / "samples.html"
     assert str(page) in samples("--class", "ranked_low", "--html", str(page))
     text = page.read_text(encoding="utf-8")
@@ -103,14 +103,14 @@ def test_unusable_arguments_are_reported(samples: Command, arguments: tuple[str,
     assert told in samples(*arguments, code=2)
 
 
-def test_a_class_without_a_sample_says_which_there_are(samples: Command) -> None:
+def test_class_without_samples_lists_the_classes_with_samples(samples: Command) -> None:
     text = samples("--class", "low", code=2)
     assert "no sample of" in text
     assert "none (" in text
     assert "ranked_low (1)" in text
 
 
-def test_a_number_of_samples_is_checked(samples: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_number_of_samples_is_rejected(samples: Command, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["samples", str(samples.sweep.folder), "best", "--worst", "0"])
     assert ended.value.code == 2
@@ -130,7 +130,7 @@ def test_a_damaged_list_of_documents_is_reported(
     )
 
 
-def test_a_metric_that_is_equal_for_all_samples_orders_nothing(samples: Command) -> None:
+def test_constant_metric_gives_no_order_and_suggests_another(samples: Command) -> None:
     text = samples("--class", "none", "--metric", "passage_coverage")
     first, second, *_ = text.splitlines()
     assert first.endswith("by passage_coverage of all samples, which is the same for all of them"), first

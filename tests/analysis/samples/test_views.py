@@ -42,14 +42,14 @@ def in_terminal(*stories: Story, width: int = 100, is_terminal: bool = True) -> 
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_nothing_in_a_sample_reaches_the_terminal_as_a_command(is_terminal: bool) -> None:
+def test_sample_text_sends_no_control_characters_to_the_terminal(is_terminal: bool) -> None:
     text = in_terminal(STORY, is_terminal=is_terminal)
     assert "\x1b[31m" not in text
     assert not {"\x07", "\u202e"} & set(text)
     assert "<script>alert(1)</script> [bold]\"'\\x1b[31m\\x07\\u202eevil {{ 7*7 }} &amp; 好" in text.replace("\n", "")
 
 
-def test_nothing_in_a_sample_is_markup_on_a_page() -> None:
+def test_sample_text_is_escaped_on_a_page() -> None:
     page = render([STORY], [HOSTILE], "rouge_l", [HOSTILE])
     assert "<script" not in page
     assert "\x1b" not in page
@@ -84,7 +84,7 @@ def test_a_pipe_has_one_line_per_fact() -> None:
     assert not [line for line in lines if line != line.rstrip()]
 
 
-def test_two_sides_say_how_they_differ() -> None:
+def test_comparison_of_two_answers_shows_their_difference() -> None:
     both = replace(STORY, sides=[SIDE, replace(SIDE, score=0.75, state="error", error="timeout", answer="")])
     text = in_terminal(both)
     assert "difference  rouge_l -0.5" in text
@@ -93,14 +93,14 @@ def test_two_sides_say_how_they_differ() -> None:
     assert both.as_record()["difference"] == -0.5
 
 
-def test_an_answer_that_did_not_come_says_so() -> None:
+def test_view_shows_the_state_of_a_missing_answer() -> None:
     text = in_terminal(replace(STORY, is_answerable=False, sides=[replace(SIDE, answer="", state="empty", score=None)]))
     assert "answer      (empty)" in text
     assert "score       rouge_l value" in text
     assert "(the documents do not answer it)" in text
 
 
-def test_a_sample_with_nothing_to_judge_it_by_has_not_succeeded() -> None:
+def test_sample_without_gold_or_judgement_is_shown_as_unknown() -> None:
     verdict = Verdict(EvidenceStage.NO_GOLD, Outcome.NOT_JUDGED, Failure.NONE, None, ())
     shown = in_terminal(replace(STORY, sides=[replace(SIDE, verdict=verdict)]))
     assert "unknown: the question has no gold, and no answer was judged" in shown

@@ -80,11 +80,11 @@ class TestState:
         assert watched.table is None
         assert watched.axes == ("retriever", "top_k")
 
-    def test_an_unknown_time_left_says_what_an_estimate_needs(self, running: Path) -> None:
+    def test_unknown_time_left_is_reported_as_unknown(self, running: Path) -> None:
         report(running, process=Writers(running / HEARTBEATS).own_name, left_s=None)
         assert figures(running)["Time left"][0] == "not known yet"
 
-    def test_a_paused_sweep_is_called_so(self, running: Path) -> None:
+    def test_watch_reports_a_paused_sweep_as_paused(self, running: Path) -> None:
         report(running, process=Writers(running / HEARTBEATS).own_name, is_paused=True, running=())
         assert Watcher(running).look().state == "paused"
 
@@ -107,7 +107,9 @@ class TestState:
 
 
 class TestTerminal:
-    def test_once_prints_the_state_and_ends(self, running: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_watch_with_once_prints_the_state_and_exits(
+        self, running: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["watch", str(running), "--once"]) == 0
         shown = capsys.readouterr().out
         assert shown.startswith("tiny running\n")
@@ -154,16 +156,16 @@ class TestPage:
         assert ask(server, host=f"localhost:{server.server_address[1]}")[0] == 200
 
     @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "127.0.0.1"])
-    def test_pages_of_other_names_get_nothing(self, server: ThreadingHTTPServer, host: str) -> None:
+    def test_watch_server_rejects_other_host_names(self, server: ThreadingHTTPServer, host: str) -> None:
         status, page = ask(server, host=host)
         assert status == 421
         assert "tiny" not in page
 
-    def test_only_the_page_can_be_read_and_nothing_can_be_sent(self, server: ThreadingHTTPServer) -> None:
+    def test_watch_server_serves_only_get_requests_for_the_page(self, server: ThreadingHTTPServer) -> None:
         assert ask(server, path="/../sweep.json")[0] == 404
         assert {ask(server, method)[0] for method in ("POST", "PUT", "DELETE", "HEAD")} == {501}
 
-    def test_the_page_needs_no_other_file_and_reloads_while_the_sweep_runs(self, running: Path, sweep: Path) -> None:
+    def test_watch_page_is_self_contained_and_reloads_during_the_sweep(self, running: Path, sweep: Path) -> None:
         page = render(Watcher(running).look())
         assert '<meta http-equiv="refresh"' in page
         assert "<script" not in page
@@ -171,7 +173,7 @@ class TestPage:
         assert "https://" not in page
         assert '<meta http-equiv="refresh"' not in render(Watcher(sweep).look())
 
-    def test_texts_are_escaped(self, running: Path) -> None:
+    def test_watch_page_escapes_texts_of_a_sweep(self, running: Path) -> None:
         report(running, process=Writers(running / HEARTBEATS).own_name, note=EVIL)
         described = read_sweep(running)
         cells = [{**cell, "axes": {"retriever": f"{EVIL}{place}"}} for place, cell in enumerate(described.cells)]

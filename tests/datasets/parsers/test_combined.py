@@ -17,7 +17,7 @@ from tests.contracts.component_contract import ComponentContract
 class TestBuiltInReaders(ComponentContract):
     component = BuiltInReaders()
 
-    def test_lists_no_parser(self) -> None:
+    def test_built_in_readers_have_no_parser_parts(self) -> None:
         assert isinstance(self.component, Parser)
         assert self.component.parts == ()
 
@@ -25,7 +25,7 @@ class TestBuiltInReaders(ComponentContract):
 class TestCombinedParsers(ComponentContract):
     component = CombinedParsers({"pdf": Plumber(), "office": Office(), "rest": MarkItDownFiles()})
 
-    def test_the_first_parser_of_a_kind_reads_it(self, tmp_path: Path) -> None:
+    def test_first_parser_of_a_file_type_reads_the_file(self, tmp_path: Path) -> None:
         for form, suffix in SUFFIXES.items():
             if form != "PDF, no rules":
                 WRITERS[form](planted(1, "en"), tmp_path / f"a{suffix}")
@@ -41,7 +41,7 @@ class TestCombinedParsers(ComponentContract):
         assert CombinedParsers({}).check() == ["use: got none, expected one parser or more"]
 
 
-def test_files_without_a_parser_are_not_read(tmp_path: Path) -> None:
+def test_files_without_a_matching_parser_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.docx").write_bytes(b"")
     (tmp_path / "b.txt").write_text("Text.", encoding="utf-8")
     assert set(document_files(tmp_path)) == {"b.txt"}

@@ -20,7 +20,7 @@ class TestMarkItDownFiles(ParserContract):
         return MarkItDown().convert(str(file)).markdown.strip("\n\f").split("\f")
 
 
-def test_pages_of_html_are_read_if_wanted(tmp_path: Path) -> None:
+def test_html_is_read_by_markitdown_only_if_configured(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<title>T</title><h2>Head</h2><p>A <a href='b'>link</a>.</p>", encoding="utf-8")
     read = [
         read_documents(tmp_path, ReadingOptions(parser=MarkItDownFiles(kinds)))[0] for kinds in (("html",), ("pdf",))

@@ -126,7 +126,7 @@ def test_tables_within_cells_are_read(tmp_path: Path) -> None:
     assert "| outer | merged left right |" in documents.texts[0]
 
 
-def test_values_of_sheets_are_those_that_were_saved(tmp_path: Path) -> None:
+def test_sheet_values_are_the_saved_values(tmp_path: Path) -> None:
     from openpyxl import Workbook
 
     book = Workbook()

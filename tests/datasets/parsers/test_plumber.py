@@ -58,7 +58,7 @@ def _read(file: Path, parser: Plumber) -> str:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_columns_are_read_one_after_the_other_by_text_flow_alone(language: str, tmp_path: Path) -> None:
+def test_pdf_columns_are_read_in_order_only_with_text_flow(language: str, tmp_path: Path) -> None:
     content = planted(2, language)
     write_pdf(content, tmp_path / "a.pdf")
     flowing, across = (_read(tmp_path / "a.pdf", Plumber(text_flow=flow)) for flow in (True, False))
@@ -67,7 +67,7 @@ def test_columns_are_read_one_after_the_other_by_text_flow_alone(language: str, 
     assert left not in "".join(across.split())
 
 
-def test_tables_stand_between_the_texts_around_them(tmp_path: Path) -> None:
+def test_tables_are_placed_between_the_surrounding_paragraphs(tmp_path: Path) -> None:
     content = planted(2, "en")
     write_pdf(content, tmp_path / "a.pdf")
     for flow in (True, False):

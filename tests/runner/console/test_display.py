@@ -54,7 +54,7 @@ def test_a_number_in_a_sentence_has_no_power_of_ten(value: float, n_digits: int,
     assert about(value, n_digits) == expected
 
 
-def test_our_own_styles_are_styles() -> None:
+def test_console_applies_only_known_styles() -> None:
     file = io.StringIO()
     SafeConsole(file=file, force_terminal=True, color_system="standard").print("[red]FAILED[/] [bold]a[/b][/] b")
     assert file.getvalue() == "\x1b[31mFAILED\x1b[0m \x1b[1ma[/b]\x1b[0m b\n"
@@ -71,7 +71,7 @@ def test_our_own_styles_are_styles() -> None:
         ("两行\n\t字", "两行\n\t字"),
     ],
 )
-def test_nothing_reaches_the_terminal_that_it_would_obey(
+def test_control_characters_are_escaped_on_the_terminal(
     text: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert printable(text) == expected
@@ -92,7 +92,7 @@ def test_cells_of_tables_are_neither_formulas_nor_tags(value: object, expected: 
     assert table_cell(value) == expected
 
 
-def test_a_reader_that_goes_away_ends_nothing() -> None:
+def test_closed_pipe_does_not_end_the_command() -> None:
     code = (
         "from runner.console.display import make_console\n"
         "console = make_console()\n"
@@ -116,7 +116,7 @@ class _Closed(io.StringIO):
         raise OSError(errno.EIO, "Input/output error")
 
 
-def test_a_terminal_that_was_closed_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_terminal_does_not_end_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     console = SafeConsole(file=_Closed(), force_terminal=True)
     with TemporaryFile("w") as stdout, Progress(console=console) as bars:
         monkeypatch.setattr(sys, "stdout", stdout)
@@ -136,7 +136,7 @@ def test_an_encoding_that_lacks_a_character_is_not_a_failure() -> None:
     assert done.stdout == "\\u6865 \\u2013\n"
 
 
-def test_all_commands_print_through_it() -> None:
+def test_commands_print_only_through_the_safe_console() -> None:
     assert isinstance(make_console(), SafeConsole)
     for package in ("runner", "analysis"):
         for file in (REPOSITORY / package).rglob("*.py"):

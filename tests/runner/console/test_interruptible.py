@@ -63,7 +63,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
 
-def test_every_command_is_interruptible_while_it_is_loaded() -> None:
+def test_commands_can_be_interrupted_while_they_load() -> None:
     names = [*COMMANDS, *ENTRY_POINTS]
     assert len(COMMANDS) > 10
     assert len(ENTRY_POINTS) == 2

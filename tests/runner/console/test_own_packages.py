@@ -70,7 +70,7 @@ def make_packages(folder: Path, *names: str) -> None:
         (folder / name / "__init__.py").write_text(f"raise SystemExit('{name} of the user')\n")
 
 
-def test_a_grid_runs_beside_the_users_packages_and_with_one_of_them(folder: Path) -> None:
+def test_grid_runs_with_user_packages_of_the_same_names(folder: Path) -> None:
     make_packages(folder, "components", "conf", "sweeps")
     mine = ("reranker._target_=my_package.Backwards", "run.plugins=[my_package]", "run.workers=2")
     done = in_folder(folder, "-m", "runner", "-m", "+sweeps=smoke", *CELL, "dataset.limit=12", *mine)
@@ -101,7 +101,7 @@ def test_every_command_is_ours_behind_an_editable_install(command: list[str], fo
     assert "user" not in done.stdout + done.stderr
 
 
-def test_the_analysis_is_ours_beside_a_runner_of_the_users(folder: Path) -> None:
+def test_analysis_ignores_user_packages_named_runner(folder: Path) -> None:
     (folder / "analysis" / "__init__.py").unlink()
     make_packages(folder, "runner", "components")
     done = in_folder(folder, "-m", "analysis", "compare", "nowhere", "--metric", "f1")
@@ -109,7 +109,7 @@ def test_the_analysis_is_ours_beside_a_runner_of_the_users(folder: Path) -> None
     assert done.stderr.startswith("nowhere: no sweep here")
 
 
-def test_the_console_script_is_ours_even_beside_a_runner_of_the_users(folder: Path, tmp_path: Path) -> None:
+def test_console_script_ignores_user_packages_named_runner(folder: Path, tmp_path: Path) -> None:
     make_packages(folder, "runner", "components")
     script = tmp_path / "rag-grid"
     script.write_text("from runner.__main__ import run\nif __name__ == '__main__':\n    run()\n")
@@ -126,7 +126,7 @@ def test_a_package_that_is_already_imported_is_named(folder: Path) -> None:
     assert "import runner before it, or rename yours" in done.stderr
 
 
-def test_other_names_are_left_to_others() -> None:
+def test_package_finder_ignores_foreign_names() -> None:
     finder = own_packages.OwnPackages()
     assert finder.find_spec("analysis", None) is None
     assert finder.find_spec("my_package", None) is None

@@ -4,7 +4,7 @@ from components.errors import ConfigError
 from runner.console.private_parts import HYDRA, MLFLOW, may_use_private_parts
 
 
-def test_the_variable_lists_the_libraries_without_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_disables_shortcuts_per_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_GRID_PLAIN", "mlflow, ")
     assert (may_use_private_parts(HYDRA), may_use_private_parts(MLFLOW)) == (True, False)
     monkeypatch.delenv("RAG_GRID_PLAIN")

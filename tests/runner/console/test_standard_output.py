@@ -38,7 +38,7 @@ def test_a_full_disk_ends_with_one_line_and_an_exit_code(command: str) -> None:
         assert run_code(PRINTS.format(command), full.fileno()) == (1, LOST)
 
 
-def test_a_reader_that_went_away_ends_nothing() -> None:
+def test_reader_that_closed_the_pipe_is_not_an_error() -> None:
     read, write = os.pipe()
     os.close(read)
     try:
@@ -48,7 +48,7 @@ def test_a_reader_that_went_away_ends_nothing() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows starts no process without standard output")
-def test_closed_output_ends_nothing() -> None:
+def test_closed_output_is_not_an_error() -> None:
     assert run_code(PRINTS.format("print('x')"), prepare=lambda: os.close(1)) == (0, "")
 
 

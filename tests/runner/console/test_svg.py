@@ -12,5 +12,5 @@ def test_a_character_that_changes_what_a_viewer_shows_is_replaced(character: str
 
 
 @pytest.mark.parametrize("plain", ["a\tb\nc", "~", "\u00a0", "中文，标点", "é <&> \"'", "\U0001f600", "\u200b\u2060"])
-def test_other_characters_are_kept(plain: str) -> None:
+def test_ordinary_characters_are_unchanged_in_svg(plain: str) -> None:
     assert ElementTree.fromstring(f"<text>{text(plain)}</text>").text == plain

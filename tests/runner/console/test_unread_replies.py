@@ -24,12 +24,12 @@ def test_a_reply_to_a_named_step_is_of_the_same_kind() -> None:
     assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
 
 
-def test_counts_without_kinds_give_no_number() -> None:
+def test_unread_counts_without_kinds_report_no_number() -> None:
     assert unread_cause({"n_unparsable": 2, "commonest": OTHER[0]}) == "not in the form asked for, e.g. Perhaps."
     assert unread_cause({"n_unparsable": 0, "commonest": ""}) == ""
 
 
-def test_judges_that_fail_alike_are_together() -> None:
+def test_judges_with_the_same_failure_are_grouped() -> None:
     alike = {"n_unparsable": 2, "commonest": OTHER[0]}
     worst = {"accuracy": alike, "necessity": {"n_unparsable": 1}, "relevance": {**alike, "n_unparsable": 1}}
     assert judges_by_cause(worst) == {
@@ -38,5 +38,5 @@ def test_judges_that_fail_alike_are_together() -> None:
     }
 
 
-def test_no_reasons_are_empty() -> None:
+def test_no_unread_replies_have_no_reasons() -> None:
     assert reasons_of([]) == ({}, "")

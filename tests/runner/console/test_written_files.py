@@ -30,7 +30,9 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_replaces_the_file_before(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_written_file_replaces_the_old_file_and_not_its_hard_links(
+    tmp_path: Path, write: Callable[[Path], None]
+) -> None:
     path, linked = tmp_path / "table.csv", tmp_path / "linked.csv"
     path.write_text("old")
     os.link(path, linked)
@@ -41,7 +43,7 @@ def test_replaces_the_file_before(tmp_path: Path, write: Callable[[Path], None])
 
 @pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("write", WRITERS)
-def test_a_full_disk_leaves_the_file_before_and_no_other(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_full_disk_keeps_the_old_file_and_leaves_no_other(tmp_path: Path, write: Callable[[Path], None]) -> None:
     path = tmp_path / "table.csv"
     path.write_text("old")
     with pytest.raises((DataError, OSError), match="No space left on device"):
@@ -51,7 +53,7 @@ def test_a_full_disk_leaves_the_file_before_and_no_other(tmp_path: Path, write: 
 
 
 @pytest.mark.parametrize("write", WRITERS[:2])
-def test_a_named_file_goes_where_a_link_leads(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_output_to_a_link_is_written_to_its_target(tmp_path: Path, write: Callable[[Path], None]) -> None:
     path, link = tmp_path / "table.csv", tmp_path / "link.csv"
     link.symlink_to(path)
     write(link)

@@ -78,7 +78,7 @@ def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
 
 
 class TestReplyKeys:
-    def test_keys_for_a_language_model_contain_what_it_reads_and_not_the_sample(self, tmp_path: Path) -> None:
+    def test_reply_key_of_a_language_model_ignores_the_sample(self, tmp_path: Path) -> None:
         model = CountingModel()
         asking(model, tmp_path)([request("a", "s1", question="one"), request("a", "s2", question="other")])
         assert model.asked == ["a"]
@@ -98,12 +98,12 @@ class TestReplyKeys:
         ],
         ids=lambda changes: next(iter(changes)),
     )
-    def test_everything_that_the_model_reads(self, changes: dict[str, object]) -> None:
+    def test_reply_key_contains_everything_the_model_reads(self, changes: dict[str, object]) -> None:
         one = request("a")
         first, second = request_keys(CountingModel(), [one, replace(one, **changes)])
         assert first != second
 
-    def test_passages_count_for_a_baseline_alone(self) -> None:
+    def test_passages_change_only_the_reply_key_of_a_baseline(self) -> None:
         requests = [request("a"), replace(request("a"), passages=(Passage("text", "title"),))]
         assert len(set(request_keys(CountingModel(), requests))) == 1
         assert len(set(request_keys(Baseline(), requests))) == 2
@@ -119,7 +119,7 @@ class TestReplyKeys:
         asking(model, tmp_path)([request("a", request_id=str(i)) for i in range(4)])
         assert model.asked == ["a"] * 4
 
-    def test_models_and_purposes_have_replies_of_their_own(self) -> None:
+    def test_models_and_purposes_have_separate_replies(self) -> None:
         keys = {
             replies_key(model, purpose)
             for model in (CountingModel(), CountingModel(temperature=0.7), Baseline())
@@ -136,7 +136,7 @@ def test_cached_replies_are_not_requested_again_by_anyone(tmp_path: Path) -> Non
     assert [reply.text for reply in replies] == ["B", "C"]
 
 
-def test_replies_to_another_process_are_reused(tmp_path: Path) -> None:
+def test_replies_of_another_process_are_reused(tmp_path: Path) -> None:
     first, second = CountingModel(), CountingModel()
     one, other = asking(first, tmp_path), asking(second, tmp_path)
     one([request("a")])
@@ -263,7 +263,7 @@ FIRST = object()
         ("request_id", FIRST),
     ],
 )
-def test_a_wrong_answer_is_refused_before_it_is_stored(name: str, value: object, tmp_path: Path) -> None:
+def test_invalid_answer_is_rejected_before_it_is_stored(name: str, value: object, tmp_path: Path) -> None:
     requests = [request("a"), request("b")]
     with pytest.raises(ComponentError, match=rf"^WrongSecond.generate: Answer\.{name}: got .*\bexpected "):
         asking(WrongSecond(wrong=(name, value)), tmp_path)(requests)
@@ -283,7 +283,7 @@ def test_a_line_that_was_cut_off_is_requested_again(tmp_path: Path) -> None:
     assert (len(model.asked), third.asked) == (1, [])
 
 
-def test_progress_starts_with_what_is_kept(tmp_path: Path) -> None:
+def test_progress_starts_at_the_number_of_cached_replies(tmp_path: Path) -> None:
     asking(CountingModel(), tmp_path)([request("a")])
     seen: list[tuple[int, int]] = []
     replies = Store(tmp_path / "store").replies("a" * 64)
@@ -300,7 +300,7 @@ def test_usage_counts_cached_replies_too(tmp_path: Path) -> None:
     assert ask.usage == {"n_requests": 2, "n_prompt_tokens": 6, "n_completion_tokens": 4, "n_cached_tokens": 0}
 
 
-def test_usage_is_that_of_all_calls_together(tmp_path: Path) -> None:
+def test_usage_sums_all_calls(tmp_path: Path) -> None:
     ask = asking(CountingModel(), tmp_path)
     ask([request("a")])
     ask([request("a"), request("b")])
@@ -317,7 +317,7 @@ def test_uncounted_tokens_are_unknown(tmp_path: Path) -> None:
     assert ask.usage == {"n_requests": 1, "n_prompt_tokens": None, "n_completion_tokens": 2, "n_cached_tokens": 0}
 
 
-def test_no_request_asks_nothing(tmp_path: Path) -> None:
+def test_no_requests_call_no_model(tmp_path: Path) -> None:
     model = CountingModel()
     assert asking(model, tmp_path)([]) == []
     assert model.asked == []
@@ -396,12 +396,12 @@ class TestCounting:
         asking(model, tmp_path)(requests)
         assert len(count.missing) == len(model.asked) == 3
 
-    def test_failed_ones_are_missing(self, tmp_path: Path) -> None:
+    def test_failed_requests_count_as_missing(self, tmp_path: Path) -> None:
         asking(CountingModel(), tmp_path)([request("fail")])
         count = counting(tmp_path)
         count([request("fail")])
         assert len(count.missing) == 1
 
-    def test_counting_leaves_nothing_behind(self, tmp_path: Path) -> None:
+    def test_counting_writes_no_files(self, tmp_path: Path) -> None:
         counting(tmp_path)([request("a")])
         assert not replies_folder(tmp_path).exists()

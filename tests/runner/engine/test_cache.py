@@ -55,7 +55,7 @@ def test_the_least_recently_used_result_is_evicted_first(store: Store) -> None:
     assert not is_cached(cache, *second)
 
 
-def test_the_last_two_stay_however_large(store: Store) -> None:
+def test_cache_keeps_the_last_two_results_regardless_of_size(store: Store) -> None:
     cache = Cache(max_bytes=1)
     first, second, third = (kept(store, number) for number in range(1, 4))
     for stage, entry in (first, second, third):
@@ -64,7 +64,7 @@ def test_the_last_two_stay_however_large(store: Store) -> None:
     assert not is_cached(cache, *first)
 
 
-def test_a_result_put_repeatedly_counts_once(store: Store) -> None:
+def test_result_cached_repeatedly_counts_once(store: Store) -> None:
     first, second, third = (kept(store, number) for number in range(1, 4))
     cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
     for _ in range(5):

@@ -47,7 +47,7 @@ def test_an_answer_without_a_secret_is_the_same_object(monkeypatch: pytest.Monke
     assert found is answer
 
 
-def test_the_source_is_closed_with_it() -> None:
+def test_closing_checked_answers_closes_the_source() -> None:
     closed = []
 
     def generate() -> Iterator[Answer]:

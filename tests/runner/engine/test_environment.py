@@ -8,7 +8,7 @@ from runner.engine import environment
 from tests.runner.sweeping import REPOSITORY
 
 
-def test_the_commit_is_that_of_the_checkout() -> None:
+def test_commit_equals_the_git_head() -> None:
     if not (REPOSITORY / ".git").exists():
         pytest.skip("this is no checkout")
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
@@ -16,13 +16,13 @@ def test_the_commit_is_that_of_the_checkout() -> None:
     assert environment.versions()["commit"] == environment.git_commit()
 
 
-def test_versions_are_those_that_are_installed() -> None:
+def test_versions_equal_the_installed_packages() -> None:
     import numpy as np
 
     assert environment.versions()["numpy"] == np.__version__
 
 
-def test_a_checkout_without_an_installed_version_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkout_without_an_installation_has_an_unknown_version(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise environment.metadata.PackageNotFoundError(name)
 

@@ -114,7 +114,7 @@ class TestKeptWorkers:
         assert len(outcomes) == 60
         assert len(set(noted(calls))) == 2
 
-    def test_stages_of_users_get_new_processes(
+    def test_stages_with_user_code_run_in_new_processes(
         self, workers: KeptWorkers, calls: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(processes, "_OURS", ())
@@ -142,20 +142,20 @@ class TestKeptWorkers:
         assert [ended.error for ended in outcomes if ended.failed] == []
         assert len(outcomes) == 12
 
-    def test_a_single_stage_does_not_keep_later_ones_in_one_process(self, workers: KeptWorkers, calls: Path) -> None:
+    def test_single_stage_does_not_tie_later_stages_to_one_process(self, workers: KeptWorkers, calls: Path) -> None:
         run_in_turn(workers, [noting(calls, [0]), noting(calls, range(1, 40))])
         first, *others = noted(calls)
         assert first == str(os.getpid())
         assert first not in others
 
-    def test_an_order_that_is_left_ends_the_workers(self, workers: KeptWorkers, calls: Path, store: Store) -> None:
+    def test_abandoned_run_ends_its_workers(self, workers: KeptWorkers, calls: Path, store: Store) -> None:
         with workers.running(noting(calls, range(20))) as ended:
             next(iter(ended))
         before = set(noted(calls))
         run_in_turn(workers, [noting(calls, range(20, 40))])
         assert not set(noted(calls)[-20:]) & before
 
-    def test_progress_goes_to_the_watch_of_the_order(self, store: Store, calls: Path) -> None:
+    def test_progress_is_reported_to_the_callback_of_its_run(self, store: Store, calls: Path) -> None:
         seen: list[str] = []
         with KeptWorkers(store, Local(), 1, None, calls.parent) as kept:
             for number in (1, 2):
@@ -184,7 +184,9 @@ class TestPlaceOfStages:
         assert {line.split()[-1] for line in noted(calls)[1:3]} == {str(os.getpid())}
         assert "a daemonic process" in caplog.text
 
-    def test_this_process_alone_does_not_heed_how_many(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    def test_local_executor_warns_that_it_ignores_run_workers(
+        self, store: Store, caplog: pytest.LogCaptureFixture
+    ) -> None:
         assert len(list(run_stages(chain(), store, Local(), 2))) == 4
         assert caplog.messages == [
             "run.workers: executor=local runs all stages in this process, one by one; omit one of the two"
@@ -325,7 +327,7 @@ class TestDamage:
         assert len(ended.damaged) == 3
         assert result(store, order[-1]) == 6
 
-    def test_damage_that_another_process_has_repaired_is_not_repaired_again(self, store: Store) -> None:
+    def test_damage_repaired_by_another_process_is_not_repaired_again(self, store: Store) -> None:
         reads: list[str] = []
 
         def find_it_damaged_once(stage: Sum, run: Run) -> int:
@@ -343,7 +345,7 @@ class TestDamage:
 
         assert run(chain(top=find_it_damaged), store)["top"].error.endswith("left: number.json is missing")
 
-    def test_a_result_deleted_while_it_is_read_is_computed_again(self, store: Store, calls: Path) -> None:
+    def test_result_deleted_during_a_read_is_computed_again(self, store: Store, calls: Path) -> None:
         stage = chain(calls)[0]
         run([stage], store)
 
@@ -356,7 +358,7 @@ class TestDamage:
         assert noted(calls) == ["source", "source"]
 
     @pytest.mark.parametrize("remove", [True, False], ids=["missing", "truncated"])
-    def test_damage_of_the_result_itself_is_repaired(self, store: Store, calls: Path, remove: bool) -> None:
+    def test_damaged_result_is_recomputed(self, store: Store, calls: Path, remove: bool) -> None:
         order = chain(calls)
         run(order, store)
         path = self.file(store, order[-1])
@@ -426,7 +428,7 @@ class TestProcesses:
         assert "refused ***" in errors
         assert "Quite-Secret" not in errors
 
-    def test_give_the_same_results(self, tmp_path: Path) -> None:
+    def test_worker_processes_give_the_same_results(self, tmp_path: Path) -> None:
         one, many = Store(tmp_path / "one"), Store(tmp_path / "many")
         order = chain(left=fail)
         alone, together = run(order, one), run(order, many, n_workers=2)
@@ -463,12 +465,12 @@ class TestProcesses:
         assert ended["top"].failed
         assert not ended["right"].failed
 
-    def test_the_end_of_a_worker_is_seen_although_its_child_goes_on(self, store: Store, calls: Path) -> None:
+    def test_dead_worker_is_detected_despite_its_living_child(self, store: Store, calls: Path) -> None:
         ended = run(chain(calls, source=die_beside_a_child), store, n_workers=2)
         assert ended["source"].error.endswith("; it was tried 3 times")
         assert noted(calls) == [], "the child ended first"
 
-    def test_a_worker_that_exits_is_distinguished_from_a_killed_one(self, store: Store) -> None:
+    def test_worker_that_exits_is_distinguished_from_a_killed_worker(self, store: Store) -> None:
         ended = run(chain(left=leave), store, n_workers=2)
         assert ended["left"].error.startswith("left: the worker process ended with exit code 3: a component")
 
@@ -507,7 +509,7 @@ class TestProcesses:
         workers.stop()
         assert [len(set(noted(tmp_path / model))) for model in "ab"] == [1, 1]
 
-    def test_go_on_with_what_they_have_made(self, store: Store, tmp_path: Path) -> None:
+    def test_chained_stages_run_in_the_process_that_made_their_input(self, store: Store, tmp_path: Path) -> None:
         order: list[Stage[int]] = []
         for n in (1, 2):
             component = Adder(n, calls=str(tmp_path / f"chain {n}"))
@@ -525,7 +527,7 @@ class TestProcesses:
         run([Left(own, compute=note_process), Right(own, compute=note_process)], store, n_workers=2)
         assert noted(tmp_path / "pids") == [str(os.getpid())] * 2
 
-    def test_each_stage_runs_once(self, store: Store, calls: Path) -> None:
+    def test_processes_run_each_stage_once(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order, store, n_workers=2)
         assert sorted(noted(calls)) == ["left", "right", "source", "top"]

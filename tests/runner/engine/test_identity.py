@@ -55,7 +55,7 @@ def test_equal_components_have_equal_keys() -> None:
     [{"part": Part(2)}, {"share": 0.25}, {"order": Order.DOWN}, {"names": ("b", "a")}, {"names": ("ab",)}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_every_field_counts(changes: dict[str, Any]) -> None:
+def test_every_field_changes_the_key(changes: dict[str, Any]) -> None:
     assert key(replace(Whole(), **changes)) != key(Whole())
 
 
@@ -73,18 +73,18 @@ class Grown:
     version: ClassVar[int] = 1
 
 
-def test_a_field_that_came_later_counts_if_it_is_not_at_its_default() -> None:
+def test_new_field_changes_the_key_only_if_it_is_not_the_default() -> None:
     described = describe(Grown())
     assert isinstance(described, dict)
     assert {name for name in described if name.startswith("field")} == {"field size"}
     assert key(Grown(margin=1)) not in (key(Grown()), key(Grown(margin=2)))
 
 
-def test_the_class_counts() -> None:
+def test_class_changes_the_key() -> None:
     assert key(Twin()) != key(Whole())
 
 
-def test_the_version_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(Whole())
     monkeypatch.setattr(Part, "version", 2)
     assert key(Whole()) != before
@@ -95,12 +95,12 @@ def test_kinds_of_values_are_distinguished(other: object) -> None:
     assert key(other) != key(True)
 
 
-def test_order_of_a_mapping_counts() -> None:
+def test_order_of_a_mapping_changes_the_key() -> None:
     assert key({"a": 1, "b": 2}) != key({"b": 2, "a": 1})
     assert key({"a": 1}) != key([["a", 1]])
 
 
-def test_floats_count_in_full() -> None:
+def test_floats_are_hashed_in_full_precision() -> None:
     assert key(0.1 + 0.2) != key(0.3)
     assert key(-0.0) == key(0.0) != key(-1e-300)
 
@@ -133,7 +133,7 @@ class Holder:
     parts: tuple[object, ...]
 
 
-def test_models_are_found_wherever_a_component_holds_them() -> None:
+def test_models_are_found_at_any_depth_of_a_component() -> None:
     large = models_in(Model("large"))
     assert len(large) == 1
     assert models_in(Holder((Part(), Holder((Model("large"),))))) == large
@@ -157,7 +157,7 @@ class TestModelFolders:
     def test_folders_with_different_content_are_different_models(self, tmp_path: Path) -> None:
         assert key(self.embedder(tmp_path / "here", "1")) != key(self.embedder(tmp_path / "there", "2"))
 
-    def test_other_fields_count_as_ever(self, tmp_path: Path) -> None:
+    def test_fields_beside_the_model_folder_still_change_the_key(self, tmp_path: Path) -> None:
         here = self.embedder(tmp_path / "here", "1")
         assert key(here) != key(replace(here, query_prefix="query: "))
 
@@ -169,7 +169,7 @@ class TestModelFolders:
         chat = partial(TransformersChat, revision="")
         assert len({key(chat(model=base)), key(chat(model=lora)), key(chat(model=base, adapter=lora))}) == 3
 
-    def test_a_users_class_counts_its_path(self, tmp_path: Path) -> None:
+    def test_model_path_changes_the_key_of_a_user_class(self, tmp_path: Path) -> None:
         """The author of a class decides what its content hash covers."""
         (tmp_path / "model").mkdir()
 

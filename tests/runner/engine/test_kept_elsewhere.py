@@ -61,7 +61,7 @@ def run(store: Store, wanted: Stage[int]) -> list[StageRun]:
     return list(run_stages(make_plan([(wanted, 1)], store).order, store, Local()))
 
 
-def test_a_lost_collection_is_made_again_on_demand(tmp_path: Path, server: Path) -> None:
+def test_missing_collection_is_rebuilt_on_demand(tmp_path: Path, server: Path) -> None:
     store = Store(tmp_path / "store")
     collection = Collection(str(server))
     run(store, Total(collection))

@@ -79,7 +79,7 @@ class TestPartialResults:
         [left] = store.entries("left")
         assert left.manifest.partial
 
-    def test_partial_results_count_in_later_plans_of_their_process(self, store: Store) -> None:
+    def test_partial_results_are_cached_only_for_later_plans_of_their_run(self, store: Store) -> None:
         stage = Source(Adder(), compute=add_some)
         Worker(store).run(stage)
         assert make_plan([(stage, 1)], store).order == ()

@@ -121,7 +121,7 @@ def fork_and_fail_with_the_environment(stage: Sum, run: Run) -> int:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize(("compute", "exit_code"), [(fork, 0), (fork_and_fail, 1)])
-def test_a_forked_child_that_comes_back_ends(
+def test_forked_child_that_returns_from_a_component_exits(
     compute: Callable[[Sum, Run], int], exit_code: int, tmp_path: Path
 ) -> None:
     """The child would otherwise continue this process's work."""
@@ -198,7 +198,7 @@ class Read(Stage[int], kind="read", version=1):
         return int(Path(self.component.path).read_text())
 
 
-def test_a_file_that_changes_before_it_is_read_keeps_no_result(tmp_path: Path) -> None:
+def test_file_changed_before_it_is_read_stores_no_result(tmp_path: Path) -> None:
     """Undone, the change would be answered with a result of the other content."""
     file, store = tmp_path / "table.txt", Store(tmp_path / "store", "this run")
     file.write_text("1")
@@ -235,7 +235,7 @@ def assign_in_compiled_code(array: Any) -> None:
 
 @pytest.mark.parametrize("change", [assign, assign_in_compiled_code])
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_a_component_that_changes_its_input_changes_no_other_result(
+def test_component_that_changes_its_input_affects_no_other_result(
     change: Callable[[Any], None], is_stored: bool, tmp_path: Path
 ) -> None:
     source = Source(Adder(1), compute=make_array)
@@ -259,7 +259,7 @@ def test_a_component_that_changes_its_input_changes_no_other_result(
     assert entry.parts()["number"] == 3
 
 
-def test_a_component_that_changes_a_list_changes_no_other_result(tmp_path: Path) -> None:
+def test_component_that_changes_a_list_affects_no_other_result(tmp_path: Path) -> None:
     source = Source(Adder(1), compute=make_list)
 
     def change_list(stage: Sum, run: Run) -> int:
@@ -273,7 +273,7 @@ def test_a_component_that_changes_a_list_changes_no_other_result(tmp_path: Path)
     assert read_first(worker, source, tmp_path) == 1
 
 
-def test_a_component_that_changes_its_result_later_changes_no_other_result(tmp_path: Path) -> None:
+def test_component_that_changes_its_result_later_affects_no_other_result(tmp_path: Path) -> None:
     returned = [1, 2, 3]
 
     def return_list(stage: Sum, run: Run) -> Any:

@@ -54,36 +54,38 @@ def made(calls: Path) -> list[str]:
 
 @pytest.mark.usefixtures("made_long_ago")
 class TestPlans:
-    def test_count_results_of_other_versions(self, top: Top, tmp_path: Path, calls: Path) -> None:
+    def test_plan_counts_results_of_other_versions(self, top: Top, tmp_path: Path, calls: Path) -> None:
         plan = run(top, tmp_path)
         assert made(calls) == []
         assert plan.others.n_results == plan.summary()["n_kept_of_other_versions"] == 2
         assert plan.others.packages == {("jieba", JIEBA): 2}, "of Python the last number does not count, nor MLflow"
         assert plan.others.kinds == ("right", "top")
 
-    def test_make_named_kinds_again_and_what_follows(self, top: Top, tmp_path: Path, calls: Path) -> None:
+    def test_fresh_recomputes_named_kinds_and_downstream_stages(self, top: Top, tmp_path: Path, calls: Path) -> None:
         plan = run(top, tmp_path, "right")
         assert made(calls) == [stage.kind for stage in plan.outdated] == ["right", "top"]
         assert plan.others.n_results == 0
 
-    def test_make_nothing_again_that_these_versions_made(self, top: Top, tmp_path: Path, calls: Path) -> None:
+    def test_fresh_keeps_results_of_current_versions(self, top: Top, tmp_path: Path, calls: Path) -> None:
         assert run(top, tmp_path, "left").outdated == ()
         assert made(calls) == []
 
-    def test_make_each_again_once(self, top: Top, tmp_path: Path, calls: Path) -> None:
+    def test_fresh_recomputes_each_kind_once(self, top: Top, tmp_path: Path, calls: Path) -> None:
         run(top, tmp_path, "all")
         calls.write_text("")
         assert run(top, tmp_path, "all").outdated == ()
         assert made(calls) == []
 
-    def test_go_on_after_a_kill_between_discarding_and_making(self, top: Top, tmp_path: Path, calls: Path) -> None:
+    def test_plan_resumes_after_a_kill_between_discarding_and_computing(
+        self, top: Top, tmp_path: Path, calls: Path
+    ) -> None:
         store = Store(tmp_path / "store", "killed run")
         discard(make_plan([(top, 1)], store, ["right"]).outdated[1:], store)
         plan = run(top, tmp_path, "right")
         assert made(calls) == ["right", "top"]
         assert [stage.kind for stage in plan.outdated] == ["right"], "what was discarded is kept no more"
 
-    def test_refuse_unknown_kinds(self, top: Top, tmp_path: Path) -> None:
+    def test_plan_rejects_unknown_fresh_kinds(self, top: Top, tmp_path: Path) -> None:
         with pytest.raises(
             ConfigError, match=r"run\.fresh: got chunkz, expected kinds of stages of this sweep \(left, "
         ):

@@ -58,7 +58,7 @@ class TestOrder:
         plan = make_plan([(Top(Adder(n), {"answers": stage}), 1) for n, stage in enumerate(answers)], store)
         assert [stage.kind for stage in plan.order] == ["source", "left", "top", "left", "top"]
 
-    def test_cells_end_one_by_one_whatever_their_depths(self, store: Store) -> None:
+    def test_cells_finish_in_order_regardless_of_graph_depth(self, store: Store) -> None:
         """A stage of a later cell must not run before a shallow stage of an earlier cell."""
         source = Source(Adder(0))
         tops = [
@@ -70,7 +70,7 @@ class TestOrder:
         begins = [min(order.index(stage.key) for stage in top.inputs) for top in tops]
         assert ends[0] < begins[1] < ends[1] < begins[2] < ends[2]
 
-    def test_every_result_of_a_model_that_is_loaded_is_made_before_the_next_model(self, store: Store) -> None:
+    def test_stages_of_a_loaded_model_run_before_the_next_model(self, store: Store) -> None:
         """Reranking waits for embedding: a model may be needed by two stages, one behind the other."""
         source = Source(Adder(0))
         first = Left(Adder(1, model="one"), {"data": source})

@@ -75,7 +75,7 @@ def test_equal_requests_of_several_stages_count_once(store: Store) -> None:
     assert requests(plan) == [("asked", 3, True)]
 
 
-def test_cached_replies_are_taken_off_and_cached_stages_ask_nothing(store: Store) -> None:
+def test_plan_subtracts_cached_replies_and_cached_stages(store: Store) -> None:
     plan = make_plan([(Asked(texts=("a", "b")), 1)], store)
     run_all(plan, store)
     assert requests(make_plan([(Asked(texts=("a", "b")), 1)], store)) == []
@@ -84,13 +84,13 @@ def test_cached_replies_are_taken_off_and_cached_stages_ask_nothing(store: Store
     assert requests(make_plan([(other, 1)], store)) == [("asked", 2, True)]
 
 
-def test_counting_asks_nothing_and_leaves_nothing(store: Store) -> None:
+def test_counting_requests_sends_and_stores_nothing(store: Store) -> None:
     make_plan([(Asked(llm=Scripted(delay_s=60)), 1)], store)
     assert list((store.root / "replies").iterdir()) == []
     assert list(store.entries()) == []
 
 
-def test_a_stage_whose_requests_cannot_be_reported_is_estimated(store: Store) -> None:
+def test_stage_with_unknown_requests_is_estimated(store: Store) -> None:
     plan = make_plan([(Asked(needs=1), 1)], store)
     assert requests(plan) == [("asked", 2, False)]
 
@@ -102,6 +102,6 @@ def test_follow_up_requests_are_expected_for_every_first_request(store: Store) -
     assert requests(make_plan([(stage, 1)], store)) == [("asked", 2, False)]
 
 
-def test_exact_and_estimated_ones_of_a_kind_are_added(store: Store) -> None:
+def test_exact_and_estimated_requests_of_a_kind_are_added(store: Store) -> None:
     stages: list[Stage[int]] = [Asked(texts=("a",)), Asked(others={"a": Source(Adder(0))}, texts=("a", "b"))]
     assert requests(make_plan([(stage, 1) for stage in stages], store)) == [("asked", 3, False)]

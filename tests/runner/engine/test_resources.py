@@ -54,7 +54,7 @@ def test_a_stage_that_wants_more_cores_than_there_are_workers_runs_alone(tmp_pat
     assert max(_n_beside(f"timed-{n}", spans) for n in range(4)) >= 1, "the others do run side by side"
 
 
-def test_the_last_try_of_a_stage_whose_worker_died_has_the_machine_for_itself(tmp_path: Path) -> None:
+def test_last_retry_of_a_stage_with_dead_workers_runs_alone(tmp_path: Path) -> None:
     """Two that fit into the memory one by one would kill each other again and again."""
     stages = [Mortal(0, str(tmp_path)), *(Timed(n, str(tmp_path)) for n in range(4))]
     runs = list(run_stages(stages, Store(tmp_path / "store"), Processes(), 2))

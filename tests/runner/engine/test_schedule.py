@@ -90,12 +90,12 @@ class TestOrder:
         errors(workers, store)
         assert workers.begun == ["source", "left", "right", "top"]
 
-    def test_stages_without_loading_go_first_and_no_worker_idles(self, store: Store) -> None:
+    def test_stages_without_model_loading_start_first(self, store: Store) -> None:
         workers = Scripted(rooms={"left": Room.AGAIN, "source": Room.NEW, "right": Room.READY})
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
 
-    def test_stages_near_other_workers_go_last_in_reverse_order(self, store: Store) -> None:
+    def test_stages_near_other_workers_start_last_in_reverse_order(self, store: Store) -> None:
         workers = Scripted(rooms={"left": Room.FAR, "source": Room.FAR, "right": Room.READY})
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
@@ -161,20 +161,20 @@ class TestLosses:
 
 
 class TestEnds:
-    def test_a_budget_ends_it_when_what_runs_has_ended(self, store: Store) -> None:
+    def test_budget_ends_the_schedule_after_running_stages(self, store: Store) -> None:
         workers = Scripted({"left": ["budget"]}, n_places=2)
         with pytest.raises(BudgetReached, match="budget"):
             list(run_stages(diamond(), store, Given(workers)))
         assert workers.begun == ["source", "left", "right"]
         assert workers.is_stopped
 
-    def test_workers_end_with_the_context_even_if_nobody_asks_for_a_stage(self, store: Store) -> None:
+    def test_workers_end_with_the_context_even_without_a_consumer(self, store: Store) -> None:
         workers = Scripted()
         with running(diamond(), store, Given(workers)):
             assert not workers.is_stopped
         assert workers.is_stopped
 
-    def test_a_failure_of_an_input_comes_once_however_many_lead_to_it(self, store: Store) -> None:
+    def test_failed_input_is_reported_once_for_several_paths(self, store: Store) -> None:
         workers = Scripted({"source": ["no"]})
         runs = list(run_stages(diamond(), store, Given(workers)))
         assert sorted((run.kind, run.error) for run in runs) == [
@@ -214,13 +214,13 @@ def steered(workers: Scripted, store: Store, steering: Steered) -> list[tuple[st
 
 
 class TestSteering:
-    def test_no_stage_starts_during_a_pause_and_all_run_after_it(self, store: Store) -> None:
+    def test_no_stage_starts_during_a_pause_and_all_run_afterwards(self, store: Store) -> None:
         workers, steering = Scripted(), Steered([(False, ()), (True, ()), (True, ()), (False, ())])
         assert steered(workers, store, steering) == [(kind, "") for kind in ("source", "left", "right", "top")]
         assert [kinds for paused, kinds in steering.seen if paused] == [[], []]
         assert not steering.paused
 
-    def test_running_stages_finish_during_a_pause(self, store: Store) -> None:
+    def test_running_stages_finish_during_a_pause_and_others_wait(self, store: Store) -> None:
         workers = Scripted(n_places=2)
         steering = Steered([(False, ()), (False, ()), (True, ()), (True, ()), (False, ())])
         assert [kind for kind, _ in steered(workers, store, steering)] == ["source", "left", "right", "top"]
@@ -241,7 +241,7 @@ class TestSteering:
             ("source", ""), ("left", ""), ("top", GIVEN_UP), ("right", ""),
         ]  # fmt: skip
 
-    def test_nothing_runs_if_all_is_given_up_during_a_pause(self, store: Store) -> None:
+    def test_no_stage_runs_if_all_are_given_up_during_a_pause(self, store: Store) -> None:
         workers = Scripted()
         keys = {stage.key for stage in diamond()}
         assert {error for _, error in steered(workers, store, Steered([(True, ()), (True, keys)]))} == {GIVEN_UP}

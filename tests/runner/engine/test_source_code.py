@@ -122,13 +122,13 @@ def test_a_renamed_file_changes_the_key(renamed: str, folder: Path, load: Load) 
     assert key(load("edited_package.part")()) != before
 
 
-def test_an_edit_changes_the_key_of_what_holds_the_component(folder: Path, load: Load) -> None:
+def test_edited_component_changes_the_key_of_its_container(folder: Path, load: Load) -> None:
     before = key([load("edited_module")(inner=load("edited_package.part")())])
     edit(folder / "edited_package" / "unrelated.py")
     assert key([load("edited_module")(inner=load("edited_package.part")())]) != before
 
 
-def test_a_module_without_a_package(folder: Path, load: Load) -> None:
+def test_single_module_depends_only_on_its_own_file(folder: Path, load: Load) -> None:
     before = key(load("edited_module")())
     edit(folder / "edited_package" / "constants.py")
     assert key(load("edited_module")()) == before
@@ -139,19 +139,19 @@ def test_a_module_without_a_package(folder: Path, load: Load) -> None:
 
 class TestReplies:
     @pytest.mark.parametrize("edited", REACHED)
-    def test_an_edit_of_code_that_a_model_reaches_asks_again(self, edited: str, folder: Path, load: Load) -> None:
+    def test_edit_of_reachable_model_code_changes_the_replies_key(self, edited: str, folder: Path, load: Load) -> None:
         before = replies_key(load("edited_package.part")(), "answers")
         edit(folder / edited)
         assert replies_key(load("edited_package.part")(), "answers") != before
 
     @pytest.mark.parametrize("edited", ["edited_package/unrelated.py", "elsewhere/linked/__init__.py"])
-    def test_an_edit_elsewhere_pays_for_nothing_again(self, edited: str, folder: Path, load: Load) -> None:
+    def test_edit_outside_the_model_code_keeps_cached_replies(self, edited: str, folder: Path, load: Load) -> None:
         before = replies_key(load("edited_package.part")(), "answers")
         edit(folder / edited)
         assert replies_key(load("edited_package.part")(), "answers") == before
 
     @pytest.mark.parametrize("edited", [*REACHED, "edited_package/unrelated.py"])
-    def test_for_a_baseline_the_whole_package_counts(self, edited: str, folder: Path, load: Load) -> None:
+    def test_replies_of_a_baseline_depend_on_its_whole_package(self, edited: str, folder: Path, load: Load) -> None:
         baseline = load("edited_package.part", "Baseline")()
         assert baseline.answers_from is not AnswersFrom.MESSAGES
         before = replies_key(baseline, "answers")
@@ -196,13 +196,13 @@ def test_installed_distributions_do_not_count(folder: Path, load: Load) -> None:
     assert package_code(before) == code_of("edited_module")
 
 
-def test_our_own_classes_have_versions_instead() -> None:
+def test_built_in_classes_are_identified_by_version_not_code() -> None:
     assert package_code(NoReranker) == model_code(NoReranker) == ""
     assert has_code(NoReranker)
     assert "code" not in str(describe(NoReranker()))
 
 
-def test_a_class_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_class_without_a_file_has_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     typed = type("Typed", (), {"__module__": "__main__"})
     monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
     assert not has_code(typed)

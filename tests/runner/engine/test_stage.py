@@ -52,7 +52,7 @@ class TestKey:
         ],
         ids=lambda changes: next(iter(changes)),
     )
-    def test_whatever_can_change_the_result_changes_the_key(self, changes: dict[str, Any]) -> None:
+    def test_every_relevant_change_changes_the_stage_key(self, changes: dict[str, Any]) -> None:
         assert stage(**changes).key != stage().key
 
     @pytest.mark.parametrize(
@@ -62,18 +62,18 @@ class TestKey:
         assert stage(**changes).key == stage().key
 
     @pytest.mark.parametrize("other", [Pair(OTHER_SOURCE, SOURCE), Pair(SOURCE, OTHER_SOURCE, 2), Pair(SOURCE, SOURCE)])
-    def test_all_of_a_group_counts(self, other: Pair) -> None:
+    def test_every_input_of_a_group_changes_the_key(self, other: Pair) -> None:
         assert stage(pair=other).key != stage(pair=Pair(SOURCE, OTHER_SOURCE)).key
 
-    def test_a_field_that_came_later_counts_if_it_is_not_at_its_default(self) -> None:
+    def test_new_field_changes_the_stage_key_only_if_it_is_not_the_default(self) -> None:
         made = stage(pair=Pair(SOURCE, OTHER_SOURCE))
         assert "margin" not in made.description["fields"]["pair"]
         assert stage(pair=Pair(SOURCE, OTHER_SOURCE, margin=2)).key != made.key
 
-    def test_the_order_of_a_row_counts(self) -> None:
+    def test_order_of_inputs_in_a_row_changes_the_key(self) -> None:
         assert stage(row=(SOURCE, OTHER_SOURCE)).key != stage(row=(OTHER_SOURCE, SOURCE)).key
 
-    def test_changes_travel_downstream(self) -> None:
+    def test_upstream_change_changes_the_downstream_key(self) -> None:
         assert stage(others={"left": stage(component=Adder(2))}).key != stage(others={"left": stage()}).key
 
     def test_swapped_inputs_change_the_key(self) -> None:
@@ -84,12 +84,12 @@ class TestKey:
         turned = stage(others={"right": OTHER_SOURCE, "left": SOURCE})
         assert turned.key == stage(others={"left": SOURCE, "right": OTHER_SOURCE}).key
 
-    def test_content_stands_for_the_inputs(self) -> None:
+    def test_content_hash_replaces_the_inputs_in_the_key(self) -> None:
         same = Passed("a hash", OTHER_SOURCE)
         assert same.key == Passed("a hash", SOURCE).key
         assert same.key != Passed("another hash", OTHER_SOURCE).key
 
-    def test_later_changes_of_the_callers_dictionary_do_not_reach_it(self) -> None:
+    def test_stage_copies_the_inputs_of_the_caller(self) -> None:
         others: dict[str, Stage[int]] = {"left": SOURCE}
         made = stage(others=others)
         others["left"] = OTHER_SOURCE
@@ -97,14 +97,14 @@ class TestKey:
         assert made.inputs == (SOURCE,)
         assert made.key == stage().key
 
-    def test_the_description_is_what_the_key_hashes(self) -> None:
+    def test_stage_description_contains_the_hashed_fields(self) -> None:
         description = stage(depth=4).description
         assert (description["stage"], description["version"]) == ("sum", 1)
         assert description["fields"]["depth"] == 4
         assert description["fields"]["others"] == {"left": SOURCE.key}
         assert "compute" not in description["fields"]
 
-    def test_another_process_computes_the_same_key(self) -> None:
+    def test_stage_key_survives_pickling(self) -> None:
         made = stage(pair=Pair(SOURCE, OTHER_SOURCE))
         assert pickle.loads(pickle.dumps(made)).key == made.key
 
@@ -115,20 +115,20 @@ class TestInputs:
         found = stage(pair=Pair(OTHER_SOURCE, SOURCE), row=(third, SOURCE)).inputs
         assert [each.key for each in found] == [SOURCE.key, OTHER_SOURCE.key, third.key]
 
-    def test_those_that_do_not_count_for_the_key_are_inputs_too(self) -> None:
+    def test_inputs_outside_the_key_are_still_inputs(self) -> None:
         assert Passed("a hash", SOURCE).inputs == (SOURCE,)
 
-    def test_a_source_has_none(self) -> None:
+    def test_source_stage_has_no_inputs(self) -> None:
         assert SOURCE.inputs == ()
 
 
 class TestModels:
-    def test_stages_of_one_model_say_so(self) -> None:
+    def test_stages_of_one_model_report_the_same_model(self) -> None:
         large = stage(component=Adder(model="large"))
         assert large.models == stage(of=Top, component=Adder(model="large")).models != frozenset()
         assert large.models != stage(component=Adder(model="small")).models
 
-    def test_components_without_a_model(self) -> None:
+    def test_components_without_a_model_report_no_models(self) -> None:
         assert stage().models == stage(component=None).models == frozenset()
 
     def test_models_of_inputs_do_not_count(self) -> None:
@@ -146,11 +146,11 @@ class TestModels:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_asks_a_server(component: object, expected: bool) -> None:
+def test_stage_knows_whether_it_asks_a_server(component: object, expected: bool) -> None:
     assert stage(component=component).asks_a_server is expected
 
 
-def test_upstream_is_everything_needed_inputs_first_each_once() -> None:
+def test_upstream_lists_every_needed_stage_once_inputs_first() -> None:
     left, right = stage(of=Left), stage(of=Right)
     top = stage(of=Top, others={"left": left, "right": right})
     assert [each.kind for each in top.upstream()] == ["source", "left", "right", "top"]

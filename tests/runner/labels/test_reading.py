@@ -39,14 +39,14 @@ class TestJsonLines:
         assert (item.judged.sample.question, item.judged.answer) == ("Who?", "Her")
         assert (item.judged.sample.references, item.judged.passages) == (("She",), (Passage("She did."),))
 
-    def test_reasons_and_earlier_turns(self, tmp_path: Path) -> None:
+    def test_label_reasons_and_history_are_read(self, tmp_path: Path) -> None:
         turns = [{"question": "What is it?", "answer": "A bridge."}]
         record = {**ITEM, "history": turns, "labels": {"accuracy": 2}, "reasons": {"accuracy": "right", "other": None}}
         (item,) = read_labels(write(tmp_path / "labels.jsonl", record))
         assert item.reasons == {"accuracy": "right"}
         assert item.judged.sample.history == (Turn("What is it?", "A bridge."),)
 
-    def test_without_id_the_number_of_the_line_is_the_id(self, tmp_path: Path) -> None:
+    def test_line_number_is_the_id_of_a_label_without_id(self, tmp_path: Path) -> None:
         records = [{**ITEM, "id": None, "labels": {"accuracy": 1}}] * 2
         assert [i.judged.sample.id for i in read_labels(write(tmp_path / "labels.jsonl", *records))] == ["1", "2"]
 
@@ -73,13 +73,13 @@ class TestJsonLines:
             read_labels(write(tmp_path / "labels.jsonl", ITEM))
 
     @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2"])
-    def test_a_grade_may_stand_before_words(self, tmp_path: Path, label: object) -> None:
+    def test_grade_may_be_followed_by_words(self, tmp_path: Path, label: object) -> None:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": label}}))
         assert item.labels == {"accuracy": 2}
 
 
 class TestCsv:
-    def test_another_encoding_is_named_with_its_place(self, tmp_path: Path) -> None:
+    def test_label_file_that_is_not_utf8_is_an_error_with_its_position(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_bytes("question,label:accuracy\n谁？,1\n".encode("gbk"))
         with pytest.raises(DataError, match=r"labels\.csv: byte 0xa3 at byte offset 26 \(line 2\) is not UTF-8"):
@@ -114,7 +114,7 @@ class TestCsv:
         )  # fmt: skip
         assert metrics_of([first, second]) == ["accuracy", "completeness"]
 
-    def test_semicolons_where_commas_are_decimal_points(self, tmp_path: Path) -> None:
+    def test_semicolon_separated_label_file_is_read(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text("id;question;answer;label:accuracy\na;Who, she?;Her;2\n", encoding="utf-8-sig")
         (item,) = read_labels(path)
@@ -129,7 +129,7 @@ class TestCsv:
 
 
 class TestLabelStudio:
-    def test_choices_ratings_and_numbers(self, tmp_path: Path) -> None:
+    def test_label_studio_choices_ratings_and_numbers_are_read(self, tmp_path: Path) -> None:
         result = [
             choice("accuracy", "2 - right"),
             {"from_name": "utilization", "type": "rating", "value": {"rating": 1}},
@@ -140,13 +140,13 @@ class TestLabelStudio:
         assert item.labels == {"accuracy": 2, "utilization": 1, "relevance": 2}
         assert item.judged.sample.id == "a"
 
-    def test_most_annotators_decide(self, tmp_path: Path) -> None:
+    def test_majority_of_annotators_decides_a_label(self, tmp_path: Path) -> None:
         (item,) = studio(
             tmp_path, task([choice("accuracy", "2")], [choice("accuracy", "1")], [choice("accuracy", "2")])
         )
         assert (item.labels, item.ties) == ({"accuracy": 2}, ())
 
-    def test_the_reason_is_of_one_who_gave_the_grade(self, tmp_path: Path) -> None:
+    def test_label_studio_reason_comes_from_an_annotator_of_that_grade(self, tmp_path: Path) -> None:
         said = [("1", "half of it"), ("2", "all of it"), ("2", "no more to say")]
         why = [{"from_name": "reason_accuracy", "type": "textarea", "value": {"text": [text]}} for _, text in said]
         given = [[reason, choice("accuracy", grade)] for reason, (grade, _) in zip(why, said, strict=True)]
@@ -170,6 +170,6 @@ class TestLabelStudio:
             studio(tmp_path, task([both]))
 
 
-def test_an_unknown_ending_names_the_known_ones(tmp_path: Path) -> None:
+def test_unknown_label_file_extension_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"got the extension '\.txt', expected one of \.jsonl, \.csv, \.json"):
         read_labels(tmp_path / "labels.txt")

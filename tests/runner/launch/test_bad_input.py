@@ -69,40 +69,40 @@ class TestCommandLine:
         assert "Traceback" not in done.stderr
         return done.returncode, done.stderr
 
-    def test_an_unknown_option_of_a_group(self, tmp_path: Path) -> None:
+    def test_unknown_group_option_lists_the_known_options(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "retriever=bm26")
         assert code == EXIT_NOT_RUN
         assert "Could not find 'retriever/bm26'" in error
         assert "hybrid_rerank" in error
 
-    def test_a_preset_of_a_sweep_without_m(self, tmp_path: Path) -> None:
+    def test_sweep_preset_without_multirun_flag_suggests_the_flag(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "+sweeps=smoke")
         assert (code, error) == (EXIT_NOT_RUN, "+sweeps: got a sweep of several cells without -m; add -m\n")
 
     @pytest.mark.parametrize(("typed", "meant"), [("retriver=bm25", "retriever"), ("top_kk=3", "top_k")])
-    def test_a_slip_in_a_name(self, tmp_path: Path, typed: str, meant: str) -> None:
+    def test_misspelt_name_suggests_the_nearest_name(self, tmp_path: Path, typed: str, meant: str) -> None:
         code, error = self.run(tmp_path, typed)
         assert code == EXIT_NOT_RUN
         assert error == f"{typed.partition('=')[0]}: unknown; did you mean {meant}?\n"
 
     @pytest.mark.parametrize("arguments", [["run=null"], ["-m", "run=null", "run.plan_only=true"]])
-    def test_a_value_that_replaces_settings(self, tmp_path: Path, arguments: list[str]) -> None:
+    def test_value_in_place_of_a_mapping_is_rejected(self, tmp_path: Path, arguments: list[str]) -> None:
         code, error = self.run(tmp_path, *arguments)
         assert code == EXIT_NOT_RUN
         assert error == "run: got null, expected a mapping; set one of its fields, e.g. run.results_dir=...\n"
 
-    def test_an_option_that_is_too_long(self, tmp_path: Path) -> None:
+    def test_overlong_option_name_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, f"prompt={'x' * 5000}")
         assert code == EXIT_NOT_RUN
         assert "a path or an option of a group that is too long for the file system; shorten it" in error
         assert len(error) < 500
 
-    def test_an_unknown_key(self, tmp_path: Path) -> None:
+    def test_unknown_key_suggests_the_nearest_key(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunk.sise=64")
         assert code == EXIT_NOT_RUN
         assert error == "chunk.sise: unknown; did you mean chunk.size?\n"
 
-    def test_an_added_option_that_follows_the_language(self, tmp_path: Path) -> None:
+    def test_added_option_that_depends_on_language_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "reranker=selected", "+reranker@reranker.candidates.own=llm_listwise")
         assert code == EXIT_NOT_RUN
         assert error.startswith("an added option (+group@place=option) cannot depend on `language`; choose it at")
@@ -154,19 +154,19 @@ class TestCommandLine:
             ),
         ],
     )
-    def test_a_field_of_another_option(self, tmp_path: Path, typed: list[str], expected: str) -> None:
+    def test_field_of_another_option_is_rejected(self, tmp_path: Path, typed: list[str], expected: str) -> None:
         code, error = self.run(tmp_path, *typed)
         assert code == EXIT_NOT_RUN
         assert error.startswith(expected)
         assert "max_terms" not in error
 
-    def test_an_option_that_needs_a_field_of_another(self, tmp_path: Path) -> None:
+    def test_option_that_needs_a_missing_field_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "examples=held_out")
         assert code == EXIT_NOT_RUN
         wanted = "examples.dataset.of: takes the value of dataset.of, which does not exist; expected dataset=part\n"
         assert error.endswith(wanted)
 
-    def test_a_glob_over_what_has_no_options(self, tmp_path: Path) -> None:
+    def test_glob_over_a_field_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "-m", "top_k=glob(*)")
         assert code == EXIT_NOT_RUN
         assert "top_k=glob(*): matches no option; only groups have options" in error
@@ -183,26 +183,26 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         assert error.startswith(f"{tmp_path}/数据 (新)/80000_docs: no such folder")
 
-    def test_an_unknown_group(self, tmp_path: Path) -> None:
+    def test_unknown_group_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunker=token")
         assert code == EXIT_NOT_RUN
         assert "chunker" in error
 
-    def test_errors_of_all_cells_of_a_grid(self, tmp_path: Path) -> None:
+    def test_errors_of_all_grid_cells_are_reported_together(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "-m", "top_k=2,x,500", "chunk.overlap=0,30")
         assert code == EXIT_NOT_RUN
         assert error.startswith("3 errors in the configuration:")
         assert all(each in error for each in ("top_k: got 'x'", "top_k: got 500", "chunk.overlap: got 30"))
 
     @pytest.mark.parametrize("multirun", [[], ["-m"]], ids=["single", "multirun"])
-    def test_a_results_folder_that_cannot_be_made(self, tmp_path: Path, multirun: list[str]) -> None:
+    def test_results_folder_that_cannot_be_created_is_an_error(self, tmp_path: Path, multirun: list[str]) -> None:
         (tmp_path / "a-file").touch()
         code, error = self.run(tmp_path, *multirun, "run.results_dir=a-file/results")
         assert code == EXIT_NOT_RUN
         assert "run.results_dir" in error
 
     @pytest.mark.parametrize("how", [["-m"], [], ["-m", "hydra/launcher=basic"]], ids=["grid", "single", "basic"])
-    def test_nothing_of_a_refused_configuration_is_kept(self, tmp_path: Path, how: list[str]) -> None:
+    def test_rejected_configuration_leaves_no_file(self, tmp_path: Path, how: list[str]) -> None:
         """The configuration may hold a secret in an unexpected place."""
         secret = ["llm=openai", "llm.model=m", "llm.api_key_env=", "llm.base_url='http://host/v1?key=sk-secret'"]
         code, error = self.run(tmp_path, *how, "top_k=3", *secret)
@@ -212,7 +212,7 @@ class TestCommandLine:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("axis", ["run.workers=1,2", "language=zh,en"])
-    def test_settings_of_the_sweep_that_differ_between_its_cells(self, tmp_path: Path, axis: str) -> None:
+    def test_sweep_wide_settings_that_differ_between_cells_are_rejected(self, tmp_path: Path, axis: str) -> None:
         code, error = self.run(tmp_path, "-m", axis)
         assert code == EXIT_NOT_RUN
         (line,) = (line for line in error.splitlines() if "differs between cells" in line)
@@ -262,7 +262,7 @@ class TestConfiguration:
         assert error.startswith("1 error in the configuration:\n")
         assert expected in error
 
-    def test_several_at_once(self, refused: Refusal) -> None:
+    def test_all_configuration_errors_are_reported_together(self, refused: Refusal) -> None:
         error = refused("chunk.overlap=1.5", "top_k=200", "+llm.temprature=1", "run.progress=maybe")
         assert error.startswith("4 errors in the configuration:\n")
         for path in ("chunk.overlap", "top_k", "llm.temprature", "run.progress"):
@@ -270,18 +270,18 @@ class TestConfiguration:
 
 
 class TestData:
-    def test_a_missing_folder(self, refused: Refusal, root: Path) -> None:
+    def test_missing_data_folder_is_reported(self, refused: Refusal, root: Path) -> None:
         error = refused(*crud(root))
         assert f"{root / '80000_docs'}: no such folder" in error
         assert "one document per line" in error
 
-    def test_a_missing_file(self, refused: Refusal, root: Path) -> None:
+    def test_missing_split_file_is_reported(self, refused: Refusal, root: Path) -> None:
         (write_crud_rag(root) / "crud_split" / "split_merged.json").unlink()
         error = refused(*crud(root))
         assert "split_merged.json: no such file" in error
         assert "questanswer_1doc" in error
 
-    def test_truncated_json_and_the_setting_that_accepts_it(self, refused: Refusal, root: Path) -> None:
+    def test_truncated_json_error_names_the_setting_that_accepts_it(self, refused: Refusal, root: Path) -> None:
         path = write_crud_rag(root) / "crud_split" / "split_merged.json"
         content = path.read_bytes()[:-40]
         path.write_bytes(content)
@@ -299,7 +299,7 @@ class TestData:
         error = refused(*crud(root))
         assert f"{path}: byte 0xff at byte offset {len(first_line)} (line 2) is not UTF-8" in error
 
-    def test_an_empty_corpus(self, refused: Refusal, root: Path) -> None:
+    def test_corpus_without_text_is_rejected(self, refused: Refusal, root: Path) -> None:
         write_crud_rag(root, corpus={"part_1": ["", "  "]})
         error = refused(*crud(root, "dataset.add_gold=false"))
         assert "the corpus has no document with text (2 empty ones)" in error
@@ -310,39 +310,39 @@ class TestData:
         assert run_small(tmp_path, (*crud(root), "metrics=retrieval", any_hits)) == EXIT_OK
         assert cells_in(tmp_path)[0].dataset["n_empty_documents"] == 3
 
-    def test_duplicate_sample_ids(self, refused: Refusal, root: Path) -> None:
+    def test_duplicate_sample_ids_are_rejected(self, refused: Refusal, root: Path) -> None:
         twice = SPLIT["questanswer_1doc"] * 2
         write_crud_rag(root, split={**SPLIT, "questanswer_1doc": twice})
         assert "the sample id 'read/qa_1doc/1' occurs twice" in refused(*crud(root))
 
-    def test_an_item_without_references(self, refused: Refusal, root: Path) -> None:
+    def test_item_without_references_is_rejected_with_its_line(self, refused: Refusal, root: Path) -> None:
         write_omnieval(root, items={FINANCE_FILE: [item(), item(answer=[" "])]})
         error = refused(*omnieval(root))
         assert "抽取类问答.jsonl, line 2" in error
         assert "no reference" in error
 
-    def test_gold_that_points_nowhere(self, refused: Refusal, root: Path) -> None:
+    def test_gold_of_another_corpus_is_rejected(self, refused: Refusal, root: Path) -> None:
         write_omnieval(root, items={FINANCE_FILE: [item(relevant_node=["node-99"])]}, nodes=NODES)
         assert "its gold points nowhere: none of the 1 documents, such as 'node-99'" in refused(*omnieval(root))
 
-    def test_an_error_is_one_message(self, refused: Refusal, root: Path) -> None:
+    def test_data_error_is_a_single_line(self, refused: Refusal, root: Path) -> None:
         assert len(refused(*crud(root)).strip().splitlines()) == 1
 
 
 class TestStoreAndDisk:
-    def test_a_store_that_cannot_be_written(self, refused: Refusal, tmp_path: Path) -> None:
+    def test_unwritable_store_is_an_error(self, refused: Refusal, tmp_path: Path) -> None:
         (tmp_path / "a-file").touch()
         error = refused(f"run.store_dir={tmp_path / 'a-file'}")
         assert error.startswith(f"run.store_dir: cannot write in {tmp_path / 'a-file'}")
         assert "choose another run.store_dir" in error
 
-    def test_a_results_folder_that_cannot_be_written(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_unwritable_results_folder_is_an_error(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "results").mkdir()
         (tmp_path / "results" / "a-sweep").touch()
         assert run_small(tmp_path, ()) == EXIT_NOT_RUN
         assert "run.results_dir: cannot write to" in capsys.readouterr().err
 
-    def test_results_on_a_full_disk_of_their_own(
+    def test_full_results_disk_fails_the_cell_with_one_message(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         def refuse(source: Path, path: Path) -> None:
@@ -363,7 +363,7 @@ class TestStoreAndDisk:
         assert run_small(tmp_path, ("metrics=retrieval", "top_k=3"), sweep_id="again") == EXIT_OK
         assert manifest.is_file()
 
-    def test_results_that_are_removed_while_the_sweep_goes_on(
+    def test_results_deleted_during_the_sweep_are_reported(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         written = results.write_cell
@@ -378,13 +378,13 @@ class TestStoreAndDisk:
         assert "the results of 1 of 1 cells were deleted from" in capsys.readouterr().err
         assert sweep_in(tmp_path).status == "FAILED"
 
-    def test_a_store_of_a_newer_version(self, refused: Refusal, tmp_path: Path) -> None:
+    def test_store_of_a_newer_version_is_rejected(self, refused: Refusal, tmp_path: Path) -> None:
         store = tmp_path / "results" / "store"
         store.mkdir(parents=True)
         (store / "store.json").write_text(json.dumps({"format": FORMAT + 1}))
         assert f"the store has format {FORMAT + 1}, this version reads format {FORMAT}" in refused()
 
-    def test_a_full_disk_keeps_what_was_made(
+    def test_full_disk_keeps_finished_stages(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         n_written = 0

@@ -28,7 +28,7 @@ def n_stages(folder: Path) -> int:
     return len(list((folder / "results" / "cache").glob("*/entries/*/*/*/manifest.json")))
 
 
-def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
+def test_bucket_sweep_equals_a_folder_sweep_with_few_requests(tmp_path: Path, bucket: Bucket) -> None:
     there = f"run.store_dir={bucket.address('sweep')}"
     run(tmp_path / "folder")
     run(tmp_path / "first", there)
@@ -54,7 +54,7 @@ def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     assert not [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
 
 
-def test_jobs_that_make_all_of_it_in_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
+def test_jobs_compute_all_stages_in_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     skip_without("submitit", extra="slurm")
     cell = RANKING_ONLY
     jobs = ("executor=slurm", "executor.cluster=local", f"run.store_dir={bucket.address('jobs')}")
@@ -65,7 +65,7 @@ def test_jobs_that_make_all_of_it_in_a_bucket(tmp_path: Path, bucket: Bucket) ->
     assert len(kept) == n_stages(tmp_path / "jobs") >= 5
 
 
-def test_a_bucket_that_goes_away_in_the_middle(
+def test_bucket_failure_during_a_sweep_keeps_finished_stages(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("runner.engine.store.bucket.bucket_opening.PATIENCE_S", 0.2)

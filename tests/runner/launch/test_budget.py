@@ -35,7 +35,7 @@ def prompts(server: ChatServer) -> list[str]:
     return [last_message(request) for request in server.requests]
 
 
-def test_the_same_command_goes_on_until_all_is_answered(
+def test_repeated_command_continues_until_everything_is_answered(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = asking(server, "run.max_requests=5")
@@ -53,13 +53,13 @@ def test_the_same_command_goes_on_until_all_is_answered(
     assert cells_in(tmp_path, "third")[0].counts == {"ok": N}
 
 
-def test_a_budget_is_that_of_all_workers(tmp_path: Path, server: ChatServer) -> None:
+def test_request_budget_is_shared_by_all_workers(tmp_path: Path, server: ChatServer) -> None:
     cells = [asking(server, f"top_k={k}", "run.workers=2", "run.max_requests=7") for k in (2, 4)]
     assert run_small(tmp_path, *cells) == 3
     assert len(server.requests) == 7
 
 
-def test_money_is_not_overdrawn(tmp_path: Path, server: ChatServer) -> None:
+def test_cost_budget_is_not_exceeded(tmp_path: Path, server: ChatServer) -> None:
     of_answers = PRICES.replace("1000.0", "0.0")  # 0.001 for a request, as is known before it is sent
     assert run_small(tmp_path, asking(server, of_answers, "run.max_cost=0.0055")) == 3
     spent = sweep_in(tmp_path).spent
@@ -106,7 +106,7 @@ def test_spending_and_the_cost_of_a_cell_are_reported_separately(
     assert "a cell costs 0.0960 USD when nothing is cached" in shown
 
 
-def test_cached_tokens_have_their_own_price_in_both(tmp_path: Path, server: ChatServer) -> None:
+def test_cached_tokens_have_a_separate_price_in_cost_and_budget(tmp_path: Path, server: ChatServer) -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
     message = {"message": {"content": "ok"}, "finish_reason": "stop"}
     server.script = lambda *_: Reply(body=json.dumps({"choices": [message], "usage": usage}).encode())
@@ -128,7 +128,7 @@ def test_the_cost_of_an_unpriced_model_is_unknown_and_not_0(
 
 
 @pytest.mark.parametrize("budget", ["run.max_requests=0", "run.max_tokens=-1", "run.max_cost=0.0"])
-def test_a_budget_of_nothing_is_an_error(tmp_path: Path, budget: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zero_budget_is_rejected(tmp_path: Path, budget: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, (budget,)) == 2
     assert f"{budget.partition('=')[0]}: got" in capsys.readouterr().err
 
@@ -145,7 +145,7 @@ def test_requests_that_no_server_received_are_not_spent(
     assert "Stopped before exceeding" not in shown
 
 
-def test_stand_ins_for_models_spend_nothing(tmp_path: Path, server: ChatServer) -> None:
+def test_scripted_models_spend_no_budget(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, (*FEW_METRICS, "llm=scripted", "run.max_requests=2")) == 0
     spent = sweep_in(tmp_path).spent
     assert {name: spent[name] for name in ("n_requests", "n_prompt_tokens", "n_unpriced")} == {

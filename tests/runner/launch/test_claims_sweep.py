@@ -106,7 +106,7 @@ def test_the_stand_in_runs_the_preset_without_a_server(tmp_path: Path) -> None:
     assert only_sweep(tmp_path).is_dir()
 
 
-def test_cells_share_claims_of_references_and_what_they_read_alike(tmp_path: Path, server: ChatServer) -> None:
+def test_cells_share_claims_of_references_and_equal_requests(tmp_path: Path, server: ChatServer) -> None:
     """Two cells with other numbers of passages; the baseline quotes the best sentences of either."""
     assert run_small(tmp_path, judge(server, "claims", "top_k=2"), judge(server, "claims", "top_k=3")) == 0
     about_claims = [last_message(r) for r in server.requests if is_about(r, "claims")]
@@ -126,7 +126,7 @@ def test_cells_share_claims_of_references_and_what_they_read_alike(tmp_path: Pat
     assert sum(sums) == pytest.approx(parts["faithfulness"]["n"]), "every claim is in passages, right, or invented"
 
 
-def test_both_judges_of_claims_split_an_answer_once(tmp_path: Path, server: ChatServer) -> None:
+def test_claims_and_faithfulness_judges_share_the_claims_of_an_answer(tmp_path: Path, server: ChatServer) -> None:
     others = ("answer_relevancy", "context_relevance", "context_relevance_compat", "context_precision",
               "context_precision_without_reference", "context_recall")  # fmt: skip
     faithfulness = judge(server, "faithfulness", *(f"~judge.scores.{name}" for name in others))

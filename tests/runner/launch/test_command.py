@@ -61,7 +61,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 class TestTerminal:
-    def test_shows_plan_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
+    def test_terminal_shows_plan_leaderboard_and_results_folder(self, single_run: Path) -> None:
         output = (single_run / "output.txt").read_text(encoding="utf-8")
         assert "Plan: 1 cell, no request to a language model" in output
         assert "demo: 112 documents, 12 samples" in output
@@ -75,14 +75,14 @@ class TestTerminal:
 
 
 class TestSweepFile:
-    def test_sweep_file_says_what_was_asked_for(self, single_run: Path, sweep: dict[str, Any]) -> None:
+    def test_sweep_file_contains_command_status_and_times(self, single_run: Path, sweep: dict[str, Any]) -> None:
         assert sweep["schema_version"] == 2
         assert sweep["sweep_id"] == only_sweep(single_run).name
         assert (sweep["name"], sweep["status"]) == ("rag-grid", "OK")
         assert sweep["command"] == f"python -m runner {' '.join(SMALL)} tracking=none"
         assert sweep["started"] <= sweep["finished"]
 
-    def test_lists_the_cell_and_the_plan(self, sweep: dict[str, Any]) -> None:
+    def test_sweep_file_lists_the_cell_and_the_plan(self, sweep: dict[str, Any]) -> None:
         (cell,) = sweep["cells"]
         assert (cell["status"], cell["reason"], cell["same_as"]) == ("OK", "", [])
         assert (sweep["plan"]["n_cells"], sweep["plan"]["n_requested"], sweep["plan"]["n_requests"]) == (1, 1, 0)
@@ -131,7 +131,7 @@ class TestCellFile:
 
 
 class TestSampleTable:
-    def test_sample_table_has_a_row_per_sample_with_everything(self, rows: list[dict[str, Any]]) -> None:
+    def test_sample_table_has_a_row_per_sample_with_all_columns(self, rows: list[dict[str, Any]]) -> None:
         assert len({row["id"] for row in rows}) == len(rows) == 12
         expected = {
             "id", "subset", "kind", "topic", "task", "question", "query", "history", "references", "gold", "retrieved",
@@ -141,7 +141,7 @@ class TestSampleTable:
         assert {f"score/{name}" for name in METRICS} <= set(rows[0])
         assert {f"score_state/{name}" for name in METRICS} <= set(rows[0])
 
-    def test_hits_are_sorted_and_say_what_was_in_the_prompt(self, rows: list[dict[str, Any]]) -> None:
+    def test_sample_hits_are_ranked_and_mark_hits_in_the_prompt(self, rows: list[dict[str, Any]]) -> None:
         for row in rows:
             hits = row["retrieved"]
             assert set(hits[0]) == {
@@ -157,7 +157,7 @@ class TestSampleTable:
             values = [row[f"score/{name}"] for row in rows if row[f"score_state/{name}"] == "value"]
             assert sum(values) / len(values) == pytest.approx(cell["metrics"]["overall"][name]["value"])
 
-    def test_matrices_lie_beside_it(self, folder: Path) -> None:
+    def test_matrices_are_written_next_to_the_sample_table(self, folder: Path) -> None:
         for name in METRICS:
             assert (folder / f"matrix_{name}.csv").read_text(encoding="utf-8").startswith("topic,")
 
@@ -168,7 +168,7 @@ class TestSampleTable:
 
 
 class TestExitCodes:
-    def test_0_and_nothing_run_for_plan_only(self, tmp_path: Path) -> None:
+    def test_plan_only_exits_with_0_and_runs_no_cell(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, *SMALL, *QUIET, "run.plan_only=true")
         assert done.returncode == 0
         assert "Plan: 1 cell" in done.stdout
@@ -176,7 +176,7 @@ class TestExitCodes:
         assert list(tmp_path.glob("results/*/sweep.json")) == []
         assert {path.name for path in (tmp_path / "results" / "store" / "entries").iterdir()} == {"data", "partition"}
 
-    def test_1_for_a_failed_cell_with_its_reason(self, tmp_path: Path) -> None:
+    def test_failed_cell_exits_with_1_and_prints_the_reason(self, tmp_path: Path) -> None:
         """An English tokenizer finds hardly a word in Chinese news, and BM25 checks that."""
         done = run_command(tmp_path, "-m", *SMALL, *RANKING_ONLY, *QUIET, "tokenizer=english", "top_k=2,4")
         assert done.returncode == 1
@@ -189,7 +189,7 @@ class TestExitCodes:
             trace = (only_sweep(tmp_path) / cell.cell_id / "error.txt").read_text(encoding="utf-8")
             assert trace.startswith("Traceback")
 
-    def test_2_for_an_error(self, tmp_path: Path) -> None:
+    def test_configuration_error_exits_with_2(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, *SMALL, *QUIET, "top_k=0")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("1 error in the configuration:\n  - top_k: got 0")
@@ -204,7 +204,7 @@ class TestExitCodes:
         (["a=1"], ["a=1"]),
     ],
 )
-def test_the_flag_may_stand_anywhere(arguments: list[str], expected: list[str]) -> None:
+def test_multirun_flag_may_be_at_any_position(arguments: list[str], expected: list[str]) -> None:
     assert multirun_first(arguments) == expected
 
 
@@ -220,7 +220,7 @@ def test_the_flag_may_stand_anywhere(arguments: list[str], expected: list[str]) 
         (["-cd", "mine"], True),
     ],
 )
-def test_nothing_is_composed_to_look_for_a_mode_that_nothing_can_set(arguments: list[str], is_looked_for: bool) -> None:
+def test_hydra_mode_is_looked_up_only_if_it_can_be_set(arguments: list[str], is_looked_for: bool) -> None:
     with mode_from_flags(arguments), own_hydra() as hydra:
         found = hydra.get_mode("config", ["hydra.mode=MULTIRUN"])
     assert (found is not None) == is_looked_for

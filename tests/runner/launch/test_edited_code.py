@@ -125,9 +125,7 @@ def test_the_plan_names_the_edit_that_asks_for_answers_again(study: Path, capsys
     )
 
 
-def test_an_edit_that_a_model_does_not_reach_asks_for_nothing_again(
-    study: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_edit_outside_the_model_code_requests_no_answers(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers(study, "Model", "first")
     edit(study, "other")
     capsys.readouterr()

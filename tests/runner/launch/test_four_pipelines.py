@@ -163,7 +163,7 @@ def asked(folder: Path, word: str) -> list[str]:
     return [line.removeprefix(f"{word} ") for line in lines if line.startswith(word)]
 
 
-def test_four_pipelines_stand_beside_built_in_cells_and_are_asked_once(tmp_path: Path, options: Path) -> None:
+def test_four_pipelines_run_with_built_in_cells_and_are_asked_once(tmp_path: Path, options: Path) -> None:
     arguments = (
         "-m", "--config-dir", str(options), "dataset=demo_en", f"dataset.limit={N_SAMPLES}", "embedder=hashing",
         "top_k=2,4", "metrics.interval.n_resamples=100", *FEW_METRICS, *QUIET, "run.plugins=[four_of_tests]",

@@ -76,7 +76,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["langchain", "llama_index"],
 )
-def test_failures_and_long_answers_are_counted_and_lies_earn_nothing(tmp_path: Path, cell: tuple[str, ...]) -> None:
+def test_failing_pipeline_is_counted_and_gains_no_score(tmp_path: Path, cell: tuple[str, ...]) -> None:
     assert run_small(tmp_path, cell) == EXIT_CELL_FAILED
     (result,) = cells_in(tmp_path)
     n_ok = result.counts["ok"]
@@ -110,7 +110,7 @@ def test_a_pipeline_without_passages_has_no_numbers_of_retrieval(tmp_path: Path,
         exported_cell(sweep, result)
 
 
-def test_answers_of_another_type_are_failures(tmp_path: Path) -> None:
+def test_pipeline_answers_of_a_wrong_type_are_failures(tmp_path: Path) -> None:
     cell = (*LANGCHAIN, "pipeline.runnable=frameworks_of_tests.lies:number_chain")
     assert run_small(tmp_path, cell) == EXIT_CELL_FAILED
     (result,) = cells_in(tmp_path)
@@ -118,6 +118,6 @@ def test_answers_of_another_type_are_failures(tmp_path: Path) -> None:
     assert result.value("rouge_l") is None
 
 
-def test_an_object_of_another_package_is_not_imported(tmp_path: Path) -> None:
+def test_pipeline_object_of_an_unnamed_package_is_not_imported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.plugins"):
         plan_small(tmp_path, (*LANGCHAIN, "pipeline.runnable=os:system"))

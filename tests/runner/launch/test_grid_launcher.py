@@ -66,7 +66,7 @@ class TestGrid:
         assert by_axes["bm25", 2].value("ndcg@10") != by_axes["dense", 2].value("ndcg@10")
         assert by_axes["bm25", 2].value("context_tokens") < by_axes["bm25", 4].value("context_tokens")  # type: ignore[operator]
 
-    def test_hydras_folder_of_every_job_is_there(self, grid_run: Path) -> None:
+    def test_every_grid_job_has_its_hydra_folder(self, grid_run: Path) -> None:
         folder = only_sweep(grid_run)
         assert (folder / "multirun.yaml").is_file()
         jobs = folder / "jobs"
@@ -74,7 +74,7 @@ class TestGrid:
         assert {"retriever=bm25", "top_k=4"} <= set(OmegaConf.load(jobs / "3" / ".hydra" / "overrides.yaml"))
         assert OmegaConf.load(jobs / "3" / ".hydra" / "config.yaml").top_k == 4
 
-    def test_a_second_call_computes_nothing(self, grid_run: Path, tmp_path: Path) -> None:
+    def test_repeated_grid_is_fully_cached(self, grid_run: Path, tmp_path: Path) -> None:
         done = run_command(
             tmp_path, "-m", *GRID, "retriever=bm25", "top_k=2,4", f"run.store_dir={grid_run / 'results' / 'store'}"
         )
@@ -92,9 +92,7 @@ def test_batches_behind_a_failed_cell_are_run_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("launcher", ["basic", "joblib"])
-def test_hydras_own_launchers_end_in_one_sweep_with_the_same_numbers(
-    launcher: str, grid_run: Path, tmp_path: Path
-) -> None:
+def test_hydra_launchers_run_one_sweep_with_equal_results(launcher: str, grid_run: Path, tmp_path: Path) -> None:
     if launcher == "joblib":
         pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     done = run_command(tmp_path, "-m", *GRID, "retriever=bm25,dense", "top_k=2", f"hydra/launcher={launcher}")
@@ -148,7 +146,7 @@ def test_jobs_that_choose_the_same_options_are_composed_once(monkeypatch: pytest
         ["dataset.max_documents=12", "~dataset.max_documents"],
     ],
 )
-def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) -> None:
+def test_shared_composition_equals_that_of_hydra(overrides: list[str]) -> None:
     grid_launcher.register()
     with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
@@ -213,17 +211,17 @@ def composed_sweep(*overrides: str, jobs: list[list[str]]) -> list[tuple[str, ..
 class TestFieldsOfSomeOptions:
     """Fields and options at a place that only some options of a swept group have."""
 
-    def test_a_field_applies_to_the_options_that_have_it(self) -> None:
+    def test_swept_field_applies_only_to_options_with_the_field(self) -> None:
         jobs = [[f"reranker={name}", f"reranker.depth={depth}"] for name in ("none", "lexical") for depth in (5, 9)]
         applied = composed_sweep("reranker=none,lexical", "reranker.depth=5,9", jobs=jobs)
         assert applied == [("reranker=none",), ("reranker=none",), tuple(jobs[2]), tuple(jobs[3])]
 
-    def test_a_single_value_applies_to_the_options_that_have_it(self) -> None:
+    def test_single_value_applies_only_to_options_with_the_field(self) -> None:
         jobs = [[f"chunk={name}", "chunk.size=64", "top_k=3"] for name in ("whole", "sentence")]
         applied = composed_sweep("chunk=whole,sentence", "chunk.size=64", "top_k=3", jobs=jobs)
         assert applied == [("chunk=whole", "top_k=3"), tuple(jobs[1])]
 
-    def test_an_option_of_a_place_brings_its_own_fields(self) -> None:
+    def test_fields_of_an_option_at_a_place_apply_only_with_the_option(self) -> None:
         fields = ["llm@reranker.llm=scripted", "reranker.llm.reply=x"]
         jobs = [[f"reranker={name}", *fields] for name in ("none", "llm_pointwise")]
         applied = composed_sweep("reranker=none,llm_pointwise", *fields, jobs=jobs)
@@ -250,13 +248,13 @@ class TestFieldsOfSomeOptions:
         assert "Plan: 3 cells (1 more are equal to one of these)" in done.stdout
         assert "reranker.depth applies only to reranker=lexical: 2 of 3 cells" in done.stdout
 
-    def test_hydras_launchers_refuse_them(self, tmp_path: Path) -> None:
+    def test_hydra_launchers_reject_fields_of_only_some_options(self, tmp_path: Path) -> None:
         swept = ("reranker=none,lexical", "reranker.depth=5", "hydra/launcher=basic")
         done = run_command(tmp_path, "-m", *GRID, *swept)
         assert done.returncode == 2
         assert done.stderr == "reranker.depth=5: applies only to some cells, which needs hydra/launcher=grid\n"
 
-    def test_an_empty_value_applies_to_the_options_that_have_it(self) -> None:
+    def test_empty_value_applies_only_to_options_with_the_field(self) -> None:
         jobs = [[f"llm={name}", "llm.api_key_env=''"] for name in ("extractive", "openai")]
         applied = composed_sweep("llm=extractive,openai", "llm.api_key_env=", jobs=jobs)
         assert applied == [("llm=extractive",), tuple(jobs[1])]
@@ -274,7 +272,7 @@ class TestFieldsOfSomeOptions:
         assert done.returncode == 2
         assert "reranker.depth: got 'deep' (str), expected a whole number" in done.stderr
 
-    def test_a_search_states_the_most_requests_of_all_options(self, tmp_path: Path) -> None:
+    def test_search_plan_bounds_requests_by_the_most_expensive_option(self, tmp_path: Path) -> None:
         swept = ("reranker=none,llm_pointwise", "llm@reranker.llm=rehearsal", "reranker.depth=interval(2,9)")
         done = run_command(
             tmp_path, "-m", *GRID, "search=random", "search.n_cells=2", "retriever=bm25", *swept, "run.plan_only=true"
@@ -283,7 +281,7 @@ class TestFieldsOfSomeOptions:
         n_samples = int(re.search(r"(\d+) samples", done.stdout)[1])
         assert f"at most {2 * 9 * n_samples:,} requests for reranking" in done.stdout
 
-    def test_a_search_proposes_values_where_they_apply(self, tmp_path: Path) -> None:
+    def test_search_proposes_values_only_for_options_with_the_field(self, tmp_path: Path) -> None:
         searched = ("search=random", "search.n_cells=6", "reranker=none,lexical", "reranker.depth=interval(5,9)")
         done = run_command(tmp_path, "-m", *GRID, "retriever=bm25", *searched)
         assert done.returncode == 0, done.stderr
@@ -292,7 +290,7 @@ class TestFieldsOfSomeOptions:
         assert sorted(str(cell.axes.get("reranker.depth")) for cell in cells) == ["5", "6", "7", "8", "9", "None"]
 
 
-def test_plan_only_runs_nothing(tmp_path: Path) -> None:
+def test_plan_only_creates_no_sweep_folder(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", *GRID, "top_k=2,4,6", "run.plan_only=true")
     assert done.returncode == 0, done.stderr
     assert "Plan: 3 cells" in done.stdout
@@ -328,14 +326,14 @@ class TestSweeper:
         assert [(cell.axes["chunk.size"], cell.axes["top_k"]) for cell in cells] == [(64, 8), (128, 4), (256, 2)]
         assert read_sweep(only_sweep(tmp_path)).plan["n_requested"] == 3
 
-    def test_one_at_a_time(self, tmp_path: Path) -> None:
+    def test_one_at_a_time_plans_the_base_and_single_changes(self, tmp_path: Path) -> None:
         axes = ("chunk.size=128,64,256", "retriever=bm25,hybrid", "hydra.sweeper.one_at_a_time=true")
         done = run_command(tmp_path, "-m", *GRID, *axes, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
         assert "Plan: 4 cells" in done.stdout
         assert "(any two of 4 cells, 80% power, assumed spread)" in done.stdout
 
-    def test_hydras_own_launcher_gets_the_same_jobs(self, tmp_path: Path) -> None:
+    def test_hydra_launcher_receives_the_coupled_jobs(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, *self.COUPLED, "hydra/launcher=basic")
         assert done.returncode == 0, done.stderr
         assert read_sweep(only_sweep(tmp_path)).plan["n_requested"] == 3
@@ -343,7 +341,7 @@ class TestSweeper:
     @pytest.mark.parametrize(
         ("preset", "n_cells"), [("crud_table3_free", 4), ("crud_table5_free", 4), ("crud_components_free", 15)]
     )
-    def test_a_preset_sets_them(self, preset: str, n_cells: int, tmp_path: Path) -> None:
+    def test_preset_plans_the_expected_number_of_cells(self, preset: str, n_cells: int, tmp_path: Path) -> None:
         """Runs on the bundled benchmark instead of CRUD-RAG."""
         data = ("dataset=demo", "dataset.limit=12", "embedder=hashing", *RANKING_ONLY, *QUIET)
         done = run_command(tmp_path, "-m", f"+sweeps={preset}", *data, "run.plan_only=true")
@@ -358,7 +356,7 @@ class TestSweeper:
             ("hydra.sweeper.one_at_a_time=flase", "'flase' is not a valid bool"),
         ],
     )
-    def test_an_error_is_one_message(self, mistake: str, message: str, tmp_path: Path) -> None:
+    def test_sweeper_error_is_one_message(self, mistake: str, message: str, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128,256", "top_k=2,4", mistake)
         assert done.returncode == 2
         assert message in done.stderr
@@ -377,21 +375,21 @@ class TestAxes:
         )
         assert (axes["chunk.size"], axes["chunk.overlap"], axes["chunk.unit"], axes["top_k"]) == (64, 0.0, "token", 5)
 
-    def test_include_whatever_was_overridden(self) -> None:
+    def test_axes_include_every_override(self) -> None:
         assert compose_job("retriever.fusion.k=10").axes["retriever.fusion.k"] == 10
 
-    def test_name_an_option_by_the_place_that_it_goes_to(self) -> None:
+    def test_axes_name_an_option_by_its_target_place(self) -> None:
         axes = compose_job("judge=omnieval", "llm@judge.llm=scripted").axes
         assert (axes["judge"], axes["judge.llm"], axes["llm"]) == ("omnieval", "scripted", "extractive")
 
-    def test_leave_out_settings_of_the_run(self) -> None:
+    def test_axes_leave_out_run_settings(self) -> None:
         axes = compose_job("run.workers=2", "tracking=none", "experiment.name=x").axes
         assert not any(name.startswith(("run", "tracking", "experiment")) for name in axes)
 
-    def test_name_every_group_by_its_option(self) -> None:
+    def test_axes_name_every_group_by_its_option(self) -> None:
         axes = compose_job("metrics=retrieval", "retriever=hybrid_rerank").axes
         assert (axes["metrics"], axes["reranker"]) == ("retrieval", "lexical")
         assert compose_job().axes["metrics"] == "default"
 
-    def test_a_reranker_that_is_named_wins_over_the_one_of_hybrid_rerank(self) -> None:
+    def test_named_reranker_overrides_that_of_hybrid_rerank(self) -> None:
         assert compose_job("retriever=hybrid_rerank", "reranker=none").axes["reranker"] == "none"

@@ -25,12 +25,12 @@ class TestCrossed:
         assert jobs(axes(a="1", b="x y")) == ["a=1 b=x", "a=1 b=y"]
 
     @pytest.mark.parametrize("one_at_a_time", [False, True])
-    def test_no_axes_are_one_job(self, one_at_a_time: bool) -> None:
+    def test_no_axes_give_one_job(self, one_at_a_time: bool) -> None:
         assert jobs({}, one_at_a_time=one_at_a_time) == [""]
 
 
 class TestCoupled:
-    def test_axes_of_a_group_advance_together(self) -> None:
+    def test_coupled_axes_advance_together(self) -> None:
         assert jobs(axes(size="64 128", k="16 8"), [["size", "k"]]) == ["size=64 k=16", "size=128 k=8"]
 
     def test_a_group_is_crossed_with_the_other_axes(self) -> None:
@@ -68,12 +68,12 @@ class TestMistakes:
             ([["size", "size2"], ["size2", "k"]], "size2 is coupled twice"),
         ],
     )
-    def test_a_group_that_cannot_be_formed(self, coupled: list[list[str]], message: str) -> None:
+    def test_invalid_coupled_group_is_rejected(self, coupled: list[list[str]], message: str) -> None:
         given = axes(size="1 2 3", k="1 2", one="1")
         with pytest.raises(ConfigError, match=message):
             expand(given, coupled, one_at_a_time=False)
 
-    def test_all_are_reported_together(self) -> None:
+    def test_coupling_errors_are_reported_together(self) -> None:
         with pytest.raises(ConfigError) as caught:
             expand(axes(a="1 2", b="1"), [["a", "b"], ["c", "d"]], one_at_a_time=False)
         assert len(caught.value.mistakes) == 3

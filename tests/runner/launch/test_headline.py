@@ -37,7 +37,7 @@ from tests.runner.sweeping import (
         (["llm=extractive", "run.headline=em"], "em"),
     ],
 )
-def test_retrieval_ranks_where_no_language_model_answers(overrides: list[str], expected: str) -> None:
+def test_retrieval_metric_is_the_headline_without_a_language_model(overrides: list[str], expected: str) -> None:
     assert headline_of([small_request(*overrides).cell]) == expected
 
 
@@ -53,7 +53,7 @@ def test_retrieval_ranks_where_no_language_model_answers(overrides: list[str], e
         (["metrics=qa", "llm=extractive", "run.headline=em"], "em"),
     ],
 )
-def test_parts_of_answers_rank_where_answers_do(overrides: list[str], expected: str) -> None:
+def test_answer_parts_metric_ranks_generated_answers(overrides: list[str], expected: str) -> None:
     assert headline_of([small_request(*overrides).cell], has_answer_parts=True) == expected
 
 
@@ -61,7 +61,7 @@ def test_given_passages_get_no_headline_metric() -> None:
     assert headline_of([small_request("llm=extractive", "retriever=given").cell]) == ""
 
 
-def test_one_language_model_among_the_cells_is_enough() -> None:
+def test_single_language_model_cell_makes_the_sweep_rank_answers() -> None:
     cells = [small_request(f"llm={llm}", *own).cell for llm, own in (("extractive", []), ("openai", [
         "llm.model=m", "llm.api_key_env=''"]))]  # fmt: skip
     assert headline_of(cells) == ""
@@ -105,7 +105,7 @@ def test_the_file_is_for_spreadsheets() -> None:
     assert rows[1] == ["a", "OK", "'=cmd", "0.1", "", "", "3", "", "", "", ""]
 
 
-def test_the_file_has_the_means_that_order_it() -> None:
+def test_leaderboard_file_contains_the_common_means_that_order_it() -> None:
     """The own means of cells that leave out different samples may be in another order; "c" shares none of them."""
     common = CommonMeans(2, {"a": 0.4, "b": 0.3}, n_known=3)
     _, ordered = ranked([cell("c", f1=0.2), cell("b", f1=0.5), cell("a", f1=0.1)], common=common)
@@ -130,7 +130,7 @@ def test_a_sweep_leaves_its_leaderboard(tmp_path: Path) -> None:
     assert rows[1]["ndcg@10"] == ""
 
 
-def test_of_a_sweep_whose_cells_leave_out_different_samples(tmp_path: Path) -> None:
+def test_leaderboard_of_cells_with_different_samples_has_common_means(tmp_path: Path) -> None:
     scripted = (*FEW_METRICS, "llm=scripted", "run.max_failure_rate=1")
     assert run_small(tmp_path, scripted, (*scripted, "llm.error_on='的'")) == 0
     whole, part = (one.metrics["overall"]["rouge_l"]["n"] for one in cells_in(tmp_path))
@@ -234,7 +234,7 @@ def test_chunk_sizes_by_gold_that_is_whole_documents_are_a_warning(
     assert any("the gold of 4 of 4 samples is whole documents" in line for line in lines) is warns
 
 
-def test_tokens_stand_beside_coverage_where_it_ranks() -> None:
+def test_context_tokens_follow_coverage_if_coverage_ranks() -> None:
     cells = [cell("a", f1=0.1, passage_coverage=0.5, context_tokens=9.0)]
     assert ranked(cells, "passage_coverage")[0] == ["passage_coverage", "context_tokens", "f1"]
     assert ranked(cells)[0] == ["f1", "passage_coverage", "context_tokens"]

@@ -33,7 +33,7 @@ def test_quick_composition_equals_that_of_hydra(overrides: list[str], monkeypatc
     assert defaults_list._create_interpolation_map is _interpolation_map
 
 
-def test_a_map_is_made_for_files_with_an_interpolation_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpolation_map_is_built_only_for_files_with_interpolations(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[list[str]] = []
 
     def counting(overrides: object, defaults: list[defaults_list.InputDefault], self_added: bool) -> object:

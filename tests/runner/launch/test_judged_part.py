@@ -57,7 +57,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestSweep:
-    def test_all_cells_judge_the_same_samples_and_count_the_others_by_their_reason(self, swept: Path) -> None:
+    def test_all_cells_judge_the_same_drawn_samples(self, swept: Path) -> None:
         assert drawn_in(swept, 0) == drawn_in(swept, 1)
         assert len(drawn_in(swept, 0)) == N_JUDGED
         for cell in cells_in(swept):
@@ -67,7 +67,7 @@ class TestSweep:
             assert cell.metrics["overall"]["f1"]["n"] == N
             assert cell.judges["claims"]["n_judged"] == N_JUDGED
 
-    def test_the_mean_is_that_of_all_judgements_over_the_drawn_samples(self, swept: Path, tmp_path: Path) -> None:
+    def test_judged_part_mean_covers_only_the_drawn_samples(self, swept: Path, tmp_path: Path) -> None:
         assert run_small(tmp_path, (*JUDGED, "top_k=1")) == 0
         drawn = drawn_in(swept, 0)
         every = {row["id"]: row["score/overall_f1"] for row in rows_of(tmp_path, 0)}
@@ -90,7 +90,7 @@ class TestSweep:
         assert found.interval[0] <= found.mean < found.interval[1]
 
 
-def test_the_plan_counts_the_drawn_samples_alone(tmp_path: Path) -> None:
+def test_plan_counts_only_drawn_samples(tmp_path: Path) -> None:
     assert plan_small(tmp_path, JUDGED).summary()["requests"] == {"judge_preparation": N, "judged_scores": 3 * N}
     few = plan_small(tmp_path, PART).summary()["requests"]
     assert few == {"judge_preparation": N_JUDGED, "judged_scores": 3 * N_JUDGED}

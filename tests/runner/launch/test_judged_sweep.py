@@ -144,9 +144,7 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
 
 
-def test_a_judges_noise_is_distinguished_from_that_of_the_samples(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_repeats_separate_judge_noise_from_sample_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The judge grades half of the samples at random, and the others consistently."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
@@ -185,7 +183,7 @@ class TestPlan:
         )
         assert said in capsys.readouterr().out
 
-    def test_nothing_is_asked_about_what_is_not_there(self, tmp_path: Path, server: ChatServer) -> None:
+    def test_plan_counts_no_judgements_of_missing_answers_or_passages(self, tmp_path: Path, server: ChatServer) -> None:
         overrides = judge(server, *only_metrics("relevance", "hallucination", "accuracy"))
         assert self.planned(tmp_path, (*overrides, "llm=none"))["judged_scores"] == 20 * 5
         assert self.planned(tmp_path, (*overrides, "retriever=closed_book"))["judged_scores"] == 20
@@ -209,7 +207,7 @@ def quest_eval_script(request: dict[str, Any], attempt: int) -> Reply:
 
 
 class TestRagQuestEval:
-    def test_end_to_end(self, tmp_path: Path) -> None:
+    def test_quest_eval_sweep_runs_end_to_end(self, tmp_path: Path) -> None:
         with chat_server(quest_eval_script) as server:
             overrides = (*judge(server)[:-1], "judge.llm.backoff_s=0.01", "judge=quest_eval")
             assert run_small(tmp_path, overrides) == 0
@@ -257,7 +255,7 @@ class TestAgreement:
         assert "    answer: answer 2\n" in output
         assert "as it should be" in output
 
-    def test_metrics_that_label_other_questions_are_pooled_by_question(
+    def test_agreement_pools_metrics_by_question(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -272,7 +270,7 @@ class TestAgreement:
         report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
         assert report["metrics"]["all metrics"]["n_questions"] == 2
 
-    def test_why_requests_failed_is_reported(
+    def test_agreement_report_explains_failed_requests(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -339,7 +337,9 @@ class TestAgreement:
         self.run(tmp_path, server, labels, "judge.scores.accuracy.max_attempts=7")
         assert len(server.requests) == asked
 
-    def test_replies_are_cached(self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_agreement_command_reuses_cached_replies(
+        self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.chdir(tmp_path)
         labels = self.labels(tmp_path, 2, 1)
         self.run(tmp_path, server, labels)
@@ -361,7 +361,7 @@ class TestAgreement:
             ({"hallucination": 1, "-": "passages"}, "has no passages, which the judge of hallucination reads"),
         ],
     )
-    def test_labels_that_do_not_fit(
+    def test_unsuitable_labels_are_rejected(
         self,
         tmp_path: Path,
         server: ChatServer,

@@ -135,7 +135,7 @@ def n_requests(study: Path, sweep_id: str) -> int:
 @pytest.mark.parametrize(
     ("idiom", "workers"), [*((idiom, 1) for idiom in IDIOMS), *((idiom, 2) for idiom in ("a thread", "an entry point"))]
 )
-def test_an_edit_of_what_a_model_opened_asks_again(idiom: str, workers: int, study: Path) -> None:
+def test_edit_of_a_file_the_model_opened_sends_requests_again(idiom: str, workers: int, study: Path) -> None:
     file, read = IDIOMS[idiom]
     write(study, "model.py", MODEL.format(read))
     write(study, file, "TEXT = 'before'")
@@ -151,7 +151,7 @@ def test_an_edit_of_what_a_model_opened_asks_again(idiom: str, workers: int, stu
     assert n_requests(study, "fourth") == 0
 
 
-def test_an_edit_of_a_file_that_no_run_opened_asks_for_nothing(study: Path) -> None:
+def test_edit_of_a_file_no_run_opened_sends_no_requests(study: Path) -> None:
     file, read = IDIOMS["a format in a variable"]
     write(study, "model.py", MODEL.format(read))
     write(study, file, "before")
@@ -184,7 +184,7 @@ def test_a_new_file_that_the_model_looked_for_asks_again(check: str, study: Path
     assert answers(study, "second") == {"own"}
 
 
-def test_one_of_two_links_that_leads_elsewhere_asks_again(study: Path) -> None:
+def test_changed_target_of_one_link_sends_requests_again(study: Path) -> None:
     write(study, "model.py", MODEL.format("return whole(FORMAT % (HERE, NAME, 'txt'))"))
     for name, text in (("a", "before"), ("b", "after!")):
         (study / "elsewhere" / f"{name}.txt").write_text(text)
@@ -205,7 +205,7 @@ def test_a_new_file_in_a_listed_folder_asks_again(study: Path) -> None:
     assert answers(study, "second") == {"2"}
 
 
-def test_lines_of_code_in_a_traceback_make_no_reply_depend_on_it(study: Path) -> None:
+def test_source_lines_in_a_traceback_do_not_become_dependencies(study: Path) -> None:
     write(study, "other.py", "def call(function):\n    return function()\n")
     write(study, "model.py", MODEL.format("return getattr(traceback, 'format_stack')() and 'before'"))
     write(

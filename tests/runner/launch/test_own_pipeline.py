@@ -80,7 +80,7 @@ def has_ended(folder: Path, n: int) -> bool:
     return len(asked(folder, "ended")) >= n
 
 
-def test_own_pipeline_stands_beside_built_in_cells_and_their_axes_fold(tmp_path: Path) -> None:
+def test_custom_pipeline_runs_with_built_in_cells_and_unused_axes_fold(tmp_path: Path) -> None:
     own = [(*OWN, f"chunk.size={size}", "+pipeline.parameters.top=2") for size in (64, 128)]
     assert run_small(tmp_path, CELL, (*CELL, "pipeline.call=my_app_of_tests.rag.answer"), *own) == 0
     built_in, pipeline = sorted(cells_in(tmp_path), key=lambda cell: str(cell.axes["pipeline"]))
@@ -106,7 +106,7 @@ def test_failures_are_counted_and_the_cell_is_marked(tmp_path: Path) -> None:
     assert cell.metrics["overall"]["rouge_l"]["n"] <= 12 - n_failed
 
 
-def test_an_edit_asks_anew_and_a_kept_reply_is_not_asked_again(tmp_path: Path, app: Path) -> None:
+def test_edited_pipeline_is_called_again_and_cached_replies_are_not(tmp_path: Path, app: Path) -> None:
     run_small(tmp_path, OWN, sweep_id="first")
     run_small(tmp_path, OWN, sweep_id="again")
     assert len(asked(tmp_path, "began")) == 12
@@ -145,7 +145,7 @@ def test_a_package_that_is_no_plugin_is_not_imported(tmp_path: Path, app: Path) 
     assert not (tmp_path / "imported").exists()
 
 
-def test_own_cell_cannot_be_exported_and_failures_are_explained(tmp_path: Path) -> None:
+def test_pipeline_cell_is_not_exportable_and_its_failures_are_explained(tmp_path: Path) -> None:
     run_small(tmp_path, OWN)
     sweep = load(only_sweep(tmp_path))
     (cell,) = sweep.cells
@@ -154,7 +154,7 @@ def test_own_cell_cannot_be_exported_and_failures_are_explained(tmp_path: Path) 
     assert len(sample_verdicts(sweep, cell)) == 12
 
 
-def test_an_endpoint_that_fails_often_gives_no_numbers_it_should_not(tmp_path: Path) -> None:
+def test_malformed_endpoint_replies_are_excluded_from_scores(tmp_path: Path) -> None:
     bodies = [{"answer": "yes"}, {"no": 1}, {"answer": 3}, {"answer": "x" * 2_000_000}]
     replies = iter(range(10_000))
 
@@ -177,7 +177,7 @@ def test_an_endpoint_that_fails_often_gives_no_numbers_it_should_not(tmp_path: P
         assert cell.value("ndcg@10") is cell.value("passage_coverage") is None
 
 
-def test_killed_twice_nothing_is_asked_twice_but_what_was_on_its_way(tmp_path: Path) -> None:
+def test_pipeline_killed_twice_repeats_only_calls_in_flight(tmp_path: Path) -> None:
     arguments = ("-m", *OWN, "pipeline=built_in,python", "+pipeline.parameters.delay_s=0.2", "run.workers=2")
     for n_ended in (3, 7):
         process = start_command(tmp_path, *arguments)

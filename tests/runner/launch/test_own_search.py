@@ -65,7 +65,7 @@ def asked(folder: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def test_own_search_stands_beside_a_built_in_one_and_its_steps_fold(tmp_path: Path) -> None:
+def test_custom_search_runs_with_a_built_in_search_and_unused_axes_fold(tmp_path: Path) -> None:
     own = [(*OWN, f"chunk.size={size}", f"embedder={name}") for size, name in ((64, "hashing"), (128, "lsa"))]
     assert run_small(tmp_path, CELL, *own) == 0
     built_in, searched = sorted(cells_in(tmp_path), key=lambda cell: str(cell.axes["retriever"]))
@@ -132,7 +132,7 @@ def test_an_unusable_search_is_an_error_before_any_work(tmp_path: Path, override
     assert any(each.startswith(mistake) for each in caught.value.mistakes), caught.value.mistakes
 
 
-def test_own_search_cannot_be_exported_and_failures_are_explained(tmp_path: Path) -> None:
+def test_search_cell_is_not_exportable_and_its_failures_are_explained(tmp_path: Path) -> None:
     run_small(tmp_path, OWN)
     sweep = load(only_sweep(tmp_path))
     (cell,) = sweep.cells

@@ -46,7 +46,7 @@ def test_parsers_are_an_axis_and_a_file_is_parsed_once(tmp_path: Path) -> None:
     assert len(list((store / "source").glob("*/*"))) == 3, "the stored texts are read again"
 
 
-def test_other_data_sets_ignore_the_parser(tmp_path: Path) -> None:
+def test_data_sets_without_files_ignore_the_parser(tmp_path: Path) -> None:
     done = run_command(
         tmp_path, "-m", "parser=built_in,pdfplumber", "dataset=demo", "llm=none", "metrics=retrieval",
         "run.plan_only=true", *QUIET,

@@ -31,7 +31,7 @@ def composed(loader: ConfigLoaderImpl, overrides: list[str]) -> tuple[str, Any]:
     return OmegaConf.to_yaml(config), OmegaConf.is_struct(config)
 
 
-def test_parts_loader_is_what_hydra_composes_the_first_time_and_from_what_was_made() -> None:
+def test_parts_loader_equals_hydra_on_first_and_repeated_composition() -> None:
     places = search_path()
     choices = [
         [],
@@ -53,7 +53,7 @@ def write(folder: Path, option: str, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def test_without_shortcuts_hydra_composes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_composition_is_the_same_without_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
     overrides = ["retriever=hybrid", "reranker=lexical", "top_k=7"]
     quick = composed(PartsLoader(search_path()), overrides)
     parts: list[str] = []
@@ -62,7 +62,7 @@ def test_without_shortcuts_hydra_composes_the_same(monkeypatch: pytest.MonkeyPat
     assert (composed(PartsLoader(search_path()), overrides), parts) == (quick, [])
 
 
-def test_a_mapping_that_meets_a_reference_to_another_part(tmp_path: Path) -> None:
+def test_mapping_merged_into_a_referenced_part_equals_hydra(tmp_path: Path) -> None:
     """Hydra merges it into a copy of what is referred to."""
     write(tmp_path, "refers", "_target_: x\ntokenizer: ${chunk}\n")
     write(tmp_path, "fills", "defaults:\n  - refers\n  - _self_\ntokenizer:\n  mine: 1\n")

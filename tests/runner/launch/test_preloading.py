@@ -20,7 +20,7 @@ for thread in Path("/proc/self/task").iterdir():
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted as Linux lists them")
-def test_starts_no_threads_that_a_fork_would_lose() -> None:
+def test_preloading_starts_no_threads_that_a_fork_would_lose() -> None:
     """The threads of OpenBLAS and of pyarrow's jemalloc stop before a fork and restart after it."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

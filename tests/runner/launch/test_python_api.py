@@ -32,7 +32,7 @@ def results(tmp_path: Path) -> str:
     return f"run.results_dir={tmp_path / 'results'}"
 
 
-def test_runs_what_the_command_runs(results: str) -> None:
+def test_python_api_runs_the_same_sweep_as_the_command(results: str) -> None:
     sweep = runner.run([*CELL, results, "chunk.size=64,128", "top_k=2"])
     assert [(cell.axes["chunk.size"], cell.status) for cell in sweep.cells] == [(64, "OK"), (128, "OK")]
     assert (sweep.failed, sweep.unfinished) == ((), ())
@@ -42,7 +42,7 @@ def test_runs_what_the_command_runs(results: str) -> None:
     assert repr(sweep) == f"<LoadedSweep {sweep.folder}: 2 cells, 0 of them failed, 0 unfinished>"
 
 
-def test_a_preset_and_a_single_cell(results: str) -> None:
+def test_python_api_runs_presets_and_single_cells(results: str) -> None:
     assert len(runner.run(["+sweeps=smoke", *CELL[:-1], "metrics=retrieval", results]).cells) == 1
     assert (
         len(runner.run(["+sweeps=smoke", "embedder=hashing", "dataset.limit=12", *QUIET, *RANKING_ONLY, results]).cells)
@@ -50,14 +50,14 @@ def test_a_preset_and_a_single_cell(results: str) -> None:
     )
 
 
-def test_options_of_the_users_own(results: str, tmp_path: Path) -> None:
+def test_python_api_accepts_a_user_config_folder(results: str, tmp_path: Path) -> None:
     (tmp_path / "mine" / "chunk").mkdir(parents=True)
     (tmp_path / "mine" / "chunk" / "tiny.yaml").write_text("defaults: [sentence, _self_]\nsize: 32\n")
     (cell,) = runner.run([*CELL, results, "chunk=tiny"], config_dir=tmp_path / "mine").cells
     assert (cell.axes["chunk"], cell.axes["chunk.size"]) == ("tiny", 32)
 
 
-def test_leaves_the_process_as_it_was(results: str, tmp_path: Path) -> None:
+def test_run_restores_the_state_of_the_process(results: str, tmp_path: Path) -> None:
     def state() -> tuple[object, ...]:
         return sys.argv, list(sys.argv), os.getcwd(), list(logging.root.handlers), dict(os.environ)  # noqa: PTH109
 
@@ -91,7 +91,9 @@ def test_a_failed_cell_is_reported_and_not_raised(results: str) -> None:
         ("dataset=beir dataset.root=nowhere", DataError, "nowhere: no such folder"),
     ],
 )
-def test_an_error_is_raised(override: str, error: type[Exception], message: str, results: str) -> None:
+def test_python_api_raises_configuration_errors(
+    override: str, error: type[Exception], message: str, results: str
+) -> None:
     with pytest.raises(error) as caught:
         runner.run([*SMALL[1:], *QUIET, results, *override.split()])
     assert message in str(caught.value)
@@ -131,18 +133,18 @@ def test_sweeps_of_several_threads_wait_for_each_other(results: str, monkeypatch
     assert sys.argv is before
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_results_folder_raises_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "a-file").touch()
     with pytest.raises(StoreError, match=r"run\.results_dir"):
         runner.run([*CELL, f"run.results_dir={tmp_path / 'a-file' / 'results'}"])
 
 
-def test_a_folder_of_options_that_does_not_exist(results: str, tmp_path: Path) -> None:
+def test_missing_config_folder_raises_a_config_error(results: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"config_dir: got .*nowhere"):
         runner.run([*CELL, results], config_dir=tmp_path / "nowhere")
 
 
-def test_a_plan_has_no_cells(results: str) -> None:
+def test_plan_only_returns_no_cells(results: str) -> None:
     planned = runner.run([*CELL, results, "run.plan_only=true"])
     assert planned == LoadedSweep(planned.folder, ())
 

@@ -106,7 +106,7 @@ class TestRace:
         assert f"race: 20 of {N} samples" in shown
 
     @pytest.mark.parametrize("executor", ["local", "processes"])
-    def test_finishers_equal_those_of_a_sweep_without_a_race(
+    def test_race_finishers_equal_cells_of_a_sweep_without_a_race(
         self, tmp_path: Path, server: ChatServer, executor: str
     ) -> None:
         run = partial(run_as_command if executor == "processes" else run_here, tmp_path, server)
@@ -151,7 +151,7 @@ class TestRace:
         assert len({str(request) for request in server.requests}) == n_needed
         assert len(server.requests) <= n_needed + n_kills * 8, "only requests on their way are repeated"
 
-    def test_readers_of_results_use_finishers_and_say_so(
+    def test_result_readers_use_only_race_finishers(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         run_small(tmp_path, *cells_of(tmp_path, server, *RACE))
@@ -260,7 +260,7 @@ class TestCosts:
 class TestForecast:
     """The plan's lines about the answers that a race would save."""
 
-    def test_an_earlier_sweep_of_the_same_samples_tells_what_is_saved(
+    def test_race_plan_estimates_savings_from_an_earlier_sweep(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         others = tuple(f"{model}x" for model in MODELS)
@@ -301,7 +301,7 @@ class TestForecast:
             joined(capsys),
         )
 
-    def test_without_an_earlier_sweep_the_plan_has_a_band(
+    def test_race_plan_without_an_earlier_sweep_shows_a_range(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.plan_only=true")) == 0
@@ -354,7 +354,9 @@ class TestRefused:
         assert "is graded by a judge, which leaves out answers whose grade cannot be read" in refused
         assert not server.requests
 
-    def test_draws_are_refused(self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_race_with_repeat_draws_is_rejected(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (cell,) = cells_of(tmp_path, server, *RACE, models=("m90",))
         assert run_small(tmp_path, (*cell, "repeat=0"), (*cell, "repeat=1")) == 2
         assert "race: the leaderboard averages the draws of repeat" in capsys.readouterr().err

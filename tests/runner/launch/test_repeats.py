@@ -39,7 +39,9 @@ class TestRepeats:
     def planned(self, folder: Path, overrides: Sequence[str]) -> Plan:
         return plan_small(folder, overrides).plan
 
-    def test_the_plan_bounds_what_is_sent(self, asking: object, tmp_path: Path, server: ChatServer) -> None:
+    def test_plan_with_repeats_bounds_the_requests_sent(
+        self, asking: object, tmp_path: Path, server: ChatServer
+    ) -> None:
         overrides = asking(server)  # type: ignore[operator]
         plan = self.planned(tmp_path, overrides)
         assert (plan.n_requests, plan.n_requests_with_repeats) == (N, 3 * N)
@@ -47,25 +49,27 @@ class TestRepeats:
         assert len(server.requests) == 3 * N
         assert sweep_in(tmp_path).plan["n_requests_with_repeats"] == 3 * N
 
-    def test_a_budget_of_requests_holds(self, asking: object, tmp_path: Path, server: ChatServer) -> None:
+    def test_request_budget_limits_repeats(self, asking: object, tmp_path: Path, server: ChatServer) -> None:
         overrides = (*asking(server), f"run.max_requests={N + 2}")  # type: ignore[operator]
         assert run_small(tmp_path, overrides) == 3
         assert len(server.requests) == N + 2
 
-    def test_a_budget_of_tokens_holds(self, asking: object, tmp_path: Path, server: ChatServer) -> None:
+    def test_token_budget_limits_repeats(self, asking: object, tmp_path: Path, server: ChatServer) -> None:
         overrides = (*asking(server), "run.max_tokens=5000")  # type: ignore[operator]
         assert run_small(tmp_path, overrides) in (0, 1, 3)
         assert sweep_in(tmp_path).spent["n_prompt_tokens"] + sweep_in(tmp_path).spent["n_completion_tokens"] <= 5000
 
 
-def test_the_plan_says_both_numbers(tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_reports_requests_with_and_without_repeats(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_small(tmp_path, (*expander(server), f"run.max_requests={N + 2}", "run.plan_only=true"))
     out = capsys.readouterr().out
     assert f"{N} requests for queries by a language model (at most {3 * N} with repeats of unreadable replies)" in out
     assert f"That may be more than run.max_requests={N + 2}" in out
 
 
-def test_tokens_of_repeats_show_the_replies_before(tmp_path: Path, server: ChatServer) -> None:
+def test_token_estimate_of_repeats_includes_earlier_replies(tmp_path: Path, server: ChatServer) -> None:
     plan = plan_small(tmp_path, expander(server)).plan
     (count,) = plan.requests
     ((_, once),) = count.tokens or ()

@@ -94,7 +94,7 @@ class TestKilled:
         [after_stages(1), after_stages(8), after_answers(3), after_a_cell],
         ids=["after_the_data", "after_8_stages", "after_3_answers", "after_a_cell"],
     )
-    def test_a_sweep_goes_on_and_ends_in_the_same_bytes(
+    def test_killed_sweep_resumes_to_the_same_bytes(
         self, moment: Moment, tmp_path: Path, uninterrupted_run: Path
     ) -> None:
         code, _ = stop_at(tmp_path, moment, signal.SIGKILL)
@@ -121,7 +121,7 @@ def n_planned(n_prompts: int, n_replies: int) -> int:
 
 class TestInterrupted:
     @pytest.mark.parametrize(("n_workers", "n_times"), [(1, 1), (2, 20)])
-    def test_a_sweep_stops_cleanly_and_goes_on(
+    def test_interrupted_sweep_stops_cleanly_and_resumes(
         self, n_workers: int, n_times: int, tmp_path: Path, uninterrupted_run: Path
     ) -> None:
         """However often Ctrl-C is pressed."""
@@ -136,7 +136,7 @@ class TestInterrupted:
         assert metrics_text(sweeps(tmp_path)[-1]) == metrics_text(only_sweep(uninterrupted_run))
 
     @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-    def test_a_signal_to_the_main_process_alone_ends_the_sweep(self, name: str, tmp_path: Path) -> None:
+    def test_signal_to_the_main_process_ends_the_sweep(self, name: str, tmp_path: Path) -> None:
         """Batch systems, containers and closed terminals send such a signal."""
         process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
         wait_until(lambda: after_answers(3)(tmp_path), process)
@@ -147,7 +147,7 @@ class TestInterrupted:
         assert "Traceback" not in errors
         assert read_sweep(only_sweep(tmp_path)).status == "INTERRUPTED"
 
-    def test_before_the_first_stage(
+    def test_sweep_interrupted_before_the_first_stage_can_resume(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         def interrupt(_: Demo) -> None:
@@ -185,7 +185,7 @@ class TestReplies:
         assert kept == list(before)[:2]
         assert all(after[an_id] == before[an_id] for an_id in list(before)[2:])
 
-    def test_serve_another_set_of_samples(self, tmp_path: Path) -> None:
+    def test_stored_replies_are_reused_for_another_sample_limit(self, tmp_path: Path) -> None:
         """A smaller limit, or a larger one, asks for nothing that was answered."""
         assert run_small(tmp_path, (*self.OVERRIDES, "dataset.limit=6", "retriever=closed_book")) == EXIT_OK
         assert len(replies(tmp_path)) == 6
@@ -211,7 +211,7 @@ class TestFailedAnswers:
         assert 0 < n < 12
         return n
 
-    def test_fail_their_cell_and_no_other(self, tmp_path: Path, n_failing: int) -> None:
+    def test_failed_answers_fail_only_their_cell(self, tmp_path: Path, n_failing: int) -> None:
         assert run_small(tmp_path, self.FAILS, (*FEW_METRICS, "llm=scripted")) == EXIT_CELL_FAILED
         failed, fine = cells_in(tmp_path)
         assert (failed.status, fine.status, sweep_in(tmp_path).status) == ("FAILED", "OK", "FAILED")
@@ -250,12 +250,12 @@ class TestFailedAnswers:
         assert len(asked) == 12 + n_failing
         assert cells_in(tmp_path)[0].metrics == cells_in(tmp_path, "again")[0].metrics
 
-    def test_the_plan_counts_them(self, tmp_path: Path, n_failing: int) -> None:
+    def test_plan_counts_failed_answers_as_requests(self, tmp_path: Path, n_failing: int) -> None:
         run_small(tmp_path, self.FAILS)
         run_small(tmp_path, self.FAILS, sweep_id="again")
         assert sweep_in(tmp_path, "again").plan["n_requests"] == n_failing
 
-    def test_a_failure_rate_lets_them_pass(self, tmp_path: Path, n_failing: int) -> None:
+    def test_max_failure_rate_decides_whether_a_cell_fails(self, tmp_path: Path, n_failing: int) -> None:
         allowed = f"run.max_failure_rate={n_failing / 12 + 0.001:.3f}"
         assert run_small(tmp_path, (*self.FAILS, allowed)) == EXIT_OK
         assert cells_in(tmp_path)[0].status == "OK"
@@ -264,7 +264,7 @@ class TestFailedAnswers:
 
 
 class TestPrunedStore:
-    def test_a_sweep_that_is_running_loses_nothing(self, tmp_path: Path) -> None:
+    def test_prune_during_a_sweep_removes_no_needed_result(self, tmp_path: Path) -> None:
         process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
         wait_until(lambda: after_answers(3)(tmp_path), process)
         kept = times_made(store_of(tmp_path))
@@ -306,7 +306,7 @@ def test_cells_without_any_value_are_not_failures(tmp_path: Path) -> None:
     assert {entry["value"] for entry in cell.metrics["overall"].values()} == {None}
 
 
-def test_closed_book_samples_have_the_columns_of_all_others(tmp_path: Path) -> None:
+def test_closed_book_samples_have_the_common_columns(tmp_path: Path) -> None:
     assert run_small(tmp_path, ("retriever=closed_book",), ("retriever=bm25",)) == EXIT_OK
     paths = sorted((tmp_path / "results").glob("*/*/samples.parquet"))
     schemas = [pq.read_schema(path) for path in paths]
@@ -314,7 +314,7 @@ def test_closed_book_samples_have_the_columns_of_all_others(tmp_path: Path) -> N
     assert schemas[0].field("retrieved").type == schemas[1].field("retrieved").type
 
 
-def test_versions_are_those_of_the_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cell_versions_are_those_at_computation_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_small(tmp_path, ("top_k=2", "run.workers=1")) == EXIT_OK
     monkeypatch.setattr(environment, "versions_in_use", lambda: {"numpy": "99.0"})
     assert run_small(tmp_path, ("top_k=2", "run.workers=1"), ("top_k=3", "run.workers=1")) == EXIT_OK

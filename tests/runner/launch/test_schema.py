@@ -75,14 +75,14 @@ class TestValues:
 
 
 class TestMistakes:
-    def test_an_unknown_key_comes_with_the_nearest_known_one(self, default: Any) -> None:
+    def test_unknown_key_suggests_the_nearest_known_key(self, default: Any) -> None:
         assert mistakes_of(default, chunk__sise=3) == ("chunk.sise: unknown; did you mean chunk.size?",)
 
-    def test_an_unknown_key_unlike_any_comes_with_all_known_ones(self, default: Any) -> None:
+    def test_unknown_key_without_a_near_match_lists_all_keys(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, chunk__zzz=3)
         assert mistake.startswith("chunk.zzz: unknown; expected one of size, overlap, unit")
 
-    def test_an_unknown_key_at_the_top(self, default: Any) -> None:
+    def test_unknown_top_level_key_suggests_the_nearest_key(self, default: Any) -> None:
         assert mistakes_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
 
     @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ class TestMistakes:
             ("metrics", None, "a mapping for MetricSettings"),
         ],
     )
-    def test_a_wrong_type_says_where_what_and_what_was_wanted(
+    def test_type_error_names_path_value_and_expected_type(
         self, default: Any, path: str, value: object, kind: str
     ) -> None:
         expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), expected {kind}"
@@ -118,24 +118,24 @@ class TestMistakes:
         assert mistake.startswith("chunk.overlap: got 1000")
         assert mistake.endswith("expected a number")
 
-    def test_a_wrong_item_says_which(self, default: Any) -> None:
+    def test_type_error_names_the_invalid_list_item(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, metrics__scores__trec__measures=["mrr", 3])
         assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), expected a string"
 
-    def test_a_missing_key_without_default(self, default: Any) -> None:
+    def test_missing_key_without_default_is_reported(self, default: Any) -> None:
         assert mistakes_of(default, retriever__sparse_index=MISSING) == (
             "retriever.sparse_index: missing, expected SparseIndex",
         )
 
-    def test_a_missing_group(self, default: Any) -> None:
+    def test_missing_group_is_reported(self, default: Any) -> None:
         assert mistakes_of(default, llm=MISSING) == ("llm: missing, expected LLM",)
 
     @pytest.mark.parametrize("value", [None, "x", 3, []])
-    def test_a_value_in_the_place_of_the_settings(self, default: Any, value: object) -> None:
+    def test_value_in_place_of_settings_is_rejected(self, default: Any, value: object) -> None:
         (mistake,) = mistakes_of(default, run=value)
         assert mistake == f"run: got {value!r} ({type(value).__name__}), expected a mapping for RunSettings"
 
-    def test_all_are_reported_at_once(self, default: Any) -> None:
+    def test_errors_at_all_levels_are_reported_together(self, default: Any) -> None:
         found = mistakes_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=-1, top=1)
         assert [mistake.partition(":")[0] for mistake in sorted(found)] == [
             "chunk.size",
@@ -144,7 +144,7 @@ class TestMistakes:
             "top",
         ]
 
-    def test_the_message_counts_and_lists_them(self, default: Any) -> None:
+    def test_config_error_counts_and_lists_all_errors(self, default: Any) -> None:
         with pytest.raises(ConfigError) as caught:
             build_cell(changed(default, chunk__size="x", top=1))
         first, *lines = str(caught.value).splitlines()
@@ -162,13 +162,13 @@ class TestSeveralCells:
         assert second.retriever is first.retriever
         assert second == built(default, chunk__size=64)
 
-    def test_values_that_are_equal_but_of_other_types_are_not_one(self, default: Any) -> None:
+    def test_cached_build_distinguishes_equal_values_of_different_types(self, default: Any) -> None:
         builder = CellBuilder()
         builder.build(changed(default, chunk__overlap=0))
         with pytest.raises(ConfigError, match="got False"):
             builder.build(changed(default, chunk__overlap=False))
 
-    def test_an_error_is_reported_of_every_cell_that_has_it(self, default: Any) -> None:
+    def test_error_is_reported_for_every_cell_with_it(self, default: Any) -> None:
         builder = CellBuilder()
         for size in (64, 128):
             with pytest.raises(ConfigError, match=r"llm\.nonsense: unknown"):
@@ -178,12 +178,12 @@ class TestSeveralCells:
 
 class TestTargets:
     @pytest.mark.parametrize("target", ["os.system", "runner.launch.sweep.Job", "componentsx.Thing", None, 3])
-    def test_must_lie_under_components(self, default: Any, target: object) -> None:
+    def test_target_outside_components_is_rejected(self, default: Any, target: object) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
         assert mistake.startswith(f"llm._target_: got {target!r}")
         assert "expected the dotted path of a class under components.*; for your own code" in mistake
 
-    def test_of_executors_lie_among_these_and_of_components_do_not(self, default: Any) -> None:
+    def test_executor_targets_are_allowed_only_for_executors(self, default: Any) -> None:
         target = "runner.engine.executors.local.Local"
         (mistake,) = mistakes_of(default, llm___target_=target)
         assert "expected the dotted path of a class under components.*;" in mistake
@@ -191,33 +191,31 @@ class TestTargets:
         (mistake,) = mistakes_of(default, executor___target_="components.rerankers.none.NoReranker")
         assert "expected the dotted path of a class under runner.engine.executors.*;" in mistake
 
-    def test_of_executors_know_the_kinds_of_stages(self, default: Any) -> None:
+    def test_executor_resources_reject_unknown_stage_kinds(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, executor__resources={"vector": {"cpus": 4}})
         assert mistake.startswith("executor.resources.vector: no stage has this kind; did you mean vectors")
 
-    def test_targets_are_named_once_by_what_lacks_a_package(
-        self, default: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_missing_package_of_a_target_is_reported_once(self, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda name: None)
         target = "runner.engine.executors.ray_cluster.RayCluster"
         (mistake,) = mistakes_of(default, executor={"_target_": target, "address": "auto", "resources": {}})
         assert mistake.startswith("executor: executor=ray needs the package 'ray', which is not installed")
 
     @pytest.mark.parametrize("target", ["components.llms.nothing.Here", "components.llms.scripted.Nothing"])
-    def test_must_be_importable(self, default: Any, target: str) -> None:
+    def test_target_that_cannot_be_imported_is_rejected(self, default: Any, target: str) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
         assert mistake.startswith(f"llm._target_: got '{target}' (str), expected a class that can be imported (")
 
     @pytest.mark.parametrize("target", ["components.text.tables.segment", "components.errors.ConfigError"])
-    def test_must_be_components(self, default: Any, target: str) -> None:
+    def test_target_that_is_not_a_frozen_dataclass_is_rejected(self, default: Any, target: str) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
         assert mistake == f"llm._target_: got '{target}' (str), expected a frozen dataclass"
 
-    def test_must_be_there(self, default: Any) -> None:
+    def test_missing_target_is_reported(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, llm={"reply": "yes"})
         assert mistake.startswith("llm._target_: got None")
 
-    def test_must_be_of_the_role(self, default: Any) -> None:
+    def test_target_without_the_methods_of_its_role_is_rejected(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, llm={"_target_": "components.rerankers.none.NoReranker"})
         assert mistake == (
             "llm._target_: got 'components.rerankers.none.NoReranker' (str), "
@@ -244,30 +242,30 @@ class TestTargets:
 
 class TestChecks:
     @pytest.mark.parametrize("overlap", [1.0, -0.1, 30.0])
-    def test_an_overlap_outside_its_range(self, default: Any, overlap: float) -> None:
+    def test_overlap_outside_its_range_is_rejected(self, default: Any, overlap: float) -> None:
         (mistake,) = mistakes_of(default, chunk__overlap=overlap)
         assert mistake.startswith(f"chunk.overlap: got {overlap}, expected a fraction of the size in [0, 1)")
 
     @pytest.mark.parametrize("size", [0, -1, 3])
-    def test_a_size_too_small_for_one_token(self, default: Any, size: int) -> None:
+    def test_chunk_size_below_one_token_is_rejected(self, default: Any, size: int) -> None:
         (mistake,) = mistakes_of(default, chunk__size=size)
         assert mistake.startswith(f"chunk.size: got {size}, expected at least 4")
 
-    def test_a_top_k_beyond_the_depth(self, default: Any) -> None:
+    def test_top_k_beyond_the_depth_is_rejected(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, top_k=11, retriever__depth=10)
         assert mistake.startswith("top_k: got 11, more than retriever.depth=10")
 
-    def test_a_top_k_without_hits(self, default: Any) -> None:
+    def test_zero_top_k_is_rejected(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, top_k=0)
         assert mistake.startswith("top_k: got 0, expected at least 1")
 
-    def test_an_index_of_more_dimensions_than_the_vectors_will_have(self, default: Any) -> None:
+    def test_index_with_more_dimensions_than_the_vectors_is_rejected(self, default: Any) -> None:
         fields = {"dimensions": 200, "rescore": True, "oversampling": 4.0}
         index = {"_target_": "components.vector_indexes.binary.Binary", **fields}
         (mistake,) = mistakes_of(default, retriever__vector_index=index)
         assert mistake.startswith("vector_index.dimensions: got 200, but the embedder's vectors have 128")
 
-    def test_any_top_k_for_a_closed_book(self, default: Any) -> None:
+    def test_closed_book_accepts_any_top_k(self, default: Any) -> None:
         closed_book = {"_target_": "components.retrievers.closed_book.ClosedBook"}
         assert built(default, top_k=500, retriever=closed_book).retriever.depth == 0
 
@@ -281,10 +279,10 @@ class TestChecks:
         (mistake,) = mistakes_of(default, **{f"run__{name}": rate})
         assert mistake.startswith(f"run.{name}:")
 
-    def test_an_experiment_without_name(self, default: Any) -> None:
+    def test_experiment_without_a_name_is_rejected(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, experiment__name=" ")
         assert mistake.startswith("experiment.name:")
 
-    def test_a_wrong_combination_is_reported_beside_errors_of_single_values(self, default: Any) -> None:
+    def test_invalid_combination_is_reported_with_invalid_values(self, default: Any) -> None:
         found = mistakes_of(default, chunk__overlap=1.5, chunk__size=0, top_k=200)
         assert {mistake.partition(":")[0] for mistake in found} == {"chunk.overlap", "chunk.size", "top_k"}

@@ -66,7 +66,7 @@ def asking(folder: Path, server: ChatServer, *more: str) -> tuple[str, ...]:
 
 class TestSearch:
     @pytest.mark.parametrize("strategy", ["random", "greedy", "tpe"])
-    def test_a_search_runs_some_cells_of_the_space_and_says_so(self, tmp_path: Path, strategy: str) -> None:
+    def test_search_runs_the_configured_number_of_cells_and_reports_it(self, tmp_path: Path, strategy: str) -> None:
         settings = (f"search={strategy}", "search.n_cells=7", "search.batch=3")
         ended = run_command(tmp_path, *FREE, *SPACE, *settings)
         assert ended.returncode == 0, ended.stderr
@@ -108,7 +108,7 @@ class TestSearch:
         assert main(["effects", str(folder)]) == 0
         assert main(["compare", str(folder)]) == 0
 
-    def test_combinations_that_do_not_go_together_are_left_out_and_counted(self, tmp_path: Path) -> None:
+    def test_invalid_combinations_are_left_out_of_a_search_and_counted(self, tmp_path: Path) -> None:
         ended = run_command(tmp_path, *FREE, "top_k=2,50", "retriever.depth=100,20", "search=random")
         assert ended.returncode == 0, ended.stderr
         (line,) = [line for line in ended.stdout.splitlines() if "1 proposal left out: " in line]
@@ -131,7 +131,7 @@ class TestSearch:
         assert not server.requests
         assert not sweeps(tmp_path)
 
-    def test_a_killed_search_proposes_the_same_cells_and_asks_nothing_twice(
+    def test_killed_search_resumes_with_the_same_cells_without_repeats(
         self, tmp_path: Path, server: ChatServer
     ) -> None:
         (tmp_path / "whole").mkdir()
@@ -157,7 +157,7 @@ class TestSearch:
         assert len(counts) == n_needed
         assert counts.total() <= n_needed + 2 * 16, "only requests on their way are repeated"
 
-    def test_a_budget_ends_the_search_and_says_what_it_reached(self, tmp_path: Path, server: ChatServer) -> None:
+    def test_budget_ends_a_search_and_its_best_value_is_reported(self, tmp_path: Path, server: ChatServer) -> None:
         ended = run_command(tmp_path, *asking(tmp_path, server, *ASKING, "run.max_requests=60"))
         assert ended.returncode == 3
         assert "of 303 cells, strategy tpe, seed 0, best em " in ended.stdout

@@ -33,12 +33,12 @@ def test_an_interval_of_a_whole_field_has_every_whole_number() -> None:
     assert axis.text == "64 to 1024 (961 values)"
 
 
-def test_whole_numbers_lie_within_the_ends() -> None:
+def test_integer_interval_stays_within_fractional_ends() -> None:
     steps = space("chunk.size=interval(64.5,67.5)").axes[0].steps
     assert steps == (("chunk.size=65",), ("chunk.size=66",), ("chunk.size=67",))
 
 
-def test_an_interval_of_a_fractional_field_has_fractions_however_it_is_written() -> None:
+def test_interval_of_a_fractional_field_has_fractional_steps() -> None:
     (axis,) = space("chunk.overlap=interval(0,1)").axes
     assert (len(axis.steps), axis.steps[1], axis.steps[-1]) == (101, ("chunk.overlap=0.01",), ("chunk.overlap=1",))
 
@@ -58,7 +58,7 @@ def test_a_tag_spaces_values_by_their_ratio() -> None:
     assert steps[50] == "0.1", "the middle is ten times the start"
 
 
-def test_long_intervals_are_thinned_and_short_ones_have_no_repeats() -> None:
+def test_long_intervals_are_thinned_and_short_intervals_have_no_repeats() -> None:
     assert len(space("chunk.size=interval(1,1000000)").axes[0].steps) == 1001
     steps = space("chunk.size=tag(log,interval(1,9))").axes[0].steps
     assert len(set(steps)) == len(steps) <= 9

@@ -62,7 +62,7 @@ class TestEveryStrategy:
         assert len(proposed(strategy, 60, score=lambda point: None)) == 60
         assert len(proposed(strategy, 60, score=lambda point: hill(point) if point[1] else None)) == 60
 
-    def test_unproposed_scores_change_nothing(self, strategy: Strategy) -> None:
+    def test_scores_before_the_first_batch_change_no_proposal(self, strategy: Strategy) -> None:
         first = proposed(strategy, 4)
         assert proposed(strategy, 4, score=lambda point: (1.0,)) == first, "no score is known before the first batch"
 
@@ -88,7 +88,7 @@ class TestGreedy:
         assert len({point[1] for point in found[:8]}) == 2
         assert min(abs(a[0] - b[0]) for a in found[:5] for b in found[:5] if a[0] != b[0]) > 9
 
-    def test_greedy_begins_again_elsewhere_when_no_axis_improves(self) -> None:
+    def test_greedy_search_restarts_when_no_axis_improves(self) -> None:
         assert len({point[1] for point in proposed(Strategy.GREEDY, 200)}) == 3
 
 
@@ -114,7 +114,7 @@ class TestTpe:
 
 
 @pytest.mark.parametrize("strategy", EVERY)
-def test_a_replay_counts_distinct_cells_until_one_is_near_the_best(strategy: Strategy) -> None:
+def test_replay_counts_cells_until_one_is_near_the_best(strategy: Strategy) -> None:
     shapes = [AxisShape(2), AxisShape(5, is_ordered=True)]
     table = {(a, b): (f"cell {b}", float(b == 3)) for a in range(2) for b in range(5)}
     shares = [share_needed(table, shapes, strategy, seed) for seed in range(20)]
@@ -122,7 +122,7 @@ def test_a_replay_counts_distinct_cells_until_one_is_near_the_best(strategy: Str
     assert share_needed(table, shapes, strategy, 0, near=1.0) == 0.2, "the first cell is near enough"
 
 
-def test_optuna_is_imported_by_no_other_run() -> None:
+def test_optuna_is_not_imported_without_its_strategy() -> None:
     code = f"import sys; import runner.launch.run_command, {search_strategies.__name__}; print('optuna' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert printed.stdout.split()[-1] == "False"

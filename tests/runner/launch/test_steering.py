@@ -81,7 +81,7 @@ def test_requests_after_the_file_was_emptied_are_heeded(is_deleted: bool, tmp_pa
 
 class TestPause:
     @pytest.mark.parametrize("n_workers", [1, 2])
-    def test_a_pause_changes_no_number(
+    def test_pause_changes_no_result(
         self, n_workers: int, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         plain, paused = tmp_path / "plain", tmp_path / "paused"
@@ -112,7 +112,7 @@ class TestPause:
 
 
 class TestStop:
-    def test_a_stopped_cell_stands_apart_and_the_same_command_runs_it(
+    def test_stopped_cell_is_listed_separately_and_runs_on_the_next_command(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         folder = tmp_path / "results" / SWEEP_ID
@@ -141,7 +141,7 @@ class TestStop:
         assert len(server.requests) == n_asked + 12
         assert sweep_in(tmp_path).steered == ()
 
-    def test_a_sweep_whose_cells_are_all_stopped_ends_well(
+    def test_sweep_with_all_cells_stopped_ends_successfully(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         def stop_all() -> None:
@@ -205,7 +205,7 @@ class TestRefusals:
         assert "pause: got top_k=3, expected no cell" in errors
         assert sweep_in(tmp_path).steered == ()
 
-    def test_a_killed_sweep_is_told_from_a_running_one(
+    def test_killed_sweep_is_distinguished_from_a_running_sweep(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         server.script = lambda request, attempt: Reply("slow", delay_s=0.5)

@@ -43,7 +43,7 @@ def test_deep_brackets_are_refused_before_the_parser_recurses(value: str) -> Non
 
 
 @pytest.mark.parametrize(("text", "depth"), [("", 0), ("a(b)[c{d}]", 2), (")))(", 1), ("((", 2)])
-def test_depth_of_brackets(text: str, depth: int) -> None:
+def test_bracket_depth_counts_the_deepest_nesting(text: str, depth: int) -> None:
     assert depth_of_brackets(text) == depth
 
 
@@ -57,7 +57,7 @@ def test_depth_of_brackets(text: str, depth: int) -> None:
         (["help"], "'help' sets nothing, expected group=option or key=value"),
     ],
 )
-def test_lists_with_blanks(words: list[str], expected: str) -> None:
+def test_list_with_blanks_suggests_the_corrected_override(words: list[str], expected: str) -> None:
     with pytest.raises(ConfigError) as refused:
         refuse_strays([*words, "top_k=3"])
     (mistake,) = refused.value.mistakes
@@ -89,7 +89,7 @@ def test_deletions_are_not_strays() -> None:
         ),
     ],
 )
-def test_values_that_cannot_be_meant(
+def test_implausible_values_are_rejected_with_a_suggestion(
     override: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -100,12 +100,12 @@ def test_values_that_cannot_be_meant(
 
 
 @pytest.mark.parametrize("url", ["http://local host:1/v1", " http://localhost:1/v1", "http://localhost:1/v1\n"])
-def test_an_address_with_blanks(url: str) -> None:
+def test_address_with_blanks_is_rejected(url: str) -> None:
     openai = ("llm=openai", "llm.model=x", "llm.api_key_env=''")
     assert "llm.base_url: got" in mistakes(*openai, f"llm.base_url='{url}'")[0]
 
 
-def test_late_interaction_names_the_embedder_that_it_wants() -> None:
+def test_late_interaction_suggests_the_required_embedder() -> None:
     (mistake,) = mistakes("reranker=late_interaction")
     lacking = "Lsa lacks encode_chunks, encode_queries of a ThreeWayEncoder"
     assert f"{lacking}; choose an embedder that has them: embedder=bge-m3-heads" in mistake
@@ -124,17 +124,17 @@ class TestAxes:
             ("top_k=interval(1,2)", "got an interval, expected single values; list them, as in top_k=64,128"),
         ],
     )
-    def test_values_that_no_grid_has(self, axis: str, expected: str) -> None:
+    def test_implausible_grid_values_are_rejected(self, axis: str, expected: str) -> None:
         with pytest.raises(ConfigError) as refused:
             check_axis(OverridesParser.create().parse_override(axis), max_cells=100)
         (mistake,) = refused.value.mistakes
         assert expected in mistake
 
     @pytest.mark.parametrize("axis", ["top_k=range(1,101)", "top_k=range(0,1,step=0.01)", "top_k=1,2", "top_k=3"])
-    def test_values_that_a_grid_has(self, axis: str) -> None:
+    def test_valid_grid_values_are_accepted(self, axis: str) -> None:
         check_axis(OverridesParser.create().parse_override(axis), max_cells=100)
 
-    def test_the_limit_counts_cells_and_not_values(self) -> None:
+    def test_cell_limit_counts_cells_and_not_values(self) -> None:
         axes = {name: [f"{name}={n}" for n in range(11)] for name in "abc"}
         with pytest.raises(ConfigError, match="has 1,331 cells"):
             expand(axes, [], one_at_a_time=False, max_cells=1000)
@@ -156,7 +156,7 @@ class TestAxes:
         (["-m", "top_k=range(0,0)"], "top_k=range(0,0): is an empty range"),
     ],
 )
-def test_the_command_ends_with_code_2_and_one_message(tmp_path: Path, arguments: list[str], expected: str) -> None:
+def test_mistyped_command_exits_with_2_and_one_message(tmp_path: Path, arguments: list[str], expected: str) -> None:
     done = run_command(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert expected in done.stderr

@@ -181,14 +181,14 @@ def mistake(target: str, *overrides: str, where: str = "reranker", **fields: obj
 
 
 class TestClasses:
-    def test_of_a_package_in_the_working_directory(self, folder: Path) -> None:
+    def test_class_of_a_working_directory_package_is_used(self, folder: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         arguments = (*SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")
         done = run_command(folder, "-m", *arguments, "top_k=2,4")
         assert done.returncode == 0, done.stderr
         assert [cell.value("answered") for cell in load(only_sweep(folder)).cells] == [1.0, 1.0]
 
-    def test_an_edit_computes_again_what_depends_on_it(self, importable: Path) -> None:
+    def test_edited_class_recomputes_only_dependent_stages(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         job = ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=1")
         assert run_small(importable, job, sweep_id="before") == 0
@@ -202,7 +202,7 @@ class TestClasses:
         kept = sweep_in(importable, "after").plan["stages"]
         assert kept["answers"]["n_kept"] == kept["sparse_hits"]["n_kept"] == 1
 
-    def test_typed_into_a_notebook(self, importable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_class_defined_in_a_notebook_is_rejected(self, importable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         module = importlib.import_module("users_code.parts")
         monkeypatch.setattr(module, "__file__", None)
         assert "expected a class in a file" in mistake("users_code.parts.Answered", "run.plugins=[users_code]")
@@ -224,7 +224,7 @@ class TestClasses:
         combine = combiner(Cell, "answered")  # type: ignore[arg-type]
         assert combine(np.array([[1.0, 2.0]])).tolist() == [0.5]
 
-    def test_of_a_package_that_is_not_named(self, importable: Path) -> None:
+    def test_class_outside_run_plugins_is_rejected(self, importable: Path) -> None:
         found = mistake("users_code.parts.Answered")
         assert found.startswith("reranker._target_: got 'users_code.parts.Answered'")
         assert found.endswith("for your own code name its package: run.plugins=[users_code]")
@@ -247,7 +247,7 @@ class TestClasses:
             ),
         ],
     )
-    def test_classes_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:
+    def test_unusable_classes_are_rejected(self, name: str, expected: str, importable: Path) -> None:
         assert expected in mistake(f"users_code.{name}", "run.plugins=[users_code]")
 
     @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ class TestClasses:
             ("anything", {"_target_": "users_code.parts.Answered"}, "typing.Any"),
         ],
     )
-    def test_with_a_field_that_no_yaml_is_read_as(
+    def test_class_with_an_unsupported_field_type_is_rejected(
         self, field: str, value: object, declared: str, importable: Path
     ) -> None:
         found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", **{field: value})
@@ -277,7 +277,7 @@ class TestClasses:
         )
 
     @pytest.mark.parametrize("plugins", ["[a-b]", "['']", "[os.path;]"])
-    def test_a_plugin_that_is_not_a_package(self, plugins: str) -> None:
+    def test_invalid_plugin_names_are_rejected(self, plugins: str) -> None:
         config = compose_config([f"run.plugins={plugins}".replace(";", "/x")])
         with pytest.raises(ConfigError, match=r"run\.plugins: got"):
             build_cell(config)
@@ -318,7 +318,7 @@ class TestMisbehaviour:
         assert cell.status == "FAILED"
         assert reason in cell.reason
 
-    def test_a_worker_that_it_ends_names_the_class(self, folder: Path) -> None:
+    def test_component_that_ends_a_worker_is_named(self, folder: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
         done = run_command(folder, *SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")
         assert done.returncode == 1, done.stderr
@@ -326,9 +326,7 @@ class TestMisbehaviour:
         assert f"(os._exit) instead of raising an exception that says why{CLASS}" in cell.reason
 
     @pytest.mark.parametrize(("how", "code", "returncode"), [("os exit", 3, 3), ("os exit 0", 0, 1)])
-    def test_the_command_that_it_ends_fails_and_names_the_class(
-        self, how: str, code: int, returncode: int, folder: Path
-    ) -> None:
+    def test_component_that_ends_the_command_is_named(self, how: str, code: int, returncode: int, folder: Path) -> None:
         mine = f"+metrics.scores.mine={{_target_: users_code.parts.Spoiling, how: {how}}}"
         job = (*SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "executor=local")
         done = run_command(folder, *job)
@@ -387,16 +385,16 @@ class TestFiles:
         return folder / "my_conf"
 
     @pytest.mark.parametrize("where", [["--config-dir", "my_conf"], ["hydra.searchpath=[file://my_conf]"]])
-    def test_an_option_and_a_preset(self, where: list[str], conf: Path) -> None:
+    def test_user_option_and_user_preset_are_combined(self, where: list[str], conf: Path) -> None:
         done = run_command(conf.parent, "-m", *where, *self.PLAN, "retriever=mine", "+sweeps=mine")
         assert done.returncode == 0, done.stderr
         assert "Plan: 3 cells" in done.stdout
 
-    def test_a_preset_of_ours_beside_them(self, conf: Path) -> None:
+    def test_built_in_preset_works_with_a_user_config_folder(self, conf: Path) -> None:
         done = run_command(conf.parent, "-m", "--config-dir", "my_conf", *self.PLAN, "+sweeps=smoke")
         assert done.returncode == 0, done.stderr
 
-    def test_for_the_other_commands(self, conf: Path) -> None:
+    def test_user_option_is_found_through_the_hydra_search_path(self, conf: Path) -> None:
         config = compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=mine"])
         assert config["retriever"]["depth"] == 7
 
@@ -421,19 +419,19 @@ class TestPrompts:
         return str(prompt.render(Sample("s", "qa", kind, "Who?", ("x",)), [Passage("a text")])[-1].content)
 
     @pytest.mark.parametrize("base", ["english", "chinese"])
-    def test_one_template_over_one_of_ours(self, base: str, folder: Path) -> None:
+    def test_user_prompt_overrides_one_template_of_a_built_in_prompt(self, base: str, folder: Path) -> None:
         prompt = self.built(folder, f'defaults: [{base}, _self_]\nqa: "{{context}} - {{question}}"\n')
         assert self.said(prompt) == "[1] a text - Who?"
         assert self.said(prompt, Kind.LONG_FORM) == self.said(
             build_cell(compose_config([f"prompt={base}"])).prompt, Kind.LONG_FORM
         )
 
-    def test_one_template_for_all(self, folder: Path) -> None:
+    def test_default_template_applies_to_every_kind(self, folder: Path) -> None:
         text = '_target_: components.prompts.by_kind.PromptByKind\ndefault: "{context} - {question}"\n'
         prompt = self.built(folder, text)
         assert {self.said(prompt, kind) for kind in Kind} == {"[1] a text - Who?"}
 
-    def test_a_slip_is_reported(self, folder: Path) -> None:
+    def test_misspelt_prompt_field_is_reported(self, folder: Path) -> None:
         with pytest.raises(ConfigError, match=r"prompt\.sytem: unknown; did you mean prompt\.system\?"):
             self.built(folder, 'defaults: [english, _self_]\nsytem: "{context} {question}"\n')
         with pytest.raises(ConfigError, match=r"prompt\.qa: the template has no \{context\}"):

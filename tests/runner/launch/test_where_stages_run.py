@@ -27,7 +27,7 @@ def _checksums(store: Store) -> dict[str, list[str]]:
     return {entry.manifest.key: sorted(digest for digest, _ in entry.manifest.files.values()) for entry in entries}
 
 
-def test_in_this_process_and_in_two_others(tmp_path: Path) -> None:
+def test_local_executor_and_two_workers_store_the_same_results(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder, executor in (one, "executor=local"), (two, "run.workers=2"):
         folder.mkdir()

@@ -15,7 +15,7 @@ OTHER = "http://127.0.0.1:9/files"
 
 
 @pytest.mark.parametrize("table", ["experiments.artifact_location", "runs.artifact_uri"])
-def test_no_artifact_goes_to_a_server_that_the_database_names(
+def test_artifact_server_named_only_by_the_database_is_refused(
     table: str, tracked_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = shutil.copy(tracked_run / "mlflow.db", tmp_path)
@@ -36,7 +36,7 @@ def test_no_artifact_goes_to_a_server_that_the_database_names(
         ("https://host", "https://host/api/2.0/mlflow-artifacts/artifacts/1"),
     ],
 )
-def test_other_places_are_used(uri: str, place: str) -> None:
+def test_other_artifact_locations_are_accepted(uri: str, place: str) -> None:
     require_named_server(uri, place)
 
 

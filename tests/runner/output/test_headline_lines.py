@@ -62,7 +62,7 @@ def _numbers_after(text: str, line: str) -> list[float]:
 
 
 @pytest.mark.parametrize("metric", ["ndcg@10", "rouge_l"])
-def test_after_an_earlier_sweep_it_is_what_compare_says(swept: Swept, metric: str) -> None:
+def test_detectable_difference_equals_that_of_compare_on_an_earlier_sweep(swept: Swept, metric: str) -> None:
     sweep = load("earlier", swept.results)
     compared = compare_cells(sweep, sweep.metric(metric), PairedTest())
     sizes = [row.detectable for row in compared.rows if row.detectable is not None]
@@ -73,14 +73,14 @@ def test_after_an_earlier_sweep_it_is_what_compare_says(swept: Swept, metric: st
     assert detectable_in(line) == pytest.approx([min(sizes), max(sizes)], rel=0.1)
 
 
-def test_more_cells_want_larger_differences_and_more_samples(swept: Swept) -> None:
+def test_more_cells_need_larger_differences_and_more_samples(swept: Swept) -> None:
     (of_three,), (of_six,) = (swept.lines(cells, "rouge_l") for cells in (swept.three, swept.six))
     assert "any two of 6 cells" in of_six
     assert detectable_in(of_six)[-1] > 1.1 * detectable_in(of_three)[-1]
     assert wanted_in(of_six)[-1] > 1.2 * wanted_in(of_three)[-1]
 
 
-def test_without_one_the_assumption_is_reported(swept: Swept, tmp_path: Path) -> None:
+def test_detectable_difference_states_its_assumption_without_earlier_sweep(swept: Swept, tmp_path: Path) -> None:
     (line,) = swept.lines(swept.three, "rouge_l", tmp_path)
     # Forty samples, most of them alone in a group: (Tukey's 2.4 + .85) * .25 / sqrt(40), and a little for the groups.
     assert detectable_in(line)[0] == pytest.approx(0.13, abs=0.015)
@@ -89,13 +89,13 @@ def test_without_one_the_assumption_is_reported(swept: Swept, tmp_path: Path) ->
     assert "a standard deviation of 0.25" in line
 
 
-def test_nothing_is_run_for_it(tmp_path: Path) -> None:
+def test_headline_lines_run_no_stage_beyond_the_data(tmp_path: Path) -> None:
     plan = plan_small(tmp_path, *THREE[:2])
     assert list(headline_lines(plan.cells, "rouge_l", tmp_path / "results", store_of(tmp_path)))
     assert set(entries_by_kind(store_of(tmp_path))) == {"data", "partition"}
 
 
-def test_each_data_set_has_a_line_and_other_data_tell_nothing_of_it(swept: Swept) -> None:
+def test_each_data_set_has_its_own_headline_line(swept: Swept) -> None:
     first, second = swept.lines((*swept.three, *swept.of_other_data), "rouge_l")
     for line, n_samples, n_cells, source in ((first, 40, 3, "As measured"), (second, 30, 2, "Assumed")):
         assert f"with {n_samples} samples" in line
@@ -103,7 +103,7 @@ def test_each_data_set_has_a_line_and_other_data_tell_nothing_of_it(swept: Swept
         assert source in line
 
 
-def test_the_newest_sweep_counts_and_one_that_cannot_be_read_is_passed_over(swept: Swept, tmp_path: Path) -> None:
+def test_newest_readable_sweep_gives_the_headline_measurement(swept: Swept, tmp_path: Path) -> None:
     for age_s, name in enumerate(("second", "first")):
         shutil.copytree(swept.results / "earlier", tmp_path / name)
         os.utime(tmp_path / name / "sweep.json", (1e9 - age_s, 1e9 - age_s))
@@ -112,7 +112,7 @@ def test_the_newest_sweep_counts_and_one_that_cannot_be_read_is_passed_over(swep
     assert f"As measured in {tmp_path / 'first'}." in swept.lines(swept.three, "rouge_l", tmp_path)[0]
 
 
-def test_a_sweep_of_the_planned_cells_counts_before_a_newer_one_of_others(swept: Swept, tmp_path: Path) -> None:
+def test_older_sweep_of_the_planned_cells_outranks_a_newer_sweep_of_others(swept: Swept, tmp_path: Path) -> None:
     for age_s, name in enumerate(("newer", "alike")):
         shutil.copytree(swept.results / "earlier", tmp_path / name)
         os.utime(tmp_path / name / "sweep.json", (1e9 - age_s, 1e9 - age_s))
@@ -133,13 +133,13 @@ def test_an_axis_that_the_metric_does_not_see_is_named(swept: Swept) -> None:
     assert of_answers.startswith("rouge_l: with 40 samples")
 
 
-def test_an_axis_unseen_by_some_cells_alone_leaves_the_others_to_compare(swept: Swept) -> None:
+def test_axis_unseen_by_some_cells_leaves_the_other_cells_compared(swept: Swept) -> None:
     unseen, size = swept.lines((*swept.three[:2], swept.of_two_top_k[1]), "ndcg@10")
     assert unseen.startswith("ndcg@10 does not depend on top_k: the 3 cells have at most 2 different values of it. ")
     assert "any two of 2 cells" in size
 
 
-def test_nothing_is_reported_about_a_single_cell(swept: Swept) -> None:
+def test_single_cell_has_no_headline_line(swept: Swept) -> None:
     assert swept.lines(swept.three[:1], "rouge_l") == []
 
 
@@ -148,7 +148,7 @@ def test_too_few_groups_of_samples_are_reported(swept: Swept) -> None:
     assert re.fullmatch(r"rouge_l: too few groups of samples \([1-4]\) to tell\.", line)
 
 
-def test_nothing_is_assumed_about_a_metric_that_is_not_a_share(swept: Swept, tmp_path: Path) -> None:
+def test_metric_that_is_not_a_share_has_no_assumed_difference(swept: Swept, tmp_path: Path) -> None:
     (unknown,) = swept.lines(swept.three, "context_tokens", tmp_path)
     assert unknown == (
         "context_tokens: the smallest detectable difference will be known after a first sweep of this data."
@@ -158,11 +158,11 @@ def test_nothing_is_assumed_about_a_metric_that_is_not_a_share(swept: Swept, tmp
     assert detectable_in(known)[0] > 1
 
 
-def test_without_a_headline_it_is_that_of_the_leaderboard(swept: Swept) -> None:
+def test_headline_defaults_to_the_leaderboard_metric(swept: Swept) -> None:
     assert swept.lines(swept.three, "")[0].startswith("rouge_l:")
 
 
-def test_samples_that_the_metric_leaves_out_are_counted_apart(tmp_path: Path) -> None:
+def test_samples_without_a_metric_value_are_counted_as_left_out(tmp_path: Path) -> None:
     texts = {str(number): f"Bridge {number} was opened in {1900 + number}." for number in range(20)}
     questions = [{"id": name, "question": f"When was bridge {name} opened?"} for name in texts]
     with_gold = [{**question, "gold": [question["id"]]} for question in questions[:12]]
@@ -216,7 +216,7 @@ def test_documents_that_tie_all_samples_are_named() -> None:
     )
 
 
-def test_a_single_document_is_named_and_the_other_groups_are_counted() -> None:
+def test_single_shared_document_is_named_with_the_remaining_groups() -> None:
     said = line_about_ties(sample(1, "a"), sample(2, "a"), sample(3, "a"), sample(4, "b"), sample(5))
     assert said.startswith(
         "3 of 5 samples form one group: they share the gold document a (3 samples). The others form 2 more. "
@@ -230,7 +230,7 @@ def test_turns_of_a_conversation_are_named() -> None:
 
 
 @pytest.mark.parametrize("groups", [Groups.SOURCE, Groups.NONE])
-def test_finer_groups_have_a_line_of_their_own(groups: Groups) -> None:
+def test_finer_grouping_is_suggested_in_its_own_line(groups: Groups) -> None:
     samples = [sample(1, "a", "b"), sample(2, "a", "c"), sample(3, "b")]
     said = line_about_ties(*samples, groups=groups)
     assert said == (

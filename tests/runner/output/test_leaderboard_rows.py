@@ -35,7 +35,7 @@ DRAWS = [
 ]
 
 
-def test_a_row_has_the_means_of_its_draws_and_how_many_they_are() -> None:
+def test_leaderboard_row_of_draws_has_their_means_and_number() -> None:
     rows, _ = over_draws(DRAWS, OWN_MEANS)
     assert [row.cell_id for row in rows] == ["a0 +2", "b0 +1"]
     assert [row.axes for row in rows] == [{"top_k": 2, "draws": 3}, {"top_k": 4, "draws": 2}]
@@ -48,7 +48,7 @@ def test_a_row_has_the_means_of_its_draws_and_how_many_they_are() -> None:
     assert rows[1].value("f1") is None, "a draw without a value leaves no mean"
 
 
-def test_a_draw_without_a_value_is_held_with_more_metrics_than_the_others() -> None:
+def test_draws_keep_only_their_common_metrics() -> None:
     without, valued = draw("a0", 2, 0, None), draw("a1", 2, 1, 0.4)
     more = {subset: {**entries, "mrr": entries["f1"]} for subset, entries in without.metrics.items()}
     for draws in ([replace(without, metrics=more), valued], [valued, replace(without, metrics=more)]):
@@ -57,7 +57,7 @@ def test_a_draw_without_a_value_is_held_with_more_metrics_than_the_others() -> N
         assert list(row.metrics["overall"]) == ["f1"]
 
 
-def test_a_draw_that_failed_is_a_row_of_its_own_and_in_no_mean() -> None:
+def test_failed_draw_is_a_separate_row_outside_the_mean() -> None:
     failed = replace(DRAWS[1], status="FAILED", metrics={})
     rows, _ = over_draws([DRAWS[0], failed, DRAWS[3]], OWN_MEANS)
     assert [(row.cell_id, row.status) for row in rows] == [("a0 +1", "OK"), ("a1", "FAILED")]
@@ -70,7 +70,7 @@ def test_means_over_common_samples_are_means_over_the_draws_too() -> None:
     assert of_rows == CommonMeans(3, {"a0 +2": pytest.approx(0.3)}, n_known=4)
 
 
-def test_components_of_one_class_with_other_settings_are_not_draws_of_each_other() -> None:
+def test_different_settings_of_one_class_are_not_draws() -> None:
     """The axis shows only the class of these components."""
     cells = [
         replace(each, axes={**each.axes, "retriever.sparse_index": "Bm25"}, overrides=(f"index={{k1: {k1}}}", repeat))
@@ -80,7 +80,7 @@ def test_components_of_one_class_with_other_settings_are_not_draws_of_each_other
     assert [(row.overrides[0], row.axes["draws"]) for row in rows] == [("index={k1: 1}", 2), ("index={k1: 2}", 2)]
 
 
-def test_without_repeats_nothing_changes() -> None:
+def test_cells_without_repeats_are_unchanged() -> None:
     assert over_draws([DRAWS[0], DRAWS[2]], OWN_MEANS) == ([DRAWS[0], DRAWS[2]], OWN_MEANS)
 
 
@@ -113,7 +113,7 @@ def test_cells_with_the_same_values_are_equal(tmp_path: Path) -> None:
     assert equal_in(tmp_path / "two", VALUES, VALUES, [0.1] * 8) == {first: [second]}
 
 
-def test_cells_with_the_same_mean_of_other_values_are_not(tmp_path: Path) -> None:
+def test_cells_with_equal_means_of_different_values_are_not_equal(tmp_path: Path) -> None:
     assert equal_in(tmp_path, VALUES, VALUES[::-1]) == {}
 
 

@@ -58,7 +58,7 @@ def started_with(code: str) -> Callable[[object], "subprocess.Popen[str]"]:
     return lambda said: subprocess.Popen([sys.executable, "-S", "-c", code], text=True, **pipes)
 
 
-def test_a_whole_sweep_with_an_interrupt_that_is_left_to_it(sweep: Path) -> None:
+def test_logging_process_survives_an_interrupt_and_logs_the_whole_sweep(sweep: Path) -> None:
     from mlflow import MlflowClient
 
     tracker = tracker_of(sweep)
@@ -77,7 +77,7 @@ def test_a_whole_sweep_with_an_interrupt_that_is_left_to_it(sweep: Path) -> None
     assert {run.info.status for run in runs} == {"FINISHED"}
 
 
-def test_disabled_nothing_is_started(sweep: Path) -> None:
+def test_disabled_tracker_starts_no_process(sweep: Path) -> None:
     tracker = tracker_of(sweep, enabled=False)
     tracker.start()
     tracker.log_cell(sweep / "a1a1a1a1a1a1")
@@ -98,7 +98,7 @@ def test_an_error_in_mlflow_is_reported(sweep: Path, monkeypatch: pytest.MonkeyP
     assert tracker.error == answer["error"]
 
 
-def test_a_process_that_dies_is_an_error_and_no_more(sweep: Path) -> None:
+def test_killed_logging_process_is_reported_and_does_not_raise(sweep: Path) -> None:
     tracker = tracker_of(sweep)
     tracker.start()
     process_of(tracker).kill()
@@ -108,9 +108,7 @@ def test_a_process_that_dies_is_an_error_and_no_more(sweep: Path) -> None:
     assert tracker.error == f"its process ended with exit code {-signal.SIGKILL}"
 
 
-def test_an_interpreter_that_does_not_exist_is_an_error_and_no_more(
-    sweep: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_interpreter_is_reported_and_does_not_raise(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(sweep / "python"))
     tracker = tracker_of(sweep)
     tracker.start()
@@ -124,7 +122,7 @@ def test_the_logging_process_ends_with_its_input(sweep: Path, monkeypatch: pytes
     assert answer == {"page": "", "samples": "", "summary": "", "error": ""}
 
 
-def test_an_interrupt_while_waiting_ends_the_logging_alone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_while_waiting_ends_only_the_logging(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tracker = tracker_of(sweep)
     tracker.start()
 
@@ -145,7 +143,7 @@ def test_waiting_has_a_limit(sweep: Path) -> None:
     assert tracker.error == "interrupted before all cells were logged"
 
 
-def test_a_server_that_answers_nothing_is_reported_of(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_tracking_server_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = 'import time; time.sleep(0.5); print(\'{"page": "", "error": ""}\')'
     monkeypatch.setattr(tracking, "_early", [])
     monkeypatch.setattr(tracking, "_start_process", started_with(silent))
@@ -168,7 +166,7 @@ def test_a_tracker_that_is_given_up_ends_its_process(sweep: Path) -> None:
     assert not (sweep.parent.parent / "mlflow.db").exists()
 
 
-def test_nothing_but_the_answer_is_printed_and_no_model_library_is_loaded(sweep: Path) -> None:
+def test_logging_process_prints_only_its_answer_and_loads_no_model_library(sweep: Path) -> None:
     code = (
         "import sys; from runner.output import logging_process as p; p.main();"
         "print(sorted({'torch', 'transformers', 'faiss', 'hydra'} & set(sys.modules)), file=sys.stderr)"

@@ -41,7 +41,7 @@ def texts_of(content: bytes) -> list[str]:
 
 
 class TestFiles:
-    def test_files_are_a_table_per_metric_and_a_picture_of_those_to_be_drawn(self) -> None:
+    def test_matrix_files_are_a_table_per_metric_and_the_requested_pictures(self) -> None:
         scores = {subset: {**values, "ndcg@10": entry(0.5)} for subset, values in FINANCE.items()}
         assert set(matrix_files(scores, LABELS, ["f1"])) == {
             "matrix_f1.csv", "matrix_f1.svg", "matrix_ndcg@10.csv",
@@ -63,7 +63,7 @@ class TestFiles:
         assert header[1:3] == ["contrast", "'+1"]
         assert [row[0] for row in rows] == ["'=cmd|' /C calc'!A0", "a, b\nc\\rd\\x1b", "All"]
 
-    def test_pooled_values_are_beside_the_raw_ones(self) -> None:
+    def test_pooled_values_are_shown_next_to_raw_values(self) -> None:
         pooled = {"pooled": 0.8125, "pooled_low": 0.5, "pooled_high": 0.9, **entry(1.0)}
         files = matrix_files({**FINANCE, "matrix/funds/extractive": {"f1": pooled}}, LABELS, ["f1"])
         rows = list(csv.reader(io.StringIO(files["matrix_f1.csv"].decode())))
@@ -80,11 +80,11 @@ class TestFiles:
         ]  # fmt: skip
 
     @pytest.mark.parametrize("missing", ["topic/", "task/"])
-    def test_there_are_none_without_topics_and_tasks(self, missing: str) -> None:
+    def test_matrix_files_require_topics_and_tasks(self, missing: str) -> None:
         scores = {subset: values for subset, values in FINANCE.items() if not subset.startswith(missing)}
         assert matrix_files(scores, LABELS, ["f1"]) == {}
 
-    def test_a_matrix_that_is_too_large_has_its_table_and_says_why_it_has_no_picture(self) -> None:
+    def test_oversized_matrix_has_a_table_and_explains_the_missing_picture(self) -> None:
         """A picture of 400 x 400 fields took gigabytes and failed the cell."""
         n = 400
         names = [f"n{i:03}" for i in range(n)]
@@ -115,14 +115,14 @@ class TestPicture:
     def picture(self, cells: Any = CELLS, topics: Any = ("funds",), labels: Any = LABELS) -> bytes:
         return draw("f1", cells, topics, ["extractive"], labels)
 
-    def test_grows_with_its_rows(self) -> None:
+    def test_picture_height_grows_with_the_rows(self) -> None:
         topics = [f"topic_{i}" for i in range(16)]
         assert size_of(self.picture(topics=topics))[1] > 2 * size_of(self.picture())[1]
 
     def test_picture_is_the_same_every_time(self) -> None:
         assert self.picture() == self.picture()
 
-    def test_depends_on_the_values(self) -> None:
+    def test_picture_changes_with_the_values(self) -> None:
         cells = {**self.CELLS, ("funds", "extractive"): entry(0.75)}
         assert self.picture(cells) != self.picture()
 
@@ -143,7 +143,7 @@ class TestPicture:
         shown = "</text><script>alert(1)</script>&\ufffd\ufffd"
         assert texts_of(content)[:4] == [shown, "<b>", "All", shown]
 
-    def test_refers_to_nothing_outside(self) -> None:
+    def test_picture_has_no_external_references(self) -> None:
         content = self.picture().decode()
         assert content.count("http") == content.count('xmlns="http://www.w3.org/2000/svg"') == 1
         assert "url(" not in content
@@ -161,13 +161,13 @@ class TestPicture:
         lightness = [sum(bytes.fromhex(fill[1:])) for fill in fills]
         assert all(low < high for low, high in pairwise(lightness))
 
-    def test_colours_are_those_of_matplotlib(self) -> None:
+    def test_colours_equal_those_of_matplotlib(self) -> None:
         colours = pytest.importorskip("matplotlib").colormaps["viridis"]
         for i, colour in enumerate(_viridis()):
             theirs = [int(255 * channel) for channel in colours(i)[:3]]
             assert all(abs(a - b) <= 1 for a, b in zip(bytes.fromhex(colour[1:]), theirs, strict=True))
 
     @pytest.mark.parametrize("value", [None, 0.0, 512.4], ids=str)
-    def test_draws_any_value(self, value: float | None) -> None:
+    def test_picture_draws_missing_zero_and_large_values(self, value: float | None) -> None:
         shown = {None: "–", 0.0: "0.000", 512.4: "512"}[value]
         assert texts_of(self.picture(dict.fromkeys(self.CELLS, entry(value)))).count(shown) == 3

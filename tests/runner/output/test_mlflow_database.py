@@ -80,9 +80,7 @@ def test_a_database_of_another_user_is_refused_with_the_remedy(
         open_client(f"sqlite:///{file}")
 
 
-def test_one_that_was_interrupted_while_it_was_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_database_of_an_interrupted_creation_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mlflow.db"
     with monkeypatch.context() as interrupted:
         interrupted.setattr(
@@ -101,7 +99,7 @@ def _interrupt(_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_one_that_another_program_writes_to_is_not_moved_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_database_suggests_a_retry_and_not_a_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def locked(_: object) -> None:
         raise sqlite3.OperationalError("database is locked")
 
@@ -113,7 +111,7 @@ def test_one_that_another_program_writes_to_is_not_moved_away(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("content", ["half-made", "damaged"])
-def test_one_that_cannot_be_opened_is_named_with_what_to_do(tmp_path: Path, content: str) -> None:
+def test_unreadable_database_suggests_moving_it_away(tmp_path: Path, content: str) -> None:
     file = tmp_path / "mlflow.db"
     if content == "damaged":
         file.write_text("no database at all")

@@ -78,7 +78,7 @@ def _known(value: object, names: dict[str, str]) -> object:
 
 
 @pytest.mark.usefixtures("shortcuts")
-def test_both_ways_give_the_same_rows_of_all_tables(
+def test_direct_rows_equal_those_of_the_mlflow_client(
     client: "MlflowClient", experiment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = experiment.experiment_id
@@ -103,13 +103,13 @@ def test_both_ways_give_the_same_rows_of_all_tables(
 
 
 @pytest.mark.usefixtures("shortcuts")
-def test_the_fast_way_is_open(client: "MlflowClient") -> None:
+def test_mlflow_tables_match_the_known_columns(client: "MlflowClient") -> None:
     """MLflow's tables are those that this project knows; if not, sweeps are logged slowly, as the client does it."""
     assert set(mlflow_rows._tables()) == set(mlflow_rows._COLUMNS) != set()
     assert mlflow_rows._store(client).engine is not None
 
 
-def test_several_runs_at_once_are_kept_apart(client: "MlflowClient", experiment: Any) -> None:
+def test_simultaneous_runs_keep_their_own_values(client: "MlflowClient", experiment: Any) -> None:
     runs = [
         replace(RUN, params={"top_k": str(n)}, metrics={"overall/f1": n / 7, f"only/{n}": 1.0}, last_tags={"n": str(n)})
         for n in range(3)
@@ -149,7 +149,7 @@ def test_a_found_run_can_be_queried_by_its_metrics(client: "MlflowClient", exper
     assert [each.info.run_id for each in client.search_runs([experiment.experiment_id], query)] == run_ids
 
 
-def test_files_that_are_kept_elsewhere_go_through_the_client(
+def test_remote_artifacts_are_logged_through_the_client(
     client: "MlflowClient", experiment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mlflow_rows, "local_folder", lambda uri: None)

@@ -26,7 +26,7 @@ FOLDER = Path("results/a-sweep")
         ({}, ""),
     ],
 )
-def test_runs_are_named_after_what_varies(axes: dict[str, Json], expected: str) -> None:
+def test_runs_are_named_by_their_varying_axes(axes: dict[str, Json], expected: str) -> None:
     assert run_name(axes, list(axes)) == expected
 
 
@@ -98,7 +98,7 @@ def test_ties_of_untested_cells_are_not_a_lead() -> None:
     assert described(0.5).startswith("Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000].\n\n")
 
 
-def test_samples_and_a_report_are_pointed_at_where_there_are_some() -> None:
+def test_description_links_samples_and_report_if_they_exist() -> None:
     assert f"`python -m analysis report {FOLDER}`" in (text := described(0.5))
     assert "side by side" not in text
     text = described(0.5, samples="http://there", report="http://page")
@@ -107,25 +107,25 @@ def test_samples_and_a_report_are_pointed_at_where_there_are_some() -> None:
     assert "[Samples of the first cells side by side](http://there)" in text
 
 
-def test_words_from_outside_are_words() -> None:
+def test_command_text_in_the_description_is_escaped() -> None:
     text = described(0.5, command="python -m runner name='a|b`<script>\u202egnp\x1b[2J\nc'")
     assert "Command: `python -m runner name='a/b'&lt;script>\\u202egnp\\x1b[2J c'`" in text
 
 
-def test_without_a_complete_cell_nothing_is_best() -> None:
+def test_mlflow_text_names_no_best_cell_without_a_complete_cell() -> None:
     text = described(None, None)
     assert "Best" not in text
     assert "0 of 2 complete" in text
 
 
-def test_of_cells_that_nothing_ranks_none_is_best() -> None:
+def test_mlflow_text_names_no_best_cell_for_an_unranked_metric() -> None:
     """A length, say: neither longer nor shorter answers are better."""
     cells = [replace(cell(f"cell{n}", n / 4), larger_is_better={}) for n in range(2)]
     sweep = SweepResult("a-sweep", "test", "OK", "python -m runner", (), "", "", (), {})
     assert "Best" not in description(sweep, FOLDER, Standings(cells, ["accuracy"]), ["retriever"], Pages("http://here"))
 
 
-def test_a_long_leaderboard_is_cut_and_says_so() -> None:
+def test_long_leaderboard_in_the_description_is_cut() -> None:
     text = described(*(n / 100 for n in range(30)))
     assert "cells (the first 10 of 30)" in text
     assert text.count("\n| cell") == 11
@@ -137,7 +137,7 @@ def test_text_from_users_is_escaped() -> None:
     assert "`python -m runner 'name='x' / &lt;script>alert(1)&lt;/script>'`" in text
 
 
-def test_a_run_that_changes_one_of_many_axes_goes_by_its_change() -> None:
+def test_run_with_one_changed_axis_is_named_by_the_change() -> None:
     base = {"refiner": "none", "chunk": "sentence", "header": "none", "context.window": 0}
     varied = list(base)
     assert run_name({**base, "refiner": "tables"}, varied, base) == "refiner=tables"

@@ -112,7 +112,7 @@ def test_a_trace_has_expectations_and_scores(traced: Traced) -> None:
             assert by_name["ndcg_at_10"].source.source_type == "CODE"
 
 
-def test_a_second_call_adds_none(traced: Traced, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repeated_trace_logging_adds_no_traces(traced: Traced, capsys: pytest.CaptureFixture[str]) -> None:
     before = {trace.info.trace_id for own in traced.by_run().values() for trace in own}
     assert traced.log("--traces", str(N)) == 0
     assert f"{N} samples in each of 3 cells, none of them new" in capsys.readouterr().out
@@ -130,7 +130,7 @@ def test_the_parent_run_points_at_samples_side_by_side(traced: Traced) -> None:
     assert traced.parent().data.tags["mlflow.note.content"] == parent.data.tags["mlflow.note.content"]
 
 
-def test_a_report_is_added_and_one_that_came_later_takes_its_place(traced: Traced) -> None:
+def test_report_is_added_and_later_replaced(traced: Traced) -> None:
     parent = traced.parent()
     artifacts = Path(parent.info.artifact_uri.removeprefix("file://"))
     assert not (artifacts / "report.html").exists()
@@ -143,7 +143,9 @@ def test_a_report_is_added_and_one_that_came_later_takes_its_place(traced: Trace
 
 
 @pytest.mark.parametrize("argument", ["-1", "many", "1.5"])
-def test_a_number_of_traces_that_is_none(traced: Traced, argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_number_of_traces_is_rejected(
+    traced: Traced, argument: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         traced.log(f"--traces={argument}")
     assert f"got '{argument}', expected a number of samples, e.g. 100, or all" in capsys.readouterr().err
@@ -168,7 +170,7 @@ def hostile_trace(sample_id: str) -> SampleTrace:
     )
 
 
-def test_words_from_outside_are_kept_as_they_are(traced: Traced) -> None:
+def test_hostile_texts_are_kept_verbatim_in_traces(traced: Traced) -> None:
     run_id = traced.parent().info.run_id
     log = TraceLog(traced.client, traced.experiment_id)
     log.write(run_id, [hostile_trace(HOSTILE)])
@@ -213,7 +215,7 @@ def test_a_cell_that_is_logged_again_loses_its_traces(traced: Traced, tmp_path: 
     assert len(own.by_run()) == len(before) - 1
 
 
-def test_a_sweep_without_a_ranked_cell_has_no_traces_and_says_so(
+def test_sweep_without_a_ranked_cell_reports_that_it_has_no_traces(
     traced: Traced, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sweep = tmp_path / "failed-sweep"

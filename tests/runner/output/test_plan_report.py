@@ -35,16 +35,18 @@ def test_parts_for_another_language_are_named_with_the_fix(tmp_path: Path) -> No
     ("texts", "question", "language"),
     [(ENGLISH, "When was the bridge opened?", "en"), (GERMAN, "Wann wurde die Brücke eröffnet?", "de")],
 )
-def test_the_switch_mends_all(tmp_path: Path, texts: dict[str, str], question: str, language: str) -> None:
+def test_language_switch_resolves_the_language_hint(
+    tmp_path: Path, texts: dict[str, str], question: str, language: str
+) -> None:
     assert "made for others" not in plan(tmp_path, texts, question, f"language={language}")
 
 
-def test_no_switch_is_named_that_is_there_already(tmp_path: Path) -> None:
+def test_active_language_switch_is_not_suggested(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "language=en", "retriever=arms")
     assert "made for others: retriever (CharacterBigrams). Choose other ones, unless this is intended." in shown
 
 
-def test_tokenizer_and_prompt_alone_leave_the_metrics(tmp_path: Path) -> None:
+def test_language_hint_names_metrics_left_in_the_old_language(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "tokenizer=english", "prompt=english")
     assert "made for others: metrics (JiebaWords), metrics (Bleu). Add language=en" in shown
 
@@ -57,7 +59,7 @@ def test_english_words_do_not_fit_chinese_texts(tmp_path: Path) -> None:
     assert "EnglishStems" in shown
 
 
-def test_several_languages_that_a_user_names_are_not_taken_for_the_commonest_of_them(tmp_path: Path) -> None:
+def test_explicit_multilingual_option_suppresses_the_language_hint(tmp_path: Path) -> None:
     texts = {**{f"{i}": ENGLISH["a"] for i in range(9)}, "zh": "大桥于1932年通车，是全国最古老的桥之一。"}
     assert "Add language=en" in plan(tmp_path, texts, "When was the bridge opened?")
     shown = plan(tmp_path, texts, "When was the bridge opened?", "language=multi")
@@ -68,7 +70,7 @@ def test_several_languages_that_a_user_names_are_not_taken_for_the_commonest_of_
 JUDGE = ("llm=scripted", "judge.llm.model=a-judge", "judge.llm.api_key_env=''")
 
 
-def test_a_judge_follows_the_switch_unless_it_is_named(tmp_path: Path) -> None:
+def test_judge_language_follows_the_switch_unless_named(tmp_path: Path) -> None:
     question = "When was the bridge opened?"
     assert "judge (Graded)" in plan(tmp_path, ENGLISH, question, "judge=omnieval", *JUDGE)
     assert "made for others" not in plan(tmp_path, ENGLISH, question, "judge=omnieval", "language=en", *JUDGE)
@@ -76,7 +78,7 @@ def test_a_judge_follows_the_switch_unless_it_is_named(tmp_path: Path) -> None:
     assert "made for others: judge (QuestEval). Choose" in shown
 
 
-def test_texts_whose_language_is_not_recognised_are_not_silently_taken_for_chinese(tmp_path: Path) -> None:
+def test_unrecognised_language_suggests_the_multilingual_option(tmp_path: Path) -> None:
     russian = {"a": "Мост был открыт в 1932 году и является одним из старейших в стране."}
     shown = plan(tmp_path, russian, "Когда был открыт мост?")
     assert "in several languages, or in one that is not recognised, and these are made for one:" in shown
@@ -84,7 +86,7 @@ def test_texts_whose_language_is_not_recognised_are_not_silently_taken_for_chine
     assert "made for one" not in plan(tmp_path, russian, "Когда был открыт мост?", "language=multi")
 
 
-def test_nothing_is_reported_of_what_no_cell_uses(tmp_path: Path) -> None:
+def test_language_hint_ignores_components_no_cell_uses(tmp_path: Path) -> None:
     overrides = ("tokenizer=english", "llm=none", "metrics=retrieval")
     assert "made for others" not in plan(tmp_path, ENGLISH, "When was the bridge opened?", *overrides)
 
@@ -102,7 +104,7 @@ def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None
     assert left_out in output.getvalue()
 
 
-def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
+def test_plan_table_is_shown_only_by_stage(tmp_path: Path) -> None:
     plan = plan_small(tmp_path, ("top_k=2",), ("top_k=4",))
     lines = {}
     for by_stage in (False, True):
@@ -139,7 +141,7 @@ def test_the_plan_says_how_much_of_a_corpus_that_grew_is_as_before(tmp_path: Pat
     assert "blocks of documents" not in plan(7)
 
 
-def test_fresh_kinds_without_results_of_other_versions_are_named() -> None:
+def test_unneeded_fresh_kinds_are_reported() -> None:
     empty = Plan((), (), ())
     assert list(version_lines(empty, ["answers"])) == [
         "run.fresh: no cached result (answers) was computed with other library versions, so none is computed again"

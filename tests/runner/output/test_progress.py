@@ -60,7 +60,7 @@ class TestNowAndThen:
             f"  1 of {len(order)} stages done after 0:01:15; {half}",
         ]
 
-    def test_a_log_has_one_in_a_minute(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
+    def test_log_has_a_progress_line_per_minute(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
         (line,) = self.lines(SafeConsole(file=io.StringIO(), width=100), order, clock, enabled=True)
         assert "after 0:01:15" in line
 
@@ -80,9 +80,7 @@ class TestNowAndThen:
         )
         assert console.file.getvalue().splitlines() == [line]
 
-    def test_a_stage_alone_shows_its_time_left_while_others_are_unknown(
-        self, order: tuple[AnyStage, ...], clock: list[float]
-    ) -> None:
+    def test_running_stage_shows_its_own_time_left(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
         console = SafeConsole(file=io.StringIO(), width=200)
         with StageProgress(console, order, 1, enabled=True) as progress:
             progress.within(order[0], 0, 300)
@@ -91,5 +89,5 @@ class TestNowAndThen:
         line = f"  0 of {len(order)} stages done after 0:01:40; {order[0].title}: 100 of 300 (about 3 min left)"
         assert console.file.getvalue().splitlines() == [line]
 
-    def test_none_without_progress(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
+    def test_disabled_progress_prints_no_lines(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
         assert self.lines(SafeConsole(file=io.StringIO(), width=100), order, clock, enabled=False) == []

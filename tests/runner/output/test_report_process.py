@@ -9,7 +9,7 @@ from runner.output.report_process import report_files, write_report
 from tests.runner.sweeping import RANKING_ONLY, SWEEP_ID, run_small
 
 
-def test_a_sweep_writes_its_report_if_it_is_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep_writes_a_report_if_run_report_is_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "results" / SWEEP_ID
     assert run_small(tmp_path, RANKING_ONLY) == 0
     said = capsys.readouterr().out
@@ -22,7 +22,7 @@ def test_a_sweep_writes_its_report_if_it_is_asked_to(tmp_path: Path, capsys: pyt
     assert [path.name for path in report_files(folder)] == ["report.html", "report.md", "report.json"]
 
 
-def test_a_sweep_whose_report_cannot_be_written_is_complete(
+def test_failed_report_does_not_fail_the_sweep(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "write_report", lambda folder: write_report(folder / "nowhere"))

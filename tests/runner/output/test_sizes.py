@@ -35,7 +35,7 @@ class TestSamples:
         assert samples_in(tmp_path) == rows
         assert len(rows) == 12
 
-    def test_of_a_sweep_that_is_removed_stay_in_the_store(self, tmp_path: Path) -> None:
+    def test_samples_of_a_deleted_sweep_are_restored_from_the_store(self, tmp_path: Path) -> None:
         run_small(tmp_path)
         shutil.rmtree(tmp_path / "results" / SWEEP_ID)
         (result,) = entries_by_kind(store_of(tmp_path))["result"]
@@ -45,7 +45,7 @@ class TestSamples:
 
 
 class TestPictures:
-    def test_pictures_are_of_the_metrics_asked_for_and_drawn_later_from_what_is_kept(self, tmp_path: Path) -> None:
+    def test_pictures_follow_run_pictures_and_are_drawn_later_if_requested(self, tmp_path: Path) -> None:
         metrics = ("metrics=retrieval",)
         assert run_small(tmp_path, (*metrics, "run.pictures=none")) == 0
         assert pictures_in(tmp_path) == set()
@@ -57,7 +57,7 @@ class TestPictures:
         assert pictures_in(tmp_path) == tables == set(cell.metrics["overall"])
         assert cell.reused["result"]
 
-    def test_a_word_that_is_none_of_the_three_is_refused(
+    def test_unknown_value_of_run_pictures_is_rejected(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, ("run.pictures=some",)) == 2
@@ -92,7 +92,7 @@ def test_a_sweep_holds_the_parts_of_cells_that_leaderboards_read(
     assert shown == [ranked_part(read_cell(only_folder(tmp_path)), headline)]
 
 
-def test_of_subsets_the_values_are_held_of_what_may_rank_the_sweep(tmp_path: Path) -> None:
+def test_subset_values_are_kept_only_for_ranking_metrics(tmp_path: Path) -> None:
     run_small(tmp_path)
     (cell,) = cells_in(tmp_path)
     assert _held(cell) == {"rouge_l"}

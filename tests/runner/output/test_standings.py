@@ -16,7 +16,7 @@ from tests.runner.sweeping import SWEEP_ID, own_data, run_small
 
 
 @pytest.mark.parametrize(("n_cells", "is_untested"), [(MOST_TESTED, False), (MOST_TESTED + 1, True)])
-def test_a_large_sweep_says_that_best_may_be_another_cell(n_cells: int, is_untested: bool) -> None:
+def test_untested_large_sweep_warns_that_another_cell_may_be_best(n_cells: int, is_untested: bool) -> None:
     cells: list[CellResult] = [cell(f"cell{n}", n / 100) for n in range(n_cells)]
     line = first_row_line(Standings(cells, ["accuracy"]))
     assert (
@@ -28,7 +28,7 @@ def result(retriever: str, top_k: int) -> CellResult:
     return CellResult(f"{retriever}{top_k}", "OK", {"retriever": retriever, "top_k": top_k}, (), {}, {})
 
 
-def test_the_cell_to_take_is_named_if_the_first_row_stands_for_several() -> None:
+def test_first_row_line_names_the_cell_to_take_among_equal_cells() -> None:
     few, many, other = result("bm25", 2), result("bm25", 8), result("dense", 2)
     means = {"bm252": 0.9, "bm258": 0.9, "dense2": 0.4}
     cells = (few, many, other)
@@ -40,7 +40,7 @@ def test_the_cell_to_take_is_named_if_the_first_row_stands_for_several() -> None
     assert line.startswith("First row: the cell to take. 2 of 3 cells")
 
 
-def test_a_cheaper_cell_to_take_is_named_with_the_best_one() -> None:
+def test_first_row_line_names_a_cheaper_cell_and_the_best_cell() -> None:
     best, cheap, other = result("bm25", 8), result("bm25", 2), result("dense", 2)
     tied = ((best,), (cheap,), (other,))
     choice = Choice(cheap, tied, tied[:2], (best, cheap, other), {}, False)
@@ -58,7 +58,7 @@ def test_a_cheaper_cell_to_take_is_named_with_the_best_one() -> None:
         (3, 0.02, "none of the 3 stopped cells would be more than 0.02 better in f1 over all samples."),
     ],
 )
-def test_the_only_finisher_of_a_race_has_won_it(n: int, margin: float, text: str) -> None:
+def test_first_row_line_reports_the_winner_of_a_race(n: int, margin: float, text: str) -> None:
     race = {"metric": "f1", "confidence": 0.95, "margin": margin}
     stopped = [replace(result("bm25", 8), status="STOPPED", race=race)] * n
     finisher = replace(result("bm25", 2), larger_is_better={"f1": True})
@@ -70,7 +70,7 @@ TEXTS = {"a": "The bridge is here.", "b": "No bridge is there."}
 QUESTIONS = [{"id": f"q{place}", "question": "Where is the bridge?"} for place in range(6)]
 
 
-def test_the_fewest_tokens_recommend_no_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_token_count_alone_recommends_no_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = (*own_data(tmp_path, TEXTS, QUESTIONS), "language=en", "llm=none")
     cells = ([*data, "metrics=retrieval", f"top_k={top_k}"] for top_k in (1, 2))
     assert run_small(tmp_path, *cells) == 0

@@ -44,7 +44,7 @@ def steps_of(*cells: CellResult) -> list[str]:
     return output.getvalue().splitlines()
 
 
-def test_lines_of_steps_name_their_cells_and_end_after_a_few() -> None:
+def test_step_lines_name_their_cells_and_are_limited() -> None:
     some = [replace(cell(f"c{n}"), steps={"filter": {"line": "filter: 3 left"}}) for n in range(2)]
     others = [replace(cell(f"d{n}"), steps={"refiner": {"line": f"refiner: {n}"}}) for n in range(6)]
     assert steps_of(*some) == ["filter: 3 left"]
@@ -63,7 +63,7 @@ def test_a_reviser_says_what_it_changed() -> None:
     assert line == "reviser: 25% of the answers changed; 50% of the original answers were supported (a)"
 
 
-def test_failures_are_reported_by_their_kind_unless_they_are_the_reason_of_a_failed_cell() -> None:
+def test_answer_failures_are_reported_by_kind_unless_their_cell_failed() -> None:
     (line,) = shown(
         cell("a", ok=8, error=2, errors={"timeout": 2}),
         cell("b", "FAILED", ok=1, error=9, errors={"server": 9}),
@@ -73,7 +73,7 @@ def test_failures_are_reported_by_their_kind_unless_they_are_the_reason_of_a_fai
         "2 rate_limit, 1 timeout"  # fmt: skip
 
 
-def test_answers_of_all_states_are_kept_as_they_are() -> None:
+def test_codec_preserves_answers_of_all_states() -> None:
     answers = [
         Answer("1", AnswerState.TRUNCATED, "so f", thoughts="hm", n_reasoning_tokens=3),
         Answer("2", AnswerState.ERROR, error="late", error_class=ErrorClass.TIMEOUT),
@@ -83,7 +83,7 @@ def test_answers_of_all_states_are_kept_as_they_are() -> None:
     assert list(codec.decode(codec.encode(answers))) == answers
 
 
-def test_a_cell_counts_truncated_answers_as_answers_and_failed_ones_by_their_kind(tmp_path: Path) -> None:
+def test_truncated_answers_count_and_failed_answers_are_counted_by_kind(tmp_path: Path) -> None:
     script = (
         "llm=scripted",
         "llm.reply='一二三四'",
@@ -120,7 +120,7 @@ def test_a_reply_that_cannot_be_read_is_shown_in_one_line() -> None:
     assert len(line) < 320
 
 
-def test_a_long_reason_of_a_failure_is_cut_and_says_where_all_of_it_is() -> None:
+def test_long_failure_reason_is_cut_with_a_pointer_to_the_full_text() -> None:
     output = io.StringIO()
     cells = [replace(cell(f"cell{n:02}", "FAILED"), reason="judge is down; " * 200) for n in range(12)]
     show_failures(SafeConsole(file=output, width=2000), cells)

@@ -65,14 +65,14 @@ def test_the_best_is_first() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 110, 400])
-def test_a_narrow_terminal_shows_fewer_metrics_and_cuts_none(width: int) -> None:
+def test_narrow_leaderboard_shows_fewer_metrics_without_cutting_text(width: int) -> None:
     lines = shown(CELLS, width).splitlines()
     assert "…" not in "".join(lines)
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     assert any("a wider terminal also shows" in line for line in lines) == (width < 400)
 
 
-def test_of_many_cells_the_first_are_shown_and_the_best_of_all_are_marked() -> None:
+def test_long_leaderboard_shows_the_first_cells_and_marks_the_overall_best() -> None:
     cells = [cell(f"cell-{i:03}", i / 120) for i in range(120)]
     cheapest = cell(
         "cheapest", 0.0, metrics={"overall": {**cells[0].metrics["overall"], "context_tokens": entry(-1.0)}}
@@ -86,7 +86,7 @@ def test_of_many_cells_the_first_are_shown_and_the_best_of_all_are_marked() -> N
     assert set(bold) == {"0.9917"}, "the smallest number of tokens is in a row that is not shown"
 
 
-def test_a_row_stands_for_cells_that_are_equal() -> None:
+def test_equal_cells_share_one_leaderboard_row() -> None:
     first, second = (replace(cell(f"hybrid{k}", 0.5), axes={"retriever": "hybrid", "top_k": k}) for k in (2, 8))
     second.metrics["overall"]["context_tokens"] = entry(0.75)
     output = io.StringIO()
@@ -103,7 +103,7 @@ def test_a_row_stands_for_cells_that_are_equal() -> None:
     assert [each.cell_id for each in unfolded(ordered, equal)] == ["hybrid2", "bm25"]
 
 
-def test_a_failed_cell_is_last_whatever_its_numbers() -> None:
+def test_failed_cell_is_ranked_last() -> None:
     failed = replace(cell("dense", 0.9), status="FAILED", reason="3 of 4 answers failed")
     _, ordered = ranked([failed, *CELLS])
     assert [each.cell_id for each in ordered] == ["hybrid", "bm25", "dense"]
@@ -115,7 +115,7 @@ def test_markup_in_axes_is_shown_as_plain_text() -> None:
     assert "[/b] [dim]" in shown([hostile, *CELLS])
 
 
-def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
+def test_cells_with_different_samples_are_sorted_by_common_means() -> None:
     """The first cell has the higher mean of its own samples, because it leaves out hard ones."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
@@ -182,7 +182,7 @@ def test_cells_that_leave_samples_out_are_named() -> None:
     assert "\nrouge_l, f1 (dense-0, dense-1, dense-2 and 2 more): over 1 of 4 samples" in five
 
 
-def test_without_any_value_there_is_a_row_all_the_same() -> None:
+def test_leaderboard_shows_cells_without_any_value() -> None:
     text = shown([cell("closed_book", None)])
     assert "closed_book" in text
 
@@ -213,7 +213,7 @@ class TestDirection:
         assert "\x1b[1m0.9000" not in text
         assert "\x1b[1m9.0000" not in text
 
-    def test_a_metric_without_a_direction_leaves_the_order_as_it_is(self) -> None:
+    def test_metric_without_a_direction_keeps_the_order(self) -> None:
         lengths = [replace(each, larger_is_better={}) for each in self.CELLS]
         assert [each.cell_id for each in ranked(lengths)[1]] == ["worse", "better", "between"]
 
@@ -231,7 +231,7 @@ def test_the_line_of_shared_settings_names_models() -> None:
     )
 
 
-def test_the_key_of_the_data_is_not_named_beside_the_axis_that_determines_it() -> None:
+def test_data_key_is_hidden_if_another_axis_determines_it() -> None:
     cells = [replace(each, axes={**each.axes, "dataset.key": f"of {each.cell_id}", **SAME}) for each in CELLS]
     assert "dataset.key" not in shown(cells)
 
@@ -246,7 +246,7 @@ def test_an_axis_that_varies_along_with_another_is_not_a_column_and_is_named() -
     )
 
 
-def test_cells_that_change_one_of_many_axes_go_by_their_change() -> None:
+def test_leaderboard_names_cells_by_their_one_changed_axis() -> None:
     base = {"refiner": "none", "chunk": "sentence", "header": "none", "top_k": 5}
     others = [{}, {"refiner": "tables"}, {"chunk": "token"}, {"header": "title"}, {"top_k": 9}]
     cells = [replace(cell(f"cell{n}", n / 10), axes={**base, **more}) for n, more in enumerate(others, 1)]

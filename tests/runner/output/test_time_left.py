@@ -18,7 +18,7 @@ def fast_and_slow(n: int) -> list[FakeStage]:
     return [FakeStage(f"{kind}{i}", kind) for i in range(n) for kind in ("fast", "slow")]
 
 
-def test_the_mean_of_each_kind_counts_not_the_number_of_stages() -> None:
+def test_time_left_uses_the_mean_of_each_stage_kind() -> None:
     left = TimeLeft(fast_and_slow(4), now=0.0)
     for i in range(4):
         left.finished(f"fast{i}", 1.0)
@@ -33,7 +33,7 @@ def test_two_workers_halve_the_time_left() -> None:
     assert left.of_sweep(20.0) == pytest.approx(20.0)
 
 
-def test_a_kind_that_never_ran_allows_no_estimate() -> None:
+def test_unmeasured_stage_kind_allows_no_time_estimate() -> None:
     left = TimeLeft(fast_and_slow(2), now=0.0)
     left.finished("fast0", 30.0)
     assert left.of_sweep(30.0) is None
@@ -41,14 +41,14 @@ def test_a_kind_that_never_ran_allows_no_estimate() -> None:
     assert left.of_sweep(60.0) == pytest.approx(60.0)
 
 
-def test_the_same_kind_with_another_model_is_unknown() -> None:
+def test_time_of_a_kind_with_another_model_is_unknown() -> None:
     order = [FakeStage("a", "answers", frozenset({"small"})), FakeStage("b", "answers", frozenset({"large"}))]
     left = TimeLeft(order, now=0.0)
     left.finished("a", 30.0)
     assert left.of_sweep(30.0) is None
 
 
-def test_the_first_seconds_and_the_first_twentieth_allow_no_estimate() -> None:
+def test_time_left_is_unknown_in_the_first_seconds_and_stages() -> None:
     left = TimeLeft([FakeStage(str(i), "stage") for i in range(100)], now=0.0)
     left.finished("0", 4.0)
     assert left.of_sweep(4.0) is None
@@ -69,7 +69,7 @@ def test_a_running_stage_is_measured_from_its_first_report() -> None:
     assert left.of_sweep(35.0) == pytest.approx(125.0 * 35 / 25)  # the pace since the start, which loaded a model
 
 
-def test_reused_results_shorten_the_rest_and_measure_nothing() -> None:
+def test_reused_results_reduce_the_rest_without_a_measurement() -> None:
     left = TimeLeft([FakeStage(str(i), "stage") for i in range(4)], now=0.0)
     left.finished("0", 0.0)
     left.finished("1", 0.0)
@@ -103,5 +103,5 @@ def test_stages_outside_the_plan_are_ignored() -> None:
         (1300.0, "about 20 min left"), (9000.0, "about 2.5 h left"), (80_000.0, "about 22 h left"),
     ],
 )  # fmt: skip
-def test_words_are_rounded(seconds: float | None, words: str) -> None:
+def test_time_left_is_rounded(seconds: float | None, words: str) -> None:
     assert left_in_words(seconds) == words

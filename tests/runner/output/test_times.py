@@ -35,12 +35,12 @@ def test_work_is_of_the_sort_that_its_inputs_tell(tmp_path: Path) -> None:
     assert seen == set(Work)
 
 
-def test_answers_come_on_top_of_what_all_questions_share() -> None:
+def test_answer_latency_is_added_to_the_batched_latency() -> None:
     assert with_answers(0.5, {"p50": 1.0, "p95": 3.0}) == {"batched": 0.5, "p50": 1.5, "p95": 3.5}
     assert with_answers(0.5, {}) == {"batched": 0.5, "p50": 0.5, "p95": 0.5}
 
 
-def test_in_a_sweep(tmp_path: Path) -> None:
+def test_seconds_of_a_sweep_are_split_into_one_time_and_per_query(tmp_path: Path) -> None:
     """12 questions; in the run before, term tables and all else that a corpus takes once were put on them."""
     slow = ["retriever=hybrid", "embedder=lsa", "llm=scripted", "llm.delay_s=0.01", *FEW_METRICS]
     assert run_small(tmp_path, slow) == 0

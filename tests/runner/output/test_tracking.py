@@ -82,13 +82,13 @@ def test_names_of_metrics_are_valid_in_mlflow(subset: str, metric: str, expected
     assert metric_name(subset, metric) == expected
 
 
-def test_metrics_of_all_samples_come_first_by_the_alphabet(runs: "list[Run]", bm25: CellResult) -> None:
+def test_overall_metrics_sort_before_the_others(runs: "list[Run]", bm25: CellResult) -> None:
     groups = list(dict.fromkeys(name.split("/")[0] for name in sorted(children(runs)[bm25.cell_id].data.metrics)))
     assert groups == ["overall", "run", "subset", "task", "topic"]
 
 
 @pytest.mark.parametrize("n_characters", [200, 240, 600])
-def test_names_of_metrics_are_what_mlflow_takes_and_stay_apart(n_characters: int) -> None:
+def test_mlflow_metric_names_are_valid_and_distinct(n_characters: int) -> None:
     from mlflow.utils.validation import _validate_metric_name
 
     topics = [f"topic/{'long_' * (n_characters // 5)}{end}" for end in ("one", "other")]
@@ -98,7 +98,7 @@ def test_names_of_metrics_are_what_mlflow_takes_and_stay_apart(n_characters: int
         _validate_metric_name(name)
 
 
-def test_the_database_lies_beside_the_results(tmp_path: Path) -> None:
+def test_default_database_is_next_to_the_results_folder(tmp_path: Path) -> None:
     assert default_uri(tmp_path / "results") == f"sqlite:///{tmp_path}/mlflow.db"
 
 
@@ -113,14 +113,16 @@ def test_the_database_lies_beside_the_results(tmp_path: Path) -> None:
         ("/100%/a#b c&d/文.db", ""),
     ],
 )
-def test_paths_that_mlflow_reads_as_others_are_errors(path: str, expected: str) -> None:
+def test_database_paths_that_mlflow_misreads_are_rejected(path: str, expected: str) -> None:
     found = wrong_file(f"sqlite:///{path}")
     assert expected in found
     assert bool(found) is bool(expected)
     assert not wrong_file(f"https://host{path}")
 
 
-def test_a_relative_database_in_such_a_folder_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_database_path_below_a_question_mark_folder_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert not wrong_file("sqlite:///mlflow.db")
     folder = tmp_path / "a?b"
@@ -153,7 +155,7 @@ def test_labels_in_tables_are_neither_formulas_nor_tags(tmp_path: Path) -> None:
 
 
 class TestParent:
-    def test_parent_is_one_per_sweep_and_says_what_was_run(self, tracked_run: Path, runs: "list[Run]") -> None:
+    def test_parent_run_describes_the_sweep(self, tracked_run: Path, runs: "list[Run]") -> None:
         (parent,) = parents(runs)
         sweep = read_sweep(only_sweep(tracked_run))
         assert parent.info.status == "FINISHED"
@@ -235,7 +237,7 @@ class TestChildren:
     def test_children_are_named_after_what_varies(self, runs: "list[Run]", bm25: CellResult) -> None:
         assert children(runs)[bm25.cell_id].info.run_name == "bm25 top_k=2"
 
-    def test_children_have_all_metrics_of_all_samples_and_the_first_ones_of_subsets(
+    def test_child_runs_log_all_overall_metrics_and_headlines_of_subsets(
         self, runs: "list[Run]", bm25: CellResult
     ) -> None:
         first = headlines([bm25])[:N_FIRST]
@@ -284,7 +286,7 @@ class TestChildren:
         assert [row[0] for row in table["data"]] == [row[0] for row in rows]
         assert [["" if v is None else repr(v) for v in row[1:]] for row in table["data"]] == [row[1:] for row in rows]
 
-    def test_name_their_data_set(self, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_child_runs_log_their_data_set(self, runs: "list[Run]", bm25: CellResult) -> None:
         (used,) = children(runs)[bm25.cell_id].inputs.dataset_inputs
         assert used.dataset.name == "demo"
         assert bm25.dataset["key"].startswith(used.dataset.digest)
@@ -292,7 +294,7 @@ class TestChildren:
 
 
 class TestTwice:
-    def test_a_sweep_that_is_logged_is_left_as_it_is(self, tracked_run: Path, uri: str) -> None:
+    def test_logged_sweep_is_not_logged_again(self, tracked_run: Path, uri: str) -> None:
         before = {run.info.run_id for run in runs_in(uri)}
         assert track.main([str(only_sweep(tracked_run)), "--uri", uri]) == 0
         assert {run.info.run_id for run in runs_in(uri)} == before
@@ -306,7 +308,7 @@ class TestTwice:
 
     @pytest.mark.usefixtures("shortcuts")
     @pytest.mark.parametrize("step", ["put_files", "_data_ids"])
-    def test_a_cell_whose_logging_broke_off_is_logged_whole(
+    def test_partly_logged_cell_is_logged_again_completely(
         self, tracked_run: Path, tmp_path: Path, bm25: CellResult, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:
         uri = f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path)}"
@@ -349,7 +351,7 @@ def _connection_lost(*_: object, **__: object) -> None:
 
 
 class TestWithoutMlflow:
-    def test_the_sweep_ends_well_says_so_and_is_logged_later(
+    def test_sweep_succeeds_without_mlflow_and_is_logged_later(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "a-file").touch()
@@ -365,7 +367,7 @@ class TestWithoutMlflow:
         logged = runs_in(f"sqlite:///{tmp_path / 'mlflow.db'}")
         assert (len(parents(logged)), len(children(logged))) == (1, 1)
 
-    def test_a_database_that_cannot_be_opened_later(
+    def test_track_command_reports_a_database_it_cannot_open(
         self, tracked_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (tmp_path / "a-file").touch()
@@ -375,6 +377,8 @@ class TestWithoutMlflow:
         assert "Traceback" not in told
         assert uri in told
 
-    def test_a_folder_that_is_not_a_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_track_command_rejects_a_folder_without_a_sweep(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert track.main([str(tmp_path)]) == 2
         assert f"{tmp_path}: no sweep here (no sweep.json)" in capsys.readouterr().err

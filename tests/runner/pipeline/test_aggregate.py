@@ -44,11 +44,11 @@ def scored(*outcomes: float | ScoreState) -> dict[str, Scored]:
         (sample(0, "f", None, "b"), ["overall", "f", "task/b"]),
     ],
 )
-def test_a_sample_counts_in_every_subset_that_holds_it(one: Sample, expected: list[str]) -> None:
+def test_sample_counts_in_every_subset_that_contains_it(one: Sample, expected: list[str]) -> None:
     assert subsets_of(one.subset, one.topic, one.task) == expected
 
 
-def test_rows_of_the_subsets() -> None:
+def test_rows_by_subset_cover_subsets_topics_and_tasks() -> None:
     assert rows_by_subset(SAMPLES) == {
         "overall": [0, 1, 2, 3, 4, 5],
         "read": [0, 1],
@@ -65,7 +65,7 @@ def test_rows_of_the_subsets() -> None:
     }
 
 
-def test_means_by_subset() -> None:
+def test_aggregate_computes_a_mean_per_subset() -> None:
     metrics = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)
     assert {subset: values["length"]["value"] for subset, values in metrics.items()} == {
         "overall": 3.5, "read": 1.5, "read/qa_1doc": 1, "read/qa_2docs": 2, "finance": 4.5, "topic/funds": 3.5,
@@ -83,7 +83,7 @@ def test_left_out_samples_are_counted_by_reason_and_are_not_zeros() -> None:
     assert (read["value"], read["n"], read["n_excluded"]) == (0.5, 1, {"no_gold": 1})
 
 
-def test_nothing_to_score_has_no_value() -> None:
+def test_metric_without_applicable_samples_has_no_value() -> None:
     metrics = aggregate(scored(*[ScoreState.NOT_APPLICABLE] * 6), SAMPLES, INTERVAL)
     assert metrics["overall"]["length"] == {
         "value": None, "n": 0, "n_excluded": {"not_applicable": 6}, "ci_low": None, "ci_high": None,
@@ -91,7 +91,7 @@ def test_nothing_to_score_has_no_value() -> None:
     }  # fmt: skip
 
 
-def test_the_interval_is_that_of_the_subset() -> None:
+def test_subset_interval_equals_the_interval_of_its_samples() -> None:
     values = np.random.default_rng(0).random(14).tolist()
     samples = [sample(i, "read" if i < 4 else "finance") for i in range(14)]
     metrics = aggregate(scored(*values), samples, INTERVAL)
@@ -115,7 +115,7 @@ def test_the_spread_of_one_sample_is_not_known() -> None:
     assert (found["value"], found["ci_low"], found["ci_high"]) == (1, None, None)
 
 
-def test_metrics_do_not_touch_each_other() -> None:
+def test_metrics_are_aggregated_independently() -> None:
     random = np.random.default_rng(0)
     one, other = mean_scores(random.random(6).tolist()), mean_scores(random.random(6).tolist())
     together = aggregate({"a": Scored(Length(), one), "b": Scored(Length(), other)}, SAMPLES, INTERVAL)
@@ -145,7 +145,7 @@ class TestMatrix:
             {name: Scored(ExactMatch(), mean_scores(random.binomial(1, hard).tolist()))}, samples, INTERVAL
         )
 
-    def test_pooled_values_lie_between_and_have_intervals_at_three_samples(self) -> None:
+    def test_pooled_values_shrink_and_have_intervals_at_three_samples(self) -> None:
         fields = [values["em"] for name, values in self.metrics().items() if name.startswith("matrix/")]
         assert len(fields) == 24
         for entry in fields:
@@ -154,10 +154,10 @@ class TestMatrix:
         spread_raw, spread_pooled = (np.std([entry[name] for entry in fields]) for name in ("value", "pooled"))
         assert spread_pooled < 0.9 * spread_raw
 
-    def test_other_subsets_have_none(self) -> None:
+    def test_subsets_outside_the_matrix_have_no_pooled_values(self) -> None:
         assert all("pooled" not in v["em"] for name, v in self.metrics().items() if not name.startswith("matrix/"))
 
-    def test_of_a_few_samples_nothing_is_learnt(self) -> None:
+    def test_matrix_fields_of_few_samples_are_not_pooled(self) -> None:
         entry = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)["matrix/funds/extractive"]["length"]
         assert (entry["pooled"], entry["pooled_low"], entry["pooled_high"]) == (None, None, None)
 
@@ -170,30 +170,30 @@ class TestMacro:
         assert (entry["n"], entry["n_subsets"]) == (6, 3)
         assert entry["ci_low"] is None, "two of the subsets have a single sample"
 
-    def test_the_interval_is_that_of_the_mean(self) -> None:
+    def test_macro_interval_contains_the_macro_mean(self) -> None:
         samples = [sample(i, "read" if i < 3 else "create") for i in range(9)]
         entry = aggregate(scored(*map(float, range(9))), samples, INTERVAL)["macro"]["length"]
         assert entry["value"] == pytest.approx((1 + 5.5) / 2)
         assert 2 < entry["ci_low"] < entry["value"] < entry["ci_high"] < 4.5
 
-    def test_a_subset_within_another_counts_on_its_own(self) -> None:
+    def test_macro_mean_counts_a_nested_subset_separately(self) -> None:
         samples = [sample(i, "read" if i < 2 else "read/qa") for i in range(4)]
         metrics = aggregate(scored(0, 0, 1, 1), samples, INTERVAL)
         assert metrics["read"]["length"]["n"] == 4
         entry = metrics["macro"]["length"]
         assert (entry["value"], entry["n"], entry["n_subsets"]) == (0.5, 4, 2)
 
-    def test_a_subset_with_nothing_to_score_is_left_out_and_counted(self) -> None:
+    def test_subset_without_values_is_left_out_of_the_macro_mean(self) -> None:
         no_gold = ScoreState.NO_GOLD
         entry = aggregate(scored(no_gold, 2, 3, 4, no_gold, 5), SAMPLES, INTERVAL)["macro"]["length"]
         assert entry["value"] == pytest.approx((2 + 4) / 2)
         assert (entry["n"], entry["n_subsets"], entry["n_excluded"]) == (4, 2, {"no_gold": 2})
 
-    def test_nothing_at_all_has_no_value(self) -> None:
+    def test_macro_mean_without_values_is_empty(self) -> None:
         entry = aggregate(scored(*[ScoreState.NO_GOLD] * 6), SAMPLES, INTERVAL)["macro"]["length"]
         assert (entry["value"], entry["ci_low"], entry["n_subsets"]) == (None, None, 0)
 
-    def test_one_subset_alone_has_none(self) -> None:
+    def test_single_subset_has_no_macro_mean(self) -> None:
         assert "macro" not in aggregate(scored(1, 2), SAMPLES[2:4], INTERVAL)
 
 
@@ -210,7 +210,7 @@ class Masked(Length):
         return means
 
 
-def test_a_metric_that_changes_its_sums_has_the_intervals_of_one_that_does_not() -> None:
+def test_combine_that_changes_its_input_does_not_affect_intervals() -> None:
     samples = [sample(i, "read" if i % 2 else "write") for i in range(12)]
     lengths = mean_scores([float(i * i) for i in range(12)])
     plain, in_place = (

@@ -27,7 +27,7 @@ def options(folder: Path) -> list[str]:
     return [*own_data(folder, TEXTS, [SAMPLE]), *RANKING_ONLY, *small]
 
 
-def test_summaries_are_searched_and_told_in_the_original_texts(tmp_path: Path) -> None:
+def test_summaries_are_searched_and_reported_in_original_texts(tmp_path: Path) -> None:
     own = [*options(tmp_path), "refiner=summary", "+llm@refiner.llm=scripted", "refiner.llm.reply='Opened {question}'"]
     plan = plan_small(tmp_path, own)
     (stage,) = [stage for stage in plan.cells[0].graph.result.upstream() if isinstance(stage, AskedCorpus)]

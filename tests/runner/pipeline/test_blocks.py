@@ -69,7 +69,7 @@ def kept_bytes(store: Store) -> bytes:
     return (entry.folder / "vectors.npy").read_bytes()
 
 
-def test_blocks_are_to_the_byte_what_one_block_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_in_blocks_equal_a_single_block_to_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     several, single = Store(tmp_path / "several"), Store(tmp_path / "single")
     run_all(several, vectors_in(several))
     n_blocks = len(Breakable.calls)
@@ -117,7 +117,7 @@ def test_chunks_embedded_before_a_kill_are_not_embedded_again(tmp_path: Path, wi
     assert list((tmp_path / "broken" / "workspaces").iterdir()) == []
 
 
-def test_blocks_of_another_size_are_not_mistaken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_another_size_are_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     _break_off(store, KeyboardInterrupt)
     monkeypatch.setattr(dense, "BLOCK_CHUNKS", 3)  # another version of this project may use another size

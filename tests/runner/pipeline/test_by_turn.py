@@ -60,7 +60,7 @@ def test_turns_are_subsets_by_their_number(cell: CellResult, values: dict[str, f
     assert cell.metrics["turn/3"]["mrr"]["n"] == 1
 
 
-def test_a_long_conversation_counts_as_much_as_a_short_one(cell: CellResult, values: dict[str, float]) -> None:
+def test_conversations_weigh_equally_regardless_of_their_length(cell: CellResult, values: dict[str, float]) -> None:
     talks = [mean(*(values[f"{name}{n}"] for n in range(len(TALKS[name])))) for name in ("long", "short")]
     entry = cell.metrics["turn/by_conversation"]["mrr"]
     assert entry["value"] == pytest.approx(mean(*talks))
@@ -75,7 +75,7 @@ def test_cells_are_compared_by_turn_on_the_same_samples(folder: Path, cell: Cell
         assert found.means().tolist() == [pytest.approx(cell.value("mrr", subset))]
 
 
-def test_only_scores_change(folder: Path, cell: CellResult) -> None:
+def test_by_turn_metrics_change_only_scoring_stages(folder: Path, cell: CellResult) -> None:
     data = [*own_data(folder, TEXTS, samples()), "language=en", "llm=scripted"]
     plan = plan_small(folder, data, [*data, "metrics.interval.by_turn=true"])
     plain, by_turn = ({s.key: s.kind for s in each.graph.result.upstream()} for each in plan.cells)

@@ -27,7 +27,7 @@ def answers(reply: str) -> tuple[str, ...]:
 OPTIONS = ("dataset.limit=4", "llm=none", *RANKING_ONLY, *CASCADE)
 
 
-def test_the_first_step_is_that_of_a_cell_that_has_it_alone() -> None:
+def test_first_cascade_step_is_shared_with_a_cell_of_that_step_alone() -> None:
     stages = {stage.kind: stage for stage in small_graph(*OPTIONS).result.upstream()}
     alone = small_graph("dataset.limit=4", "reranker=lexical_terms", "reranker.depth=6", "llm=none", *RANKING_ONLY)
     assert stages["reranked_hits"].key in {stage.key for stage in alone.result.upstream()}
@@ -54,7 +54,7 @@ def test_scores_of_every_step_are_kept(tmp_path: Path) -> None:
     assert facts["reranker/light"] > facts["reranker/asked"] == facts["reranker/precise"] > 0
 
 
-def test_requests_of_a_step_are_planned_counted_and_told(tmp_path: Path) -> None:
+def test_cascade_step_requests_are_planned_counted_and_reported(tmp_path: Path) -> None:
     (cell,) = plan_small(tmp_path, OPTIONS).cells
     (asked,) = [stage for stage in cell.graph.result.upstream() if isinstance(stage, AskedHitOrders)]
     assert asked.n_requests == 4 * 2
@@ -69,7 +69,7 @@ def test_requests_of_a_step_are_planned_counted_and_told(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("override", ["reranker.steps.precise.depth=1", "reranker.steps.light.bigram_weight=0.5"])
-def test_a_step_changes_itself_and_what_is_behind_it(override: str) -> None:
+def test_changed_cascade_step_changes_only_downstream_stages(override: str) -> None:
     graphs = (small_graph(*OPTIONS), small_graph(*OPTIONS, override))
     before, after = ({stage.kind: stage.key for stage in graph.result.upstream()} for graph in graphs)
     changed = {kind for kind in before if before[kind] != after[kind]}

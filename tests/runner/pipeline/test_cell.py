@@ -149,7 +149,7 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
     ],
     ids=lambda value: value[-1] if isinstance(value, tuple) else "",
 )
-def test_an_axis_changes_no_more_than_it_must(
+def test_axis_changes_only_the_expected_stages(
     before: tuple[str, ...], after: tuple[str, ...], expected: set[str]
 ) -> None:
     assert changed_kinds(before, after) == expected
@@ -159,11 +159,11 @@ def test_an_axis_changes_no_more_than_it_must(
     "override",
     ["run.workers=2", "run.results_dir=elsewhere", "run.max_failure_rate=1", "tracking=mlflow", "experiment.name=x"],
 )
-def test_settings_of_the_run_change_nothing(override: str) -> None:
+def test_run_settings_change_no_stage(override: str) -> None:
     assert changed_kinds((), (override,)) == set()
 
 
-def test_a_runtime_only_field_changes_nothing() -> None:
+def test_runtime_only_field_changes_no_stage() -> None:
     assert changed_kinds(("llm=scripted",), ("llm=scripted", "llm.delay_s=1.5")) == set()
 
 
@@ -173,7 +173,7 @@ def test_a_single_ranking_needs_no_fusion() -> None:
     assert "sample_hits" not in keys(*HYBRID)
 
 
-def test_without_a_generator_there_is_nothing_to_ask() -> None:
+def test_cell_without_a_generator_has_no_answer_stages() -> None:
     assert {"prompts", "answers"}.isdisjoint(keys("llm=none"))
     assert "no_answers" in keys("llm=none")
     assert graph("llm=none", "prompt=english").result.key == graph("llm=none").result.key
@@ -197,7 +197,7 @@ def test_a_baseline_reads_no_prompt() -> None:
         (("llm=scripted", "context.max_tokens=500"), "generator=split_fuse"),  # none is longer than its limit
     ],
 )
-def test_a_generator_with_nothing_to_do_makes_no_other_experiment(cell: tuple[str, ...], generator: str) -> None:
+def test_generator_without_effect_keeps_the_result_key(cell: tuple[str, ...], generator: str) -> None:
     assert graph(*cell, generator).result.key == graph(*cell).result.key
 
 
@@ -206,14 +206,14 @@ def test_the_embedder_does_not_count_for_bm25(override: str) -> None:
     assert graph("retriever=bm25", override).result.key == graph("retriever=bm25").result.key
 
 
-def test_dense_retrieval_alone_is_a_part_of_hybrid() -> None:
+def test_dense_and_bm25_cells_share_their_searches_with_hybrid() -> None:
     for part in ("dense", "bm25"):
         alone = keys(f"retriever={part}")
         (hits,) = [kind for kind in alone if kind.endswith("_hits") and kind != "sample_hits"]
         assert alone[hits] == keys(*HYBRID)[hits]
 
 
-def test_an_arm_adds_its_own_search_to_those_of_others() -> None:
+def test_arms_add_their_searches_to_shared_searches() -> None:
     arms = keys("retriever=arms", "llm=scripted")
     for kind in ("dense_hits", "sparse_hits"):
         assert keys(*HYBRID)[kind] <= arms[kind]
@@ -238,7 +238,7 @@ def test_an_arm_adds_its_own_search_to_those_of_others() -> None:
         "expander=none",
     ],
 )
-def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
+def test_closed_book_graph_has_no_retrieval_stages(override: str) -> None:
     closed_book = graph("retriever=closed_book", override)
     assert not RETRIEVAL & {stage.kind for stage in closed_book.result.upstream()}
     assert {"empty_context", "not_applicable_scores"} <= {stage.kind for stage in closed_book.result.upstream()}
@@ -262,14 +262,14 @@ def test_a_deterministic_model_is_not_repeated(override: str) -> None:
     assert graph("llm=extractive", override).used.isdisjoint({"repeat", "judge_repeat"})
 
 
-def test_search_settings_share_the_index() -> None:
+def test_index_is_shared_between_search_settings() -> None:
     dense = ("retriever=dense", "vector_index=hnsw")
     assert "vector_index" not in changed_kinds(dense, (*dense, "vector_index.ef_search=64"))
     assert "dense_hits" in changed_kinds(dense, (*dense, "vector_index.ef_search=64"))
     assert "vector_index" in changed_kinds(dense, (*dense, "vector_index.n_links=8"))
 
 
-def test_an_alarm_changes_nothing() -> None:
+def test_threshold_for_missing_hits_changes_no_stage() -> None:
     assert changed_kinds((), ("retriever.sparse_index.max_share_without_hits=1.0",)) == set()
 
 
@@ -297,17 +297,17 @@ def test_missing_data_are_found_before_any_work(tmp_path: Path) -> None:
     assert list(store.entries()) == []
 
 
-def test_references_are_taken_apart_once_for_all_cells() -> None:
+def test_reference_units_are_shared_by_all_cells() -> None:
     one, other = keys("retriever=bm25"), keys("retriever=hybrid", "chunk.size=256", "llm=scripted")
     assert one["reference_units"] == other["reference_units"]
     assert one["answer_units"].isdisjoint(other["answer_units"])
 
 
-def test_metrics_that_compare_by_the_same_words_share_them() -> None:
+def test_metrics_with_the_same_words_share_word_stages() -> None:
     """rouge_l_crud_compat and bleu_crud_compat both count words with white space."""
     default, published = keys("metrics=default"), keys("metrics=published")
     assert len(published["answer_units"]) == len(default["answer_units"]) + 4
 
 
-def test_without_a_judge_nothing_is_judged() -> None:
+def test_cell_without_a_judge_has_no_judge_stages() -> None:
     assert not {"judge_preparation", "judged_scores"} & keys("judge=none").keys()

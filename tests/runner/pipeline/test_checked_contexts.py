@@ -40,7 +40,7 @@ def check(found: Any, builder: object, top_k: int = 2) -> Context:
     return checked_context(found, HITS, SPANS, top_k, builder)
 
 
-def test_sound_contexts_pass() -> None:
+def test_valid_contexts_pass_the_check() -> None:
     assert check(SOUND, Mine()) is SOUND
     check(context([[1, 0, 3], [4, 2, 0], [-1, -1, -1]]), Around())
     check(context([[], [], []]), Mine())
@@ -66,7 +66,7 @@ def test_sound_contexts_pass() -> None:
         (context([[0, 4], [3, -1], [0, -1]]), "query 2 has the chunk 0, which is not among its first 2 hits"),
     ],
 )
-def test_other_contexts_are_errors(wrong: Context, message: str) -> None:
+def test_invalid_contexts_are_rejected(wrong: Context, message: str) -> None:
     with pytest.raises(ComponentError, match=rf"^{__name__}\.Mine: {re.escape(message)}"):
         check(wrong, Mine())
 
@@ -86,7 +86,7 @@ def test_a_chunk_beyond_the_window_or_in_another_document_is_an_error(far: int) 
 
 
 @pytest.mark.parametrize("window", [0, 1, 2])
-def test_the_shipped_builder_passes(window: int) -> None:
+def test_packed_context_passes_the_check(window: int) -> None:
     builder = PackedContext(window=window)
     built = builder.build(HITS, SpanTexts(["a" * 12, "b" * 8], SPANS), 2)
     assert checked_context(built, HITS, SPANS, 2, builder) is built

@@ -20,7 +20,7 @@ def changed(chunk: Sequence[Sequence[int]], score: Sequence[Sequence[float]] = (
     return Hits(np.array(chunk, dtype=np.int32), np.array(score, dtype=np.float32))
 
 
-def test_sound_hits_pass() -> None:
+def test_valid_hits_pass_the_check() -> None:
     assert checked_hits(HITS, 2, 3, FUSION) is HITS
     assert checked_hits(hits_in_order([]), 0, 0, FUSION).chunk.shape == (0, 0)
 
@@ -42,7 +42,7 @@ def test_sound_hits_pass() -> None:
         (changed([[0, 1], [2, 2]]), "query 1 has the chunk 2 twice, expected each once"),
     ],
 )  # fmt: skip
-def test_other_hits_are_errors(wrong: Hits, message: str) -> None:
+def test_invalid_hits_are_rejected(wrong: Hits, message: str) -> None:
     with pytest.raises(ComponentError, match=rf"^components\.fusions\.rrf\.ReciprocalRank: .*{re.escape(message)}"):
         checked_hits(wrong, 2, 3, FUSION)
 

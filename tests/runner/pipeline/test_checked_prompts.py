@@ -58,7 +58,7 @@ def refused(message: str) -> Any:
         ((Message("human", "x"),), "one of system, user, assistant as its role"),
     ],
 )
-def test_other_messages_are_errors(messages: Any, message: str) -> None:
+def test_invalid_messages_are_rejected(messages: Any, message: str) -> None:
     with refused(message):
         checked_messages(messages, SAMPLES[0], Mine())
     assert checked_messages(list(PROMPT), SAMPLES[0], Mine()) == PROMPT
@@ -76,7 +76,7 @@ def test_other_messages_are_errors(messages: Any, message: str) -> None:
         (np.array([[0, 2], [0, 1]]), "sample 'a' has the example 'a', which is the sample itself or in its cluster"),
     ],
 )
-def test_other_examples_are_errors(chosen: Any, message: str) -> None:
+def test_invalid_example_choices_are_rejected(chosen: Any, message: str) -> None:
     mine: Any = Mine()
     with refused(message):
         checked_examples(chosen, SAMPLES, POOL, CORPUS, mine)
@@ -94,7 +94,7 @@ def test_other_examples_are_errors(chosen: Any, message: str) -> None:
         ([(), (1,)], "sample 'b': got a sample with 1 earlier turns as turn 1, expected 0 of them"),
     ],
 )
-def test_other_turns_are_errors(earlier: Any, message: str) -> None:
+def test_invalid_earlier_turns_are_rejected(earlier: Any, message: str) -> None:
     samples = [SAMPLES[0], replace(SAMPLES[1], history=(Turn("a?", "me"),))]
     mine: Any = Mine()
     with refused(message):
@@ -114,7 +114,7 @@ def test_other_turns_are_errors(earlier: Any, message: str) -> None:
         ([DONE[0], replace(DONE[1], prompt=())], "got a tuple of 0 for sample 'b', expected a tuple of Message"),
     ],
 )
-def test_other_generations_are_errors(made: Any, message: str) -> None:
+def test_invalid_generations_are_rejected(made: Any, message: str) -> None:
     with refused(message):
         checked_generation(made, TASKS, Mine())
     assert checked_generation(DONE, TASKS, Mine()) is DONE
@@ -147,7 +147,7 @@ def origins(row: int, **changes: int | bool) -> Origins:
         (origins(1, is_copy=True), "piece 1 is a copy, but characters 3 to 4"),
     ],
 )
-def test_other_origins_are_errors(wrong: Any, message: str) -> None:
+def test_invalid_origins_are_rejected(wrong: Any, message: str) -> None:
     with refused(message):
         check_origins(wrong, REFINED.texts, ORIGINALS.texts, Mine())
     check_origins(REFINED.origins, REFINED.texts, ORIGINALS.texts, Mine())

@@ -17,7 +17,7 @@ def spans(*rows: tuple[int, int, int]) -> Spans:
 
 
 @pytest.mark.parametrize("rows", [(), ((0, 0, 5),), ((0, 0, 3), (0, 0, 5), (0, 2, 5), (1, 1, 2))])
-def test_chunks_of_documents_are_returned_as_they_are(rows: tuple[tuple[int, int, int], ...]) -> None:
+def test_valid_spans_are_returned_unchanged(rows: tuple[tuple[int, int, int], ...]) -> None:
     own = spans(*rows)
     assert checked_spans(own, LENGTHS, WholeDocuments()) is own
 
@@ -38,6 +38,6 @@ def test_chunks_of_documents_are_returned_as_they_are(rows: tuple[tuple[int, int
         (None, "returned NoneType, expected Spans"),
     ],
 )
-def test_chunks_that_break_the_contract(wrong: Spans, message: str) -> None:
+def test_invalid_chunks_are_rejected(wrong: Spans, message: str) -> None:
     with pytest.raises(ComponentError, match=rf"components\.chunkers\.whole\.WholeDocuments: .*{message}"):
         checked_spans(wrong, LENGTHS, WholeDocuments())

@@ -89,7 +89,7 @@ def kept(store: Store, stage: Stage[Any]) -> Any:
     ],
     ids=["chunks", "refined documents", "children"],
 )
-def test_vectors_are_those_of_chunks_in_the_documents_that_are_searched(tmp_path: Path, fields: dict[str, Any]) -> None:
+def test_joined_vectors_equal_embedding_all_documents_together(tmp_path: Path, fields: dict[str, Any]) -> None:
     store = Store(tmp_path)
     (joined,) = stages(store, JoinedVectors, **fields)
     run_all(store, joined)

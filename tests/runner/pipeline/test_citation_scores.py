@@ -60,7 +60,7 @@ def test_a_merged_passage_has_one_number(tmp_path: Path) -> None:
     assert scores(merged, "precision")[0] == 0.0
 
 
-def test_other_metrics_read_answers_without_citations(tmp_path: Path) -> None:
+def test_metrics_without_citations_ignore_citation_marks(tmp_path: Path) -> None:
     table = samples_of(tmp_path, retriever=Oracle())
     assert table["answer"][0].as_py() == "In 1932 [1]"
     assert table["score/em"][0].as_py() == 1.0
@@ -79,7 +79,7 @@ def test_cells_without_citations_report_the_reason(tmp_path: Path, fields: dict[
     assert scores(table, "precision") == scores(table, "recall") == [state] * 4
 
 
-def test_passages_that_are_shown_alone_keep_their_numbers(tmp_path: Path) -> None:
+def test_passages_shown_alone_keep_their_numbers(tmp_path: Path) -> None:
     """The last request's prompt shows its passage with the number that the passage has among all."""
     table = samples_of(tmp_path, retriever=bm25(), generator=Refine("{prompt} {answer}"))
     for prompt, path in zip(table["prompt"].to_pylist(), table["generation"].to_pylist(), strict=True):

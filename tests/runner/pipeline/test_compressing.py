@@ -63,7 +63,7 @@ def stages_of(graph: Any, kind: str) -> list[Stage[Any]]:
     return [stage for stage in graph.result.upstream() if stage.kind == kind]
 
 
-def test_prompts_show_the_pieces_and_nothing_else(tmp_path: Path) -> None:
+def test_compressed_prompts_contain_only_the_selected_pieces(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     whole, parts = graph_with(store, _none()), graph_with(store, Ends(9))
     prompts = [read_or_make(stages_of(graph, "prompts")[0], store) for graph in (whole, parts)]
@@ -129,7 +129,7 @@ def test_rankings_are_shared_with_cells_without_a_compressor(tmp_path: Path) -> 
     assert keys[0] == keys[1]
 
 
-def test_turns_of_a_conversation_read_their_own_pieces(tmp_path: Path) -> None:
+def test_conversation_turns_use_their_own_compressed_pieces(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     llm = Scripted(reply="To {question}: yes.")
     graph = graph_with(store, Ends(9), dataset=FixedTalk(), history=OwnHistory(), llm=llm)

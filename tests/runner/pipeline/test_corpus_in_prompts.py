@@ -45,7 +45,7 @@ def test_all_documents_are_in_each_prompt_in_their_order(tmp_path: Path, options
     assert cell.value("context_tokens") == sum(N_TOKENS.values())
 
 
-def test_the_plan_says_how_much_fits_and_what_it_costs(tmp_path: Path, options: list[str]) -> None:
+def test_plan_reports_how_much_of_the_corpus_fits_and_its_tokens(tmp_path: Path, options: list[str]) -> None:
     n_characters = sum(map(len, TEXTS.values()))
     (line,) = lines(tmp_path, [*options, "top_k=100"])
     assert line == (
@@ -84,7 +84,7 @@ def test_pieces_of_documents_can_be_shown(tmp_path: Path, options: list[str]) ->
     assert int(found[1]) > len(TEXTS)
 
 
-def test_ranking_metrics_are_those_of_the_order_of_the_corpus(tmp_path: Path, options: list[str]) -> None:
+def test_ranking_metrics_follow_the_order_of_the_corpus(tmp_path: Path, options: list[str]) -> None:
     measures = "metrics.scores.trec.measures=[mrr,recall@2,recall@10]"
     assert run_small(tmp_path, [*options, "top_k=100", measures]) == EXIT_OK
     assert [row["score/mrr"] for row in samples_in(tmp_path)] == pytest.approx([1 / 2, 1 / 3])
@@ -92,7 +92,7 @@ def test_ranking_metrics_are_those_of_the_order_of_the_corpus(tmp_path: Path, op
     assert [row["score/recall@10"] for row in samples_in(tmp_path)] == [1.0, 1.0]
 
 
-def test_axes_of_a_search_do_not_make_another_cell(tmp_path: Path, options: list[str]) -> None:
+def test_search_axes_do_not_multiply_corpus_in_prompt_cells(tmp_path: Path, options: list[str]) -> None:
     changed = ("chunk.size=64", "header=title", "embedder=hashing")
     plan = plan_small(tmp_path, options, *([*options, own] for own in changed))
     assert len(plan.cells) == 1

@@ -53,7 +53,7 @@ def test_longer_texts_are_counted_with_their_tokens(tmp_path: Path) -> None:
     assert queries["texts"] == "queries"
 
 
-def test_the_prefix_of_a_query_counts_as_text(tmp_path: Path) -> None:
+def test_query_prefix_counts_towards_the_token_limit(tmp_path: Path) -> None:
     with_it, without = (
         counted(tmp_path / str(limit), retriever=Dense(FirstLetters(limit), Flat(), depth=6))[1]
         for limit in (1, 10_000)
@@ -64,7 +64,7 @@ def test_the_prefix_of_a_query_counts_as_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("retriever", [bm25(), Dense(LetterCounts(), Flat(), depth=6)], ids=["bm25", "no limit known"])
-def test_nothing_is_counted_without_a_model_that_reads_tokens(tmp_path: Path, retriever: Any) -> None:
+def test_cut_texts_are_counted_only_for_models_that_read_tokens(tmp_path: Path, retriever: Any) -> None:
     assert counted(tmp_path, retriever=retriever) == []
 
 
@@ -82,6 +82,6 @@ def test_pairs_that_a_reranker_reads_are_counted(tmp_path: Path) -> None:
     assert (same["n"], same["n_cut"]) == (len(lengths), 0)
 
 
-def test_a_model_without_a_limit_cuts_nothing(tmp_path: Path) -> None:
+def test_model_without_a_token_limit_cuts_no_text(tmp_path: Path) -> None:
     for cut in counted(tmp_path, retriever=Dense(Unlimited(), Flat(), depth=6)):
         assert (cut["n_cut"], cut["limit"]) == (0, None)

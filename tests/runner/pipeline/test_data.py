@@ -25,7 +25,7 @@ def content(corpus: Documents) -> str:
     return key
 
 
-def test_the_order_of_metadata_counts_since_prompts_show_it() -> None:
+def test_metadata_order_changes_the_content_key() -> None:
     one, other = {"date": "2024", "by": "Li"}, {"by": "Li", "date": "2024"}
     assert content(documents([one])) != content(documents([other]))
     (read,) = CorpusCodec().decode(CorpusCodec().encode(documents([one]))).metadata
@@ -33,7 +33,7 @@ def test_the_order_of_metadata_counts_since_prompts_show_it() -> None:
 
 
 @pytest.mark.parametrize("metadata", [(), [{}]])
-def test_no_metadata_is_one_corpus_however_it_came(metadata: Sequence[Mapping[str, str]]) -> None:
+def test_empty_metadata_has_one_content_key(metadata: Sequence[Mapping[str, str]]) -> None:
     assert content(documents(metadata)) == content(documents())
     assert CorpusCodec().decode(CorpusCodec().encode(documents(metadata))) == documents()
 
@@ -48,7 +48,7 @@ class Growing(Jsonl):
         return super().load_over(documents, counts)
 
 
-def test_files_that_change_while_they_are_read_are_not_kept(tmp_path: Path) -> None:
+def test_data_files_that_change_during_loading_are_rejected(tmp_path: Path) -> None:
     own_data(tmp_path, {"a": "one text"}, [{"id": "1", "question": "Which text?"}])
     store = Store(tmp_path / "store", "this run")
     places = {"documents": str(tmp_path / "documents.jsonl"), "samples": str(tmp_path / "samples.jsonl")}

@@ -86,7 +86,7 @@ def test_a_chunk_is_encoded_once_for_all_searches_and_rerankers_and_their_axes(t
     assert len(texts) == len(set(texts))
 
 
-def test_blocks_are_to_the_byte_what_one_block_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encodings_in_blocks_equal_a_single_block_to_the_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     several, single = Store(tmp_path / "several"), Store(tmp_path / "single")
     run_all(several, *stages(several, EncodedChunks))
     n_blocks = len(Breakable.calls)
@@ -111,12 +111,12 @@ def test_chunks_encoded_before_a_kill_are_not_encoded_again(tmp_path: Path) -> N
     assert kept_bytes(store) == kept_bytes(whole)
 
 
-def test_a_chunk_longer_than_a_block_is_one_by_itself() -> None:
+def test_chunk_longer_than_a_block_is_a_block_alone() -> None:
     lengths = np.array([30, 30, 200, 40, 30, 30], dtype=np.int32)
     assert [(rows.start, rows.stop) for rows in encoded_blocks.blocks_of(lengths)] == [(0, 2), (2, 3), (3, 5), (5, 6)]
 
 
-def test_late_interaction_scores_the_hits_of_the_other_two(tmp_path: Path) -> None:
+def test_late_interaction_scores_dense_and_sparse_hits(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run_all(store, *stages(store, RerankedHits))
     (late,), (chunks,), (queries,) = (
@@ -133,7 +133,7 @@ def test_late_interaction_scores_the_hits_of_the_other_two(tmp_path: Path) -> No
         np.testing.assert_allclose(scores[: len(ranking)], [by_score[chunk] for chunk in ranking])
 
 
-def test_with_a_depth_beyond_the_corpus_candidates_are_all_chunks(tmp_path: Path) -> None:
+def test_depth_beyond_the_corpus_makes_every_chunk_a_candidate(tmp_path: Path) -> None:
     """Every chunk shares a letter with every question."""
     store = Store(tmp_path)
     found = []
@@ -145,7 +145,7 @@ def test_with_a_depth_beyond_the_corpus_candidates_are_all_chunks(tmp_path: Path
     assert rankings_of(found[0]) == rankings_of(found[1])
 
 
-def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
+def test_late_interaction_searches_parallel_corpora_separately(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for exhaustive in (False, True):
         fields = {"dataset": FixedData(side_by_side=True), "retriever": three_way(Breakable(), exhaustive=exhaustive)}
@@ -159,7 +159,7 @@ def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
             assert all(ranking and {documents[chunk] for chunk in ranking} <= {2, 3} for ranking in west)
 
 
-def test_reranked_hits_have_the_scores_of_what_is_kept(tmp_path: Path) -> None:
+def test_reranked_scores_equal_scores_of_stored_encodings(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run_all(store, *stages(store, RerankedHits))
     (reranked,) = stages(store, RerankedHits)
@@ -175,7 +175,7 @@ def test_reranked_hits_have_the_scores_of_what_is_kept(tmp_path: Path) -> None:
     np.testing.assert_allclose(hits.score[hits.chunk >= 0], expected)
 
 
-def test_an_encoder_that_loses_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoder_that_drops_a_text_fails_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LetterHeads.encode_chunks
 
     def shorter(self: LetterHeads, chunks: Passages) -> Encodings:

@@ -49,13 +49,13 @@ def test_an_example_is_a_turn_of_the_chat_with_its_gold(tmp_path: Path) -> None:
         assert not any(question in asked.content for question in held_out)
 
 
-def test_a_closed_book_shows_them_without_passages(tmp_path: Path) -> None:
+def test_closed_book_examples_have_no_passages(tmp_path: Path) -> None:
     for example, _, asked in prompts(tmp_path, retriever=ClosedBook()):
         assert "Sources:\n(none)" in example.content
         assert "Sources:\n(none)" in asked.content
 
 
-def test_every_request_of_a_generator_shows_them(tmp_path: Path) -> None:
+def test_every_generator_request_contains_the_examples(tmp_path: Path) -> None:
     for *examples, asked in prompts(tmp_path, generator=Refine("{prompt} So far: {answer}")):
         assert [message.role for message in examples] == ["user", "assistant"]
         assert asked.role == "user"
@@ -91,7 +91,7 @@ def test_too_few_of_a_kind_are_reported_before_any_work() -> None:
         planned("dataset=part", "dataset.limit=null", "llm=scripted", "examples=held_out", "examples.n=9")
 
 
-def test_none_are_the_same_as_no_examples() -> None:
+def test_zero_examples_equal_no_examples() -> None:
     none = planned(*PART, "examples=held_out", "examples.n=0").result.key
     assert none == planned(*PART).result.key
     baseline = ("dataset=part", "llm=extractive")

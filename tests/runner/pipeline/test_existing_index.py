@@ -47,7 +47,7 @@ def places(row: dict[str, Any]) -> list[tuple[str, int, int, int]]:
     return [(hit["document_id"], hit["start"], hit["end"], hit["rank"]) for hit in row["retrieved"]]
 
 
-def test_hits_are_located_and_what_is_not_found_keeps_its_rank(tmp_path: Path) -> None:
+def test_index_hits_are_located_and_missing_hits_keep_their_rank(tmp_path: Path) -> None:
     result = of_index(tmp_path)
     row = rows(result)["q1"]
     assert sorted(places(row)[:2]) == [("east/bridge", 0, 30, 2), ("east/harbour", 0, 20, 3)] or sorted(
@@ -82,12 +82,12 @@ def test_an_index_without_any_hit_is_an_error(tmp_path: Path) -> None:
         of_index(tmp_path, retriever=Finds())
 
 
-def test_more_hits_than_wanted_break_the_contract(tmp_path: Path) -> None:
+def test_index_with_more_hits_than_requested_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="query 0 has 7 hits, expected at most 6"):
         of_index(tmp_path, retriever=Finds(texts=tuple("abcdefg")))
 
 
-def test_later_steps_read_the_hits(tmp_path: Path) -> None:
+def test_diversification_reads_the_hits_of_an_existing_index(tmp_path: Path) -> None:
     """Diversity by vectors embeds the located texts, and those outside the corpus too."""
     found = rows(of_index(tmp_path, diversity=MmrByVectors(LetterCounts(), 0.5, depth=4)))
     assert {len(row["retrieved"]) for row in found.values()} == {3}
@@ -107,7 +107,7 @@ def test_steps_that_make_an_index_do_not_affect_the_cell(tmp_path: Path) -> None
     assert {"retriever", "embedder", "reranker", "top_k"} <= one.used
 
 
-def test_another_depth_or_index_asks_again(tmp_path: Path) -> None:
+def test_index_depth_and_settings_change_the_key(tmp_path: Path) -> None:
     store = Store(tmp_path)
     keys = {
         graph_in(store, fixed_cell(retriever=own)).result.key

@@ -59,7 +59,7 @@ def of_kind(graph: Graph, kind: type[Stage[Any]]) -> list[Any]:
     return [stage for stage in graph.result.upstream() if isinstance(stage, kind)]
 
 
-def test_a_sweep_asks_what_its_plan_says_and_nothing_twice(
+def test_expander_requests_equal_the_plan_without_repeats(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     cells = [
@@ -136,14 +136,14 @@ def cell_graph(tmp_path: Path, **fields: Any) -> Graph:
     return graph_in(Store(tmp_path), fixed_cell(**{"retriever": bm25(), **fields}))
 
 
-def test_without_a_language_model_what_to_do_is_reported_before_work() -> None:
+def test_expander_without_a_language_model_is_rejected_before_the_run() -> None:
     with pytest.raises(ConfigError, match=r"expected a language model: for the cell .* or only for expander"):
         small_request("expander=keywords", "llm=extractive")
     small_request("expander=combined", "expander.use=[original,history]", "llm=extractive")
 
 
 @pytest.mark.parametrize("name", ["closed book", "oracle", "given passages"])
-def test_an_expander_writes_nothing_without_a_search(tmp_path: Path, name: str) -> None:
+def test_expander_without_a_search_is_ignored(tmp_path: Path, name: str) -> None:
     extractive = replace(written(), llm=Extractive())
     assert combination_mistakes(2, fixed_cell(**CELLS[name]).retriever, extractive) == []
     graph, plain = (cell_graph(tmp_path, **CELLS[name], expander=own) for own in (extractive, NoExpander()))
@@ -154,7 +154,7 @@ def test_an_expander_writes_nothing_without_a_search(tmp_path: Path, name: str) 
     ("expander", "reads"),
     [(written(), "queries"), (written(n_texts=2), "queries"), (written(reranker_reads=True), "asked_queries")],
 )
-def test_a_reranker_scores_by_the_question_unless_it_was_rewritten(
+def test_reranker_reads_the_rewritten_question_or_the_original(
     tmp_path: Path, expander: WrittenQueries, reads: str
 ) -> None:
     graph = cell_graph(tmp_path, expander=expander, reranker=LexicalCoverage(depth=3))
@@ -181,9 +181,7 @@ def test_an_asking_expander_changes_only_stages_that_read_queries(tmp_path: Path
         ([ConversationHistory()], "sample_hits"),
     ],
 )
-def test_a_single_search_fuses_several_queries_and_leaves_one_as_it_is(
-    tmp_path: Path, variants: list[Any], kind: str
-) -> None:
+def test_several_queries_are_fused_and_a_single_query_is_not(tmp_path: Path, variants: list[Any], kind: str) -> None:
     known = {str(number): variant for number, variant in enumerate(variants)}
     retriever = replace(bm25(), fusion=ReciprocalRank(weights=(1.0,)))
     graph = cell_graph(tmp_path, retriever=retriever, expander=Combined(Scripted(), known, tuple(known)))

@@ -94,7 +94,7 @@ def test_candidates_are_searched_deeper_too(tmp_path: Path) -> None:
         assert all(document[chunk] >= 2 for chunk in hits.chunk.ravel().tolist())
 
 
-def test_every_sample_searches_where_it_says(tmp_path: Path) -> None:
+def test_every_sample_searches_its_own_filtered_places(tmp_path: Path) -> None:
     retriever = Dense(LetterCounts(), Flat(), depth=3)
     filtered = ByMetadata({})
     ((hits, _, document),) = hits_and_all(
@@ -154,7 +154,7 @@ class TestInASweep:
             tmp_path, (*closed_book, "llm=scripted", "retriever=closed_book", "prompt.passage='{sides}: {text}'")
         )
 
-    def test_chunks_are_left_out_by_what_is_known_of_themselves(self, tmp_path: Path) -> None:
+    def test_chunk_metadata_filter_removes_chunks(self, tmp_path: Path) -> None:
         text = "# North\n\nThe bridge is red.\n\n# South\n\nThe bridge is red."
         sample = {"id": "1", "question": "Which bridge is red?", "gold": ["bridges"]}
         options = (*own_data(tmp_path, {"bridges": text, "other": text[:9]}, [sample]), "llm=none", *RANKING_ONLY)
@@ -166,7 +166,7 @@ class TestInASweep:
         assert cell.steps["filter"]["line"].startswith("filter: 1 of 3 chunks may be found; 0 of 1 samples have gold")
 
 
-def test_a_search_reads_nothing_that_is_not_said(tmp_path: Path) -> None:
+def test_filtered_search_declares_all_its_inputs(tmp_path: Path) -> None:
     """The inputs of a deeper search must exist when it runs, even if other results were pruned."""
     graph = graph_in(Store(tmp_path), fixed_cell(retriever=three_way(LetterHeads()), filter=WEST))
     for stage in graph.result.upstream():

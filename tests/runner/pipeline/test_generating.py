@@ -55,7 +55,9 @@ GENERATORS = {("generator=refine",): TOP_K, SPLIT: 2 * TOP_K - 1, DRAWN: 3}
 """Generators by their overrides, with the number of requests per sample."""
 
 
-def test_as_many_requests_as_planned_each_once(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+def test_generators_send_the_planned_number_of_distinct_requests(
+    tmp_path: Path, options: list[str], server: ChatServer
+) -> None:
     cells = [[*options, *generator] for generator in GENERATORS]
     n_requests = N_SAMPLES * sum(GENERATORS.values())
     assert run_small(tmp_path, *cells) == EXIT_OK
@@ -87,9 +89,7 @@ def test_draws_are_shared_with_repeats_of_a_single_prompt(
     assert len(server.requests) == 2 * 3 * N_SAMPLES
 
 
-def test_draws_that_are_asked_for_together_are_kept_one_by_one(
-    tmp_path: Path, options: list[str], server: ChatServer
-) -> None:
+def test_draws_requested_together_are_cached_separately(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     """The cost is one prompt and every completion."""
     server.script = lambda request, _: Reply("yes", others=("yes", "no!")[: request.get("n", 1) - 1])
     together = [*options, *DRAWN, "llm.completions_per_request=3"]
@@ -104,7 +104,7 @@ def test_draws_that_are_asked_for_together_are_kept_one_by_one(
     assert len(server.requests) == N_SAMPLES, "all draws are kept"
 
 
-def test_a_failed_request_fails_its_answer_and_is_made_again(
+def test_failed_request_fails_its_answer_and_is_repeated_next_run(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     works = server.script

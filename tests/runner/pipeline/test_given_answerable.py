@@ -37,7 +37,7 @@ def run(tmp_path: Path, *cells: Sequence[str]) -> None:
     assert run_small(tmp_path, *([*data, *OVERRIDES, *overrides] for overrides in cells)) == 0
 
 
-def test_whether_a_question_can_be_answered_depends_on_the_share_of_noise(tmp_path: Path) -> None:
+def test_answerability_depends_on_the_noise_rate(tmp_path: Path) -> None:
     run(tmp_path, *([f"retriever.noise_rate={rate}"] for rate in (0, 0.5, 1)))
     by_rate = {cell.config["retriever"]["noise_rate"]: cell for cell in cells_in(tmp_path)}
     counts = {rate: [cell.metrics["overall"][name]["n"] for name in NAMES] for rate, cell in by_rate.items()}
@@ -52,11 +52,11 @@ def test_whether_a_question_can_be_answered_depends_on_the_share_of_noise(tmp_pa
 NAMES = ("right_refusals", "wrong_refusals")
 
 
-def test_the_samples_of_a_cell_say_so(tmp_path: Path) -> None:
+def test_samples_table_records_answerability(tmp_path: Path) -> None:
     run(tmp_path, ["retriever.noise_rate=1"])
     assert [row["answerable"] for row in samples_in(tmp_path)] == [False, True, False]
 
 
-def test_a_search_that_misses_makes_no_question_unanswerable(tmp_path: Path) -> None:
+def test_retrieval_miss_does_not_make_a_question_unanswerable(tmp_path: Path) -> None:
     run(tmp_path, ["retriever=bm25", "top_k=1", "llm.reply=never"])
     assert [row["answerable"] for row in samples_in(tmp_path)] == [True, True, False]

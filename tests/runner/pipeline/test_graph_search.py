@@ -180,7 +180,7 @@ def test_vectors_of_facts_before_a_kill_are_not_computed_again(tmp_path: Path, m
     assert kept_bytes(broken, vectors) == kept_bytes(whole, stages(whole, FactVectors, **own))
 
 
-def test_without_facts_the_hits_are_those_of_a_dense_search(tmp_path: Path) -> None:
+def test_graph_search_without_facts_equals_a_dense_search(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, GraphHits, retriever=replace(SEARCH, extractor=FromEnds(are_stated=False)))
     (dense,) = stages(store, DenseHits, retriever=Dense(LetterCounts(), Flat(), depth=6))
@@ -197,7 +197,7 @@ def test_facts_change_the_ranking(tmp_path: Path) -> None:
     assert rankings_of(kept(store, found)) != rankings_of(kept(store, dense))
 
 
-def test_corpora_side_by_side_are_searched_as_alone(tmp_path: Path) -> None:
+def test_graph_search_of_parallel_corpora_equals_separate_searches(tmp_path: Path) -> None:
     store, own = Store(tmp_path), {"dataset": FixedData(side_by_side=True)}
     (found,) = stages(store, GraphHits, **own)
     run_all(store, found)
@@ -262,7 +262,7 @@ def test_further_searches_search_the_same_graph(tmp_path: Path) -> None:
     assert [all(rankings_of(kept(store, hits))) for hits in found] == [True, False], "the third query is a repetition"
 
 
-def test_the_arm_among_others_is_the_search_alone(tmp_path: Path) -> None:
+def test_graph_arm_is_shared_with_the_graph_search(tmp_path: Path) -> None:
     store = Store(tmp_path)
     arm = ByGraph(LetterCounts(), FromEnds(), GRAPH)
     assert SEARCH.arms == (arm,)
@@ -323,7 +323,7 @@ WRONG = FactsOfChunk((Fact("a", "b", 1),))  # type: ignore[arg-type]  # as a cla
         (lambda self, chunks, ask: (FactsOfChunk(),) * 9, "returned something else than a list of FactsOfChunk"),
     ],
 )
-def test_facts_that_break_the_contract(
+def test_invalid_facts_fail_the_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[..., Any], mistake: str
 ) -> None:
     monkeypatch.setattr(FromEnds, "read_facts", read)

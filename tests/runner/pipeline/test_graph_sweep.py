@@ -214,7 +214,7 @@ def test_the_cost_of_a_graph_is_the_price_of_its_model() -> None:
         assert priced(usage, fixed_cell(retriever=search, prices=prices))["cost"] == cost
 
 
-def test_a_sweep_over_the_demo(tmp_path: Path) -> None:
+def test_graph_sweep_over_the_demo_reads_each_chunk_once(tmp_path: Path) -> None:
     """A scripted model states one fact for every chunk; with arms and expanders, it reads each chunk once."""
     reply_text = 'llm.reply=\'{"facts": [["Tern 25", "belongs to", "Kestrel"]], "texts": ["{question}"]}\''
     common = ["dataset=demo_en", "dataset.limit=20", "llm=scripted", reply_text, *RANKING_ONLY]

@@ -35,7 +35,7 @@ def test_only_intervals_and_results_have_the_groups_in_their_keys() -> None:
 
 
 @pytest.mark.parametrize(("groups", "n_groups"), [("document", 1), ("source", 8), ("none", 8)])
-def test_intervals_and_samples_are_in_these_groups(
+def test_dataset_groups_determine_clusters_of_intervals_and_samples(
     tmp_path: Path, groups: str, n_groups: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = own_data(tmp_path, TEXTS, SAMPLES)
@@ -47,7 +47,7 @@ def test_intervals_and_samples_are_in_these_groups(
     assert (f"dataset.groups={groups}: " in capsys.readouterr().out) == (groups != "document")
 
 
-def test_comparisons_and_plans_use_these_groups_alone(tmp_path: Path) -> None:
+def test_dataset_groups_determine_clusters_of_comparisons_and_plans(tmp_path: Path) -> None:
     own = own_data(tmp_path, TEXTS, SAMPLES)
     cells = [(*own, *CELL, "dataset.groups=none", f"retriever={name}") for name in ("bm25", "dense")]
     assert run_small(tmp_path, *cells, sweep_id="alone") == 0

@@ -70,14 +70,14 @@ def test_headers_are_found_and_not_read(tmp_path: Path) -> None:
     assert places <= known, "in places of the chunks themselves"
 
 
-def test_a_header_for_each_chunk_is_wanted(tmp_path: Path) -> None:
+def test_header_writer_that_drops_a_chunk_is_rejected(tmp_path: Path) -> None:
     store = Store(tmp_path)
     result = graph_in(store, fixed_cell(retriever=bm25(), header=EveryOther(n_lacking=1))).result
     with pytest.raises(AssertionError, match="EveryOther: got 8 headers for 9 chunks, expected one for each"):
         run_all(store, result)
 
 
-def test_the_reranker_reads_them_unless_it_reads_parents(tmp_path: Path) -> None:
+def test_reranker_reads_headers_unless_it_reads_parents(tmp_path: Path) -> None:
     reranker = CELLS["hybrid, reranked, judged"]["reranker"]
     for chunk, reads_headers in (
         (NO_HEADER.chunk, True),

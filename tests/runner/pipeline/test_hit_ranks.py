@@ -23,7 +23,7 @@ def hits(*rows: list[int]) -> Hits:
     return Hits(chunk, np.where(chunk < 0, -np.inf, -np.arange(chunk.shape[1])).astype(np.float32))
 
 
-def test_ranks_begin_again_with_every_sample() -> None:
+def test_hit_ranks_restart_with_every_sample() -> None:
     table = hit_table(hits([4, 2, -1], [-1, -1, -1], [2, 3, 1]), spans(5))
     assert table.row.tolist() == [0, 0, 2, 2, 2]
     assert table.rank.tolist() == [1, 2, 1, 2, 3]
@@ -41,7 +41,7 @@ def retrieved(folder: Path, *overrides: str) -> list[list[dict[str, Any]]]:
     return [row["retrieved"] for row in samples_in(folder)]
 
 
-def test_searches_and_the_reranker_have_ranks_of_their_own(tmp_path: Path) -> None:
+def test_each_search_and_the_reranker_have_separate_ranks(tmp_path: Path) -> None:
     rows = retrieved(tmp_path, "retriever=hybrid_rerank", "embedder=hashing")
     for row in rows:
         before = [hit["rank_before_rerank"] for hit in row]
@@ -55,7 +55,7 @@ def test_searches_and_the_reranker_have_ranks_of_their_own(tmp_path: Path) -> No
     assert any(hit["rank_dense"] is None for row in rows for hit in row)
 
 
-def test_a_search_alone_ranks_as_the_cell_does_and_a_chunk_with_parts_by_its_best(tmp_path: Path) -> None:
+def test_parent_chunk_has_the_search_rank_of_its_best_part(tmp_path: Path) -> None:
     rows = retrieved(tmp_path, "retriever=bm25", "chunk=parents")
     for row in rows:
         assert all((hit["rank_dense"], hit["rank_before_rerank"]) == (None, None) for hit in row)
@@ -65,7 +65,7 @@ def test_a_search_alone_ranks_as_the_cell_does_and_a_chunk_with_parts_by_its_bes
     assert any(hit["rank_sparse"] > hit["rank"] for row in rows for hit in row), "parts of one chunk were found"
 
 
-def test_searches_are_reported_by_sort_and_where_that_is_not_enough_by_their_own_names() -> None:
+def test_search_names_add_their_own_names_if_kinds_repeat() -> None:
     hybrid = small_request("retriever=hybrid").cell.retriever
     assert isinstance(hybrid, Hybrid)
     assert names_of_arms(hybrid) == [("dense",), ("sparse",)]
@@ -84,7 +84,7 @@ def test_picked_passages_have_no_rank_in_any_search(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_columns", [0, 2])
-def test_nothing_found_has_no_rank(n_columns: int) -> None:
+def test_missing_hits_have_no_rank(n_columns: int) -> None:
     table = hit_table(
         Hits(np.full((3, n_columns), -1, dtype=np.int32), np.zeros((3, n_columns), dtype=np.float32)), spans(1)
     )

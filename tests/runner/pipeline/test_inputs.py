@@ -13,7 +13,7 @@ from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 from tests.runner.pipeline.version_guard import computed
 
 
-def test_no_stage_reads_a_stage_that_it_does_not_declare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_stages_read_only_declared_inputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     undeclared, read = set(), Run.entry
     begin = Run.__init__
 
@@ -33,7 +33,7 @@ def test_no_stage_reads_a_stage_that_it_does_not_declare(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("kind", ["samples", "chunks", "context"])
-def test_answers_to_stored_prompts_need_what_the_prompts_were_made_from(kind: str, tmp_path: Path) -> None:
+def test_answers_are_recomputed_after_inputs_of_prompts_were_deleted(kind: str, tmp_path: Path) -> None:
     answers = judged_answers(store := Store(tmp_path, "a run"))
     run_all(store, answers)
     for gone in (kind, "answers"):

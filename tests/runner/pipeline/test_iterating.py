@@ -152,7 +152,7 @@ def test_samples_show_queries_thoughts_ranks_and_gold_of_each_search(tmp_path: P
     assert first["query"] == SAMPLES[0]["question"]
 
 
-def test_stories_show_each_search_with_the_gold_that_it_found(tmp_path: Path, server: ChatServer) -> None:
+def test_sample_stories_show_each_search_with_its_gold(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, cell(tmp_path, server, "iterative=react", "iterative.n_passages=1")) == EXIT_OK
     sweep = tmp_path / "results" / "a-sweep"
     shown = run_command(tmp_path, "samples", str(sweep), "best", module="analysis").stdout
@@ -172,7 +172,7 @@ def test_the_model_reads_new_passages_and_its_own_steps(tmp_path: Path, server: 
     assert all("Sorn\n" not in text.split("The passages")[0] for text in about)
 
 
-def test_adaptive_searches_none_one_or_several_times(tmp_path: Path, server: ChatServer) -> None:
+def test_adaptive_iteration_searches_never_once_or_several_times(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, cell(tmp_path, server, "iterative=adaptive", "iterative.then.n_passages=1")) == EXIT_OK
     first, second, third = samples_in(tmp_path)
     assert [[own["thought"] for own in row["searches"]] for row in (first, second, third)] == [
@@ -214,7 +214,7 @@ def test_a_failed_decision_ends_the_search_and_fails_the_cell_visibly(tmp_path: 
 
 
 @pytest.mark.parametrize("query", ["Qorvex", ""])
-def test_a_later_search_may_find_nothing(query: str, tmp_path: Path) -> None:
+def test_later_searches_may_have_no_hits(query: str, tmp_path: Path) -> None:
     """Its queries are few, or stand for none at all, so they tell nothing about the tokenizer."""
     samples = [{**SAMPLES[0], "question": "Qorvex?"}, *SAMPLES, *SAMPLES]
 
@@ -230,7 +230,7 @@ def test_a_later_search_may_find_nothing(query: str, tmp_path: Path) -> None:
     assert all(found(row) for row in samples_in(tmp_path)[1:])
 
 
-def test_a_chain_that_breaks_goes_on_where_it_broke(tmp_path: Path) -> None:
+def test_failed_search_chain_resumes_at_the_failed_step(tmp_path: Path) -> None:
     is_broken = True
 
     def reply(request: dict[str, Any], attempt: int) -> Reply:
@@ -295,7 +295,7 @@ def decided_in(store: Store, decision: Any) -> Any:
         NextSearch("a", is_asked=None),  # type: ignore[arg-type]
     ],
 )
-def test_decisions_of_another_type_end_the_stage(decision: Any, tmp_path: Path) -> None:
+def test_decisions_of_a_wrong_type_fail_the_stage(decision: Any, tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     stage = decided_in(store, decision)
     with pytest.raises((AssertionError, ComponentError), match=r"(?s)Fixed.*a list of NextSearch with texts"):

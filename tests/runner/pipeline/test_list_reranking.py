@@ -49,7 +49,7 @@ def options(server: ChatServer) -> list[str]:
     ]
 
 
-def test_the_first_hits_stand_as_the_model_says_and_the_others_behind_them(tmp_path: Path) -> None:
+def test_model_reorders_the_first_hits_and_the_rest_follow(tmp_path: Path) -> None:
     store = Store(tmp_path)
     stages = list(graph_in(store, fixed_cell(**CELLS["a model swaps neighbours"])).result.upstream())
     run_all(store, stages[-1])
@@ -67,7 +67,7 @@ def test_the_first_hits_stand_as_the_model_says_and_the_others_behind_them(tmp_p
         assert scores[len(found) :] == [-np.inf] * (len(old) - len(found))
 
 
-def test_in_a_sweep_no_reply_is_asked_for_twice(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+def test_list_reranking_sweep_never_repeats_a_request(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     (cell,) = plan_small(tmp_path, options).cells
     (stage,) = [stage for stage in cell.graph.result.upstream() if isinstance(stage, AskedHitOrders)]
     assert (stage.n_requests, stage.n_rounds) == (8, 2)
@@ -84,7 +84,7 @@ def test_in_a_sweep_no_reply_is_asked_for_twice(tmp_path: Path, options: list[st
     assert len(server.requests) == 12, "other windows"
 
 
-def test_failed_requests_fail_the_cell_and_are_made_again(
+def test_failed_rerank_requests_fail_the_cell_and_are_repeated(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     questions: list[str] = []

@@ -32,7 +32,7 @@ def test_a_cell_without_models_has_no_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("save", [save_colbert, save_stanford_colbert])
 @pytest.mark.parametrize("overlap", [0.0, 0.5])
-def test_token_vectors_take_about_as_much_as_the_plan_says(tmp_path: Path, save: object, overlap: float) -> None:
+def test_planned_disk_size_of_token_vectors_is_about_right(tmp_path: Path, save: object, overlap: float) -> None:
     model = save(tmp_path / "model")  # type: ignore[operator]
     cell = ("retriever=colbert", f"retriever.encoder.model={model}", "metrics=retrieval", f"chunk.overlap={overlap}")
     weights, vectors = lines_of(tmp_path, *cell)
@@ -46,13 +46,13 @@ def test_token_vectors_take_about_as_much_as_the_plan_says(tmp_path: Path, save:
     assert 0.75 < float(announced[1]) * 1e6 / (n_tokens * 32) < 1.34
 
 
-def test_a_model_that_is_elsewhere_is_unknown(tmp_path: Path) -> None:
+def test_memory_of_a_model_on_another_machine_is_unknown(tmp_path: Path) -> None:
     assert lines_of(tmp_path, "retriever=bge_m3", "embedder=bge-m3-heads") == (
         "disk: unknown for the token vectors of BAAI/bge-m3, because the model is not on this machine",
     )
 
 
-def test_encoders_of_three_outputs_count(tmp_path: Path) -> None:
+def test_memory_plan_covers_encoders_with_three_outputs(tmp_path: Path) -> None:
     model = save_bge_m3(tmp_path / "model")
     weights, vectors = lines_of(
         tmp_path, "retriever=bge_m3", "embedder=bge-m3-heads", f"embedder.model={model}", "embedder.revision=''"
@@ -65,7 +65,7 @@ def test_encoders_of_three_outputs_count(tmp_path: Path) -> None:
     ("given", "number"),
     [((), "the number is known only after encoding"), (("retriever.encoder.max_weights=20",), "at most 20 of each")],
 )
-def test_token_weights_are_as_many_as_they_are_limited_to(tmp_path: Path, given: tuple[str, ...], number: str) -> None:
+def test_token_weight_memory_uses_the_configured_limit(tmp_path: Path, given: tuple[str, ...], number: str) -> None:
     model = save_splade(tmp_path / "model")
     _, weights = lines_of(tmp_path, "retriever=splade", f"retriever.encoder.model={model}", *given)
     assert weights.startswith(f"memory: 8 bytes for each token weight of {model}; {number}")

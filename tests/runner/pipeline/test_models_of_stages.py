@@ -53,7 +53,7 @@ def test_generators_judges_and_metrics_with_a_model_name_theirs(store: Store) ->
     assert len({generator, of_judge, bert}) == 3
 
 
-def test_no_other_stage_names_any_not_even_behind_one_that_does(store: Store) -> None:
+def test_stages_without_a_model_name_no_model(store: Store) -> None:
     found = models(graph_in(store, cell_with_models()))
     with_models = {"answers", "judge_preparation", "judged_scores", "answer_scores"}
     assert {kind for kind, of_kind in found.items() if any(of_kind)} == with_models

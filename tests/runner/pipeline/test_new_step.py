@@ -197,7 +197,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("new-step"))
 
 
-def test_the_step_runs_is_kept_and_changes_what_is_found(project: Project) -> None:
+def test_new_step_runs_is_cached_and_changes_the_hits(project: Project) -> None:
     without = project.run()
     assert without.found == ["new", "old"]
     assert "newer_hits" not in without.record["seconds"]
@@ -227,7 +227,7 @@ def _plan_row(output: str, kind: str) -> list[str]:
     return row
 
 
-def test_no_other_file_was_edited(project: Project) -> None:
+def test_new_step_edits_only_one_existing_file(project: Project) -> None:
     edited, new = set(), set()
     for package in PACKAGES:
         for path in (project.root / package).rglob("*"):
@@ -242,7 +242,7 @@ def test_no_other_file_was_edited(project: Project) -> None:
     assert edited == {ROOM}
 
 
-def test_three_lines_of_the_room_are_new_and_none_is_gone(project: Project) -> None:
+def test_new_step_adds_three_lines_and_removes_none(project: Project) -> None:
     before, after = ((root / ROOM).read_text(encoding="utf-8").splitlines() for root in (REPOSITORY, project.root))
     changes = [line for line in difflib.ndiff(before, after) if line[:2] in ("+ ", "- ")]
     assert [line[:2] for line in changes] == ["+ "] * 3

@@ -48,7 +48,7 @@ def options(tmp_path: Path, server: ChatServer) -> list[str]:
     return [*own_data(tmp_path, TEXTS, samples()), "language=en", "history=own", *model]
 
 
-def test_turns_are_asked_in_their_order_each_with_the_answers_before_it(
+def test_turns_are_asked_in_order_with_the_generated_history(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     assert plan_small(tmp_path, options).plan.n_requests == 4
@@ -68,14 +68,14 @@ def test_turns_are_asked_in_their_order_each_with_the_answers_before_it(
     assert cell.axes["history"] == "own"
 
 
-def test_with_gold_as_history_only_later_turns_are_asked_again(
+def test_gold_history_shares_the_first_turns_with_generated_history(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     assert run_small(tmp_path, [*options, "history=gold"], options) == EXIT_OK
     assert len(server.requests) == 4 + 2
 
 
-def test_after_a_failed_turn_later_ones_fail_too_and_all_are_asked_by_the_next_run(
+def test_failed_turn_fails_later_turns_and_the_next_run_asks_all_again(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     works = server.script

@@ -81,7 +81,7 @@ class TestNumbers:
         assert row["found_gold"] == [{"rank": 2, "gold": 0, "start": 0, "end": 30}]
         assert row["gold"][0]["n_in_context"] == 30
 
-    def test_any_number_of_passages_outside_the_corpus_leaves_the_gold_at_its_rank(self, tmp_path: Path) -> None:
+    def test_passages_outside_the_corpus_do_not_change_the_rank_of_gold(self, tmp_path: Path) -> None:
         given = passages(BRIDGE, NOWHERE, f"{NOWHERE} Nor was this.", "Nobody wrote that anywhere.")
         row = rows(result_of(tmp_path, cell_of(bridge=given)))["q1"]
         assert (row["score/mrr"], row["score/ndcg@10"]) == (1.0, 1.0)
@@ -92,7 +92,7 @@ class TestNumbers:
         second = rows(result_of(tmp_path / "2", cell_of(bridge=passages(NOWHERE, BRIDGE))))
         assert (first["q1"][f"score/{name}"], second["q1"][f"score/{name}"]) == (1.0, 0.0)
 
-    def test_without_passages_only_answer_metrics_have_values(self, tmp_path: Path) -> None:
+    def test_pipeline_without_passages_has_only_answer_metrics(self, tmp_path: Path) -> None:
         result = result_of(tmp_path, cell_of())
         for metric in ("mrr", "ndcg@10", "passage_coverage", "context_tokens", *Citations().names):
             assert states(result, metric) == [ScoreState.NOT_APPLICABLE] * 4
@@ -101,7 +101,7 @@ class TestNumbers:
         assert result.samples["found_gold"].null_count == 4
         assert result.samples["gold"].to_pylist()[0][0]["n_in_context"] is None
 
-    def test_no_passages_found_is_a_value_and_says_nothing_found(self, tmp_path: Path) -> None:
+    def test_pipeline_without_hits_scores_zero_in_retrieval_metrics(self, tmp_path: Path) -> None:
         row = rows(result_of(tmp_path, cell_of(bridge=passages())))["q1"]
         assert (row["score/mrr"], row["score/passage_coverage"], row["found_gold"]) == (0.0, 0.0, [])
 

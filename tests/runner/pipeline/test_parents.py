@@ -34,7 +34,7 @@ def stages(store: Store, parents: Chunker) -> dict[type[Stage[Any]], Stage[Any]]
 
 
 @pytest.mark.parametrize("parents", PARENTS, ids=lambda parents: type(parents).__name__)
-def test_every_child_lies_in_a_parent_and_every_character_in_a_child(tmp_path: Path, parents: Chunker) -> None:
+def test_parents_contain_every_child_and_children_every_character(tmp_path: Path, parents: Chunker) -> None:
     store = Store(tmp_path)
     found = stages(store, parents)
     children, large = (read_or_make(found[kind], store) for kind in (ChildChunks, Chunks))
@@ -50,7 +50,7 @@ def test_every_child_lies_in_a_parent_and_every_character_in_a_child(tmp_path: P
 
 
 @pytest.mark.parametrize("parents", PARENTS, ids=lambda parents: type(parents).__name__)
-def test_each_parent_stands_at_its_best_child(tmp_path: Path, parents: Chunker) -> None:
+def test_parent_takes_the_rank_of_its_best_child(tmp_path: Path, parents: Chunker) -> None:
     store = Store(tmp_path)
     found = stages(store, parents)
     children, large, small_hits, hits = (
@@ -74,7 +74,7 @@ def test_each_parent_stands_at_its_best_child(tmp_path: Path, parents: Chunker) 
         assert np.isneginf(hits.score[row, n_found:]).all()
 
 
-def test_prompts_hold_parents(tmp_path: Path) -> None:
+def test_prompts_contain_parent_chunks(tmp_path: Path) -> None:
     store = Store(tmp_path)
     cell = fixed_cell(chunk=ParentChunks(SMALL, WholeDocuments()), retriever=bm25(), top_k=1)
     prompts = read_or_make(graph_in(store, cell).result, store).samples["prompt"].to_pylist()

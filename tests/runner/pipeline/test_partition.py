@@ -32,7 +32,7 @@ def rows(partition: Partition) -> list[list[int]]:
     return [np.flatnonzero(partition.block == number).tolist() for number in range(len(partition.contents))]
 
 
-def test_blocks_of_documents_in_a_row() -> None:
+def test_blocks_are_consecutive_documents() -> None:
     assert rows(part(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert rows(part((), 3)) == []
 
@@ -73,7 +73,7 @@ def test_an_invalid_partition_is_not_reused(n_numbers: int, block: Sequence[floa
     assert list(kept_blocks([{"numbers": sound.numbers[:n_numbers], "block": kept}])) == []
 
 
-def test_a_corpus_that_grows_one_by_one_is_not_one_of_blocks_of_one() -> None:
+def test_corpus_growing_by_single_documents_keeps_few_blocks() -> None:
     partitions: list[Partition] = []
     for n in range(1, 200, 4):
         partitions.append(part(range(n), 100, *partitions))
@@ -81,7 +81,7 @@ def test_a_corpus_that_grows_one_by_one_is_not_one_of_blocks_of_one() -> None:
 
 
 @pytest.mark.parametrize("chosen", [[1, 2], [0, 2], [], [0, 1, 2, 3]])
-def test_positions_of_the_chunks_of_some_documents(chosen: list[int]) -> None:
+def test_positions_select_the_chunks_of_given_documents(chosen: list[int]) -> None:
     document = np.array([0, 0, 1, 2, 2, 2, 3], dtype=np.int32)
     spans = Spans(document, np.zeros(7, dtype=np.int32), np.ones(7, dtype=np.int32))
     found = positions_of(spans, np.array(chosen, dtype=np.int64))
@@ -119,7 +119,7 @@ def write_corpus(folder: Path, ids: Iterable[str]) -> tuple[str, ...]:
     return ("dataset=jsonl", *files, "dataset.limit=null", "llm=none", "language=en", *FEW_METRICS)
 
 
-def test_a_corpus_that_grew_does_its_new_documents_alone(tmp_path: Path) -> None:
+def test_grown_corpus_recomputes_only_its_new_documents(tmp_path: Path) -> None:
     cell = ("retriever=hybrid", "run.documents_per_block=10")
     ids = [f"d{i}" for i in range(60)]
     assert run_small(tmp_path, (*write_corpus(tmp_path, ids), *cell)) == 0
@@ -129,7 +129,7 @@ def test_a_corpus_that_grew_does_its_new_documents_alone(tmp_path: Path) -> None
         assert made[kind] == (7, 6), kind
 
 
-def test_texts_of_a_large_corpus_stay_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_corpus_is_read_from_disk_with_equal_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = [("retriever=hybrid_rerank", "llm=extractive", "metrics=default", "filter=metadata")]
     assert run_small(tmp_path / "small", *cells) == 0
     monkeypatch.setattr(documents, "_LARGE_BYTES", 0)

@@ -49,13 +49,13 @@ def test_title_and_metadata_of_the_right_document_reach_the_prompt(tmp_path: Pat
     assert "<1|West/Tower|place: west|" in tower
 
 
-def test_titles_and_metadata_with_corpora_side_by_side(tmp_path: Path) -> None:
+def test_titles_and_metadata_reach_prompts_of_parallel_corpora(tmp_path: Path) -> None:
     found = prompts(tmp_path, "<{title}|{metadata}>", dataset=FixedData(side_by_side=True))
     titles = ("East/Bridge|place: east", "East/Harbour|place: east", "West/Mill|place: west", "West/Tower|place: west")
     assert all(f"<{title}>" in prompt for title, prompt in zip(titles, found, strict=True))
 
 
-def test_neighbours_are_read_as_one_passage_that_says_nothing_twice(tmp_path: Path) -> None:
+def test_overlapping_neighbours_are_merged_without_repeated_text(tmp_path: Path) -> None:
     """Each chunk begins with half of the one before."""
     halves = SentencePacking(size=60, overlap=0.5, unit=Unit.CHAR)
     (bridge, *_) = prompts(tmp_path, "<{n}|{text}>", chunk=halves, context=PackedContext(window=9))
@@ -63,12 +63,12 @@ def test_neighbours_are_read_as_one_passage_that_says_nothing_twice(tmp_path: Pa
     assert f"Sources:\n<1|{whole}>\n" in bridge
 
 
-def test_merging_changes_no_passage_where_nothing_lies_side_by_side(tmp_path: Path) -> None:
+def test_merging_changes_no_passage_without_adjacent_chunks(tmp_path: Path) -> None:
     apart = prompts(tmp_path / "apart", "<{n}|{text}>")
     assert prompts(tmp_path / "merged", "<{n}|{text}>", context=PackedContext(merge=True)) == apart
 
 
-def test_a_retriever_that_finds_nothing_gives_no_closed_book(tmp_path: Path) -> None:
+def test_prompt_without_hits_differs_from_a_closed_book_prompt(tmp_path: Path) -> None:
     store = Store(tmp_path)
     nothing = bm25(max_share_without_hits=1.0)
     found = {}
@@ -82,7 +82,7 @@ def test_a_retriever_that_finds_nothing_gives_no_closed_book(tmp_path: Path) -> 
     assert found["closed book"].startswith("Sources:\n(none)")
 
 
-def test_facts_of_chunks_stand_with_those_of_their_documents(tmp_path: Path) -> None:
+def test_chunk_metadata_is_shown_with_document_metadata(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class WithHeadings(FixedData):
         def fingerprint(self) -> str:
@@ -102,5 +102,5 @@ def test_facts_of_chunks_stand_with_those_of_their_documents(tmp_path: Path) -> 
     assert "<Heading||east|place: east; section: Heading>" in shown[0]
 
 
-def test_facts_that_are_not_known_are_not_written(tmp_path: Path) -> None:
+def test_unknown_passage_facts_are_left_out_of_the_prompt(tmp_path: Path) -> None:
     assert "<|||east>" in prompts(tmp_path, "<{section}|{page}|{date}|{place}>")[0]

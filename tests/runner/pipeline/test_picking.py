@@ -33,7 +33,7 @@ def test_an_oracle_finds_all_gold_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("retriever", ["oracle", "bm25", "hybrid"])
-def test_a_depth_beyond_the_corpus_keeps_all_chunks_and_takes_no_room(tmp_path: Path, retriever: str) -> None:
+def test_depth_beyond_the_corpus_keeps_all_chunks_without_extra_memory(tmp_path: Path, retriever: str) -> None:
     """A row for each sample at such a depth would take 800 MB."""
     cell = [f"retriever={retriever}", "llm=none", "metrics=retrieval"]
     n_hits = (5_000, 100_000_000)
@@ -43,7 +43,7 @@ def test_a_depth_beyond_the_corpus_keeps_all_chunks_and_takes_no_room(tmp_path: 
     assert deep.cell_id != deeper.cell_id
 
 
-def test_given_passages_with_noise(tmp_path: Path) -> None:
+def test_noise_rate_replaces_relevant_given_passages(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
     own = ["dataset=jsonl", f"dataset.samples={file}", "dataset.limit=null", *FEW_METRICS, "retriever=given", "top_k=3"]
@@ -60,7 +60,7 @@ def test_given_passages_with_noise(tmp_path: Path) -> None:
     assert n_relevant == [1] * 6 + [0] * 3
 
 
-def test_data_of_ones_own_has_the_name_that_one_gives_it(tmp_path: Path) -> None:
+def test_dataset_name_is_configurable_and_not_part_of_the_cell_id(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
     own = ["dataset=jsonl", f"dataset.samples={file}", "dataset.limit=null", *FEW_METRICS, "llm=none"]
@@ -72,7 +72,7 @@ def test_data_of_ones_own_has_the_name_that_one_gives_it(tmp_path: Path) -> None
     assert all(again.reused.values())
 
 
-def test_top_k_counts_where_a_share_of_it_is_noise_and_the_chunking_never() -> None:
+def test_picked_hits_depend_on_top_k_only_with_noise_and_never_on_chunking() -> None:
     def key(*overrides: str) -> str:
         stages = small_graph("retriever=given", *overrides).result.upstream()
         return next(stage.key for stage in stages if stage.kind == "picked_hits")

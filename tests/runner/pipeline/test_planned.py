@@ -79,7 +79,7 @@ class TestRequests:
         assert [(count.kind, count.n_requests, count.is_exact) for count in plan.requests] == [("answers", 24, False)]
 
     @pytest.mark.parametrize("llm", ["none", "extractive"])
-    def test_none_where_no_model_is_asked(self, llm: str, tmp_path: Path) -> None:
+    def test_plan_without_a_model_has_no_requests(self, llm: str, tmp_path: Path) -> None:
         plan = plan_small(tmp_path, (f"llm={llm}",)).plan
         assert (plan.requests, plan.n_requests) == ((), 0)
 
@@ -101,7 +101,7 @@ class TestRequests:
         replies.write_bytes(b"".join(lines[:-2]))
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 2
 
-    def test_replies_of_another_model_do_not_count(self, tmp_path: Path) -> None:
+    def test_cached_replies_of_another_model_are_not_subtracted(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         (count,) = plan_small(tmp_path, (*self.SCRIPTED, "llm.reply=other")).plan.requests
         assert (count.n_requests, count.is_exact) == (12, True)
@@ -116,7 +116,7 @@ class TestRequests:
         replies.add("a", Answer("a", AnswerState.ERROR, error="no"))
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 12
 
-    def test_a_smaller_limit_asks_for_nothing_more(self, tmp_path: Path) -> None:
+    def test_smaller_sample_limit_sends_no_requests(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         assert run_small(tmp_path, (*self.SCRIPTED, "dataset.limit=6"), sweep_id="fewer") == 0
         (replies,) = (store_of(tmp_path).root / "replies").glob("*/*.jsonl")
@@ -154,13 +154,13 @@ class TestSameExperiments:
         assert cell.axes["metrics"] == "retrieval"
         assert cell.axes["llm"] == "scripted"
 
-    def test_cells_come_in_the_order_asked_for(self, tmp_path: Path) -> None:
+    def test_planned_cells_keep_the_requested_order(self, tmp_path: Path) -> None:
         cells = plan_small(tmp_path, *grid(top_k="9,2,5")).cells
         assert [cell.axes["top_k"] for cell in cells] == [9, 2, 5]
 
 
 class TestOrder:
-    def test_inputs_come_first(self, tmp_path: Path) -> None:
+    def test_planned_stages_follow_their_inputs(self, tmp_path: Path) -> None:
         plan = plan_small(
             tmp_path, *grid(chunk__size="64,128", retriever="closed_book,hybrid_rerank", top_k="2,4")
         ).plan
@@ -171,7 +171,7 @@ class TestOrder:
         for stage in plan.order:
             assert all(place[before.key] < place[stage.key] for before in stage.inputs if before.kind not in kept)
 
-    def test_cells_end_one_by_one(self, tmp_path: Path) -> None:
+    def test_plan_finishes_cells_one_after_another(self, tmp_path: Path) -> None:
         order = [stage.kind for stage in plan_small(tmp_path, *grid(chunk__size="64,128,256")).plan.order]
         ends = [i for i, kind in enumerate(order) if kind == "result"]
         chunkings = [i for i, kind in enumerate(order) if kind == "chunks"]
@@ -179,14 +179,14 @@ class TestOrder:
 
 
 class TestAxes:
-    def test_in_which_equal_experiments_differ_are_not_used(self, tmp_path: Path) -> None:
+    def test_axes_without_effect_are_marked_unused(self, tmp_path: Path) -> None:
         """The hashing embedder uses no words."""
         cells = grid(llm="scripted", retriever="bm25,dense", tokenizer="english,bigrams")
         axes = [cell.axes for cell in plan_small(tmp_path, *cells).cells]
         found = [(own["retriever"], own["tokenizer"]) for own in axes]
         assert found == [("bm25", "english"), ("bm25", "bigrams"), ("dense", None)]
 
-    def test_of_files_tell_cells_apart_by_their_content_alone(self, tmp_path: Path) -> None:
+    def test_file_axes_distinguish_cells_by_content(self, tmp_path: Path) -> None:
         for name, text in (("a", "apples"), ("b", "apples"), ("c", "pears")):
             (tmp_path / f"{name}.jsonl").write_text(f'{{"id": "1", "text": "{text}"}}', encoding="utf-8")
         (tmp_path / "samples.jsonl").write_text('{"id": "1", "question": "apples?"}', encoding="utf-8")

@@ -28,7 +28,7 @@ def results(folder: Path, **fields: Any) -> tuple[Graph, CellSummary]:
     return graph, read_or_make(graph.result, store)
 
 
-def test_without_a_refiner_the_corpus_is_what_is_searched_and_told(tmp_path: Path) -> None:
+def test_graph_without_a_refiner_searches_the_original_corpus(tmp_path: Path) -> None:
     graph = graph_in(Store(tmp_path), fixed_cell())
     stages = list(graph.result.upstream())
     (chunks,) = [stage for stage in stages if isinstance(stage, Chunks)]
@@ -52,7 +52,7 @@ def test_hits_are_reported_in_places_of_the_original_texts(tmp_path: Path) -> No
     assert n_in_halves
 
 
-def test_a_document_that_was_left_out_is_not_found_and_what_was_done_is_counted(tmp_path: Path) -> None:
+def test_removed_document_is_not_found_and_the_refiner_reports_counts(tmp_path: Path) -> None:
     _, summary = results(tmp_path)
     found = {hit["document_id"] for row in summary.samples.to_pylist() for hit in row["retrieved"]}
     assert found == TEXTS.keys() - {"west/tower"}
@@ -63,7 +63,7 @@ def test_a_document_that_was_left_out_is_not_found_and_what_was_done_is_counted(
     }
 
 
-def test_the_gold_is_picked_where_it_went(tmp_path: Path) -> None:
+def test_oracle_finds_gold_in_refined_texts(tmp_path: Path) -> None:
     _, summary = results(tmp_path, retriever=Oracle(), top_k=6)
     coverage = summary.samples["score/passage_coverage"].to_pylist()
     assert coverage[:3] == [1.0, 1.0, 1.0]
@@ -74,7 +74,7 @@ def test_prompts_hold_refined_texts(tmp_path: Path) -> None:
     assert " AND " in summary.samples["prompt"].to_pylist()[0]
 
 
-def test_corpora_side_by_side_are_refined_apart(tmp_path: Path) -> None:
+def test_parallel_corpora_are_refined_separately(tmp_path: Path) -> None:
     seen: list[list[str]] = []
 
     class Seen(LastFirst):
@@ -86,7 +86,7 @@ def test_corpora_side_by_side_are_refined_apart(tmp_path: Path) -> None:
     assert seen == [["east/bridge", "east/harbour"], ["west/mill", "west/tower"]]
 
 
-def test_a_text_for_each_document_is_wanted(tmp_path: Path) -> None:
+def test_refiner_that_drops_a_document_is_rejected(tmp_path: Path) -> None:
     class Forgetful(LastFirst):
         def refine(self, documents: Documents) -> RefinedDocuments:
             return super().refine(Documents(documents.ids[1:], documents.titles[1:], documents.texts[1:]))
@@ -95,7 +95,7 @@ def test_a_text_for_each_document_is_wanted(tmp_path: Path) -> None:
         results(tmp_path, refiner=Forgetful())
 
 
-def test_samples_whose_gold_is_not_in_the_refined_texts_are_counted(tmp_path: Path) -> None:
+def test_samples_with_gold_outside_the_refined_texts_are_counted(tmp_path: Path) -> None:
     table = "| toll | 5 |\n| --- | --- |\n| cars | 9 |\n"
     texts = {
         "1932": f"The bridge was opened in May. Many people came. It rained all day.\n\n{table}",
@@ -111,7 +111,7 @@ def test_samples_whose_gold_is_not_in_the_refined_texts_are_counted(tmp_path: Pa
     assert "samples that lose all of their gold: 1 of 4" in cell.steps["refiner"]["line"]
 
 
-def test_in_a_sweep_a_copy_of_gold_that_was_left_out_counts_as_the_gold(tmp_path: Path) -> None:
+def test_copy_of_removed_gold_counts_as_gold_in_a_sweep(tmp_path: Path) -> None:
     news = "The old bridge over the river was closed on Monday, since its third pillar had begun to sink into the mud."
     texts = {"a-copy": f"{news} (reprint)", "gold": news, "other": "Nothing about what is asked for is said here."}
     sample = {"id": "1", "question": "Why was the bridge closed?", "references": ["It sinks"], "gold": ["gold"]}

@@ -103,7 +103,7 @@ def own(tmp_path: Path, server: ChatServer) -> Own:
     return Own(tmp_path, server)
 
 
-def test_an_edited_data_set_asks_for_what_is_new_alone(own: Own) -> None:
+def test_edited_data_set_requests_only_new_questions(own: Own) -> None:
     assert own.asked() == N_QUESTIONS == own.counted()
     own.samples.append({"id": "new", "question": "Who dug the harbour?"})
     assert own.asked() == 1, "a question added"
@@ -120,14 +120,14 @@ def test_an_edited_data_set_asks_for_what_is_new_alone(own: Own) -> None:
     assert own.asked() == 1, "a question changed"
 
 
-def test_another_top_k_with_equal_prompts_asks_nothing(own: Own) -> None:
+def test_changed_top_k_with_equal_prompts_sends_no_requests(own: Own) -> None:
     own.samples = [{"id": "q", "question": "The bridge, the harbour or the mill?"}]
     assert own.asked(top_k=5) == 1
     assert own.asked(top_k=6) == 0
     assert own.asked(top_k=1) == 1, "the prompt is another"
 
 
-def test_another_model_is_asked_again_and_another_way_to_call_it_is_not(own: Own) -> None:
+def test_new_model_sends_requests_again_but_new_call_settings_do_not(own: Own) -> None:
     assert own.asked(limit=5) == 5
     assert own.asked(limit=5, concurrency=2, timeout_s=60.0) == 0
     assert own.asked(limit=5, max_new_tokens=7) == 5
@@ -141,7 +141,7 @@ def test_equal_prompts_are_one_request_unless_answers_are_drawn(own: Own) -> Non
     assert own.asked(temperature=0.7) == 1
 
 
-def test_the_plan_counts_what_is_then_asked_once_the_prompts_are_cached(own: Own, server: ChatServer) -> None:
+def test_plan_equals_the_requests_sent_once_prompts_are_cached(own: Own, server: ChatServer) -> None:
     works = server.script
 
     def fails_on_every_fourth(request: dict[str, Any], attempt: int) -> Reply:
@@ -168,7 +168,7 @@ def test_judgements_are_kept_by_request_too(own: Own, server: ChatServer) -> Non
     assert own.asked(judged=True) == 2, "whether it applies and the judgement, which read the reference"
 
 
-def test_a_repeat_asks_once_more_with_another_seed_and_is_kept(own: Own, server: ChatServer) -> None:
+def test_repeat_uses_another_seed_and_is_cached(own: Own, server: ChatServer) -> None:
     assert own.asked(limit=5, seed=7) == 5
     assert own.asked(limit=5, seed=7, repeat=1) == 5
     assert [request["seed"] for request in server.requests] == [7] * 5 + [8] * 5
@@ -184,7 +184,7 @@ def test_a_judge_repeats_its_judgements_of_the_same_answers(own: Own, server: Ch
     assert own.asked(limit=5, judged=True, repeat=1, judge_repeat=1) == 0
 
 
-def test_an_estimate_says_that_it_is_one(own: Own) -> None:
+def test_plan_marks_estimated_request_counts(own: Own) -> None:
     own.asked(limit=10)
     own.asked(limit=13, plan_only=True)
     estimate = "at most 13 requests for answers; cached replies are not subtracted yet"

@@ -110,7 +110,7 @@ def rerank(folder: Path, reranker: CountingReranker, **fields: Any) -> tuple[Hit
     return hits_of(folder, RerankedHits, reranker=reranker, **fields), CountingReranker.scored[before:]
 
 
-def test_another_depth_scores_the_new_pairs_alone(tmp_path: Path) -> None:
+def test_changed_depth_scores_only_new_pairs(tmp_path: Path) -> None:
     _, first = rerank(tmp_path / "a", CountingReranker(depth=2))
     deeper, more = rerank(tmp_path / "a", CountingReranker(depth=4))
     assert len(first) == len(set(first)) == 8
@@ -124,7 +124,7 @@ def test_another_depth_scores_the_new_pairs_alone(tmp_path: Path) -> None:
     np.testing.assert_array_equal(deeper.score, at_once.score)
 
 
-def test_another_first_ranking_scores_the_new_pairs_alone(tmp_path: Path) -> None:
+def test_changed_first_ranking_scores_only_new_pairs(tmp_path: Path) -> None:
     _, of_hybrid = rerank(tmp_path, CountingReranker(depth=3))
     _, of_bm25 = rerank(tmp_path, CountingReranker(depth=3), retriever=bm25())
     _, of_other_k1 = rerank(tmp_path, CountingReranker(depth=3), retriever=bm25(k1=0.1, b=0.0))
@@ -134,7 +134,7 @@ def test_another_first_ranking_scores_the_new_pairs_alone(tmp_path: Path) -> Non
     assert len(of_other_k1) < len(of_hybrid)
 
 
-def test_another_reranker_and_another_chunking_score_again(tmp_path: Path) -> None:
+def test_changed_reranker_or_chunking_scores_all_pairs(tmp_path: Path) -> None:
     _, first = rerank(tmp_path, CountingReranker(depth=2))
     _, other = rerank(tmp_path, CountingReranker(depth=2, factor=2.0))
     assert sorted(other) == sorted(first)
@@ -143,14 +143,14 @@ def test_another_reranker_and_another_chunking_score_again(tmp_path: Path) -> No
     assert len(shorter) == 8
 
 
-def test_hits_that_the_reranker_cannot_tell_apart_keep_their_order(tmp_path: Path) -> None:
+def test_hits_with_equal_rerank_scores_keep_their_order(tmp_path: Path) -> None:
     before = hits_of(tmp_path, FusedHits)
     assert any(row != sorted(row) for row in before.chunk.tolist())  # no ranking by position
     after = hits_of(tmp_path, RerankedHits, reranker=Constant())
     np.testing.assert_array_equal(after.chunk, before.chunk)
 
 
-def test_ties_keep_their_order_among_the_hits_of_one_score(tmp_path: Path) -> None:
+def test_hits_with_equal_rerank_scores_keep_their_relative_order(tmp_path: Path) -> None:
     before = hits_of(tmp_path, FusedHits).chunk[:, :5]
     after = hits_of(tmp_path, RerankedHits, reranker=LikesEvenLengths())
     assert (before != after.chunk[:, :5]).any()
@@ -160,9 +160,7 @@ def test_ties_keep_their_order_among_the_hits_of_one_score(tmp_path: Path) -> No
         assert new[:5] == [chunk for chunk in old if chunk in even] + [chunk for chunk in old if chunk in odd]
 
 
-def test_a_stage_that_was_killed_scores_what_it_had_not_come_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_rerank_stage_scores_only_the_remaining_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError, match="killed"):
         rerank(tmp_path / "a", Killed())
     assert len(CountingReranker.scored) == 3

@@ -53,7 +53,7 @@ def test_data_without_subsets_is_logged_once(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith("subset/")]
 
 
-def test_samples_that_name_no_subset_stay_apart_from_those_that_do(tmp_path: Path) -> None:
+def test_samples_without_a_subset_are_separate_from_named_subsets(tmp_path: Path) -> None:
     samples = [{**SAMPLES[0], "subset": "colours"}, SAMPLES[1]]
     assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, samples), "llm=none", *RANKING_ONLY]) == 0
     (cell,) = cells_in(tmp_path)

@@ -121,9 +121,7 @@ def messages_of(server: ChatServer) -> list[str]:
     return sorted(json.dumps(request["messages"]) for request in server.requests)
 
 
-def test_answers_and_requests_equal_those_of_a_loop_of_plain_requests(
-    tmp_path: Path, options: list[str], server: ChatServer
-) -> None:
+def test_revised_answers_equal_those_of_plain_requests(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     cell = [*options, "reviser=reflect", "reviser.checks_again=false"]
     assert run_small(tmp_path, cell) == EXIT_OK
     sent = messages_of(server)
@@ -160,7 +158,7 @@ def test_requests_are_planned_at_most_and_never_repeated(
     assert len(server.requests) == n + 3 + 2 + checks_again + abstention
 
 
-def test_metrics_counts_and_costs_tell_the_steps_apart(tmp_path: Path, options: list[str]) -> None:
+def test_reviser_metrics_counts_and_costs_are_reported_per_step(tmp_path: Path, options: list[str]) -> None:
     assert run_small(tmp_path, [*options, "reviser=reflect"]) == EXIT_OK
     (cell,) = cells_in(tmp_path)
     values = {name: entry["value"] for name, entry in cell.metrics["overall"].items()}
@@ -265,7 +263,7 @@ ABSTAIN = abstain(llm=NO, abstention="insufficient information")
 
 
 @pytest.mark.parametrize("fields", [{"retriever": ClosedBook()}, {"llm": NoGenerator()}, {"reviser": NoReviser()}])
-def test_nothing_to_check_leaves_the_cell_unchanged(fields: dict[str, Any], tmp_path: Path) -> None:
+def test_reviser_without_answers_to_check_keeps_the_result_key(fields: dict[str, Any], tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     cell = {"reviser": ABSTAIN, **fields}
     assert graph_with(store, **cell).result.key == graph_with(store, **{**fields, "reviser": NoReviser()}).result.key
@@ -294,7 +292,7 @@ def test_a_baseline_can_be_checked_by_a_model(tmp_path: Path) -> None:
     assert {answer.text for answer in read_or_make(stage, store)} == {"insufficient information"}
 
 
-def test_the_way_of_generation_and_its_requests_remain_known(tmp_path: Path) -> None:
+def test_reviser_keeps_generation_details_and_request_counts(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     llm = Scripted(reply="{question}")
     graph = graph_with(store, llm=llm, generator=SelfConsistency(n_draws=3), reviser=ABSTAIN)
@@ -364,7 +362,7 @@ class Broken(AbstainIfUnsupported):
         ({"texts": AskedText("other", failed=["x"])}, "revise returned"),  # type: ignore[arg-type]
     ],
 )
-def test_results_of_another_type_end_the_stage(fields: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_reviser_results_of_a_wrong_type_fail_the_stage(fields: dict[str, Any], message: str, tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     broken = Broken(NO, "", "", "", "None.", **fields)
     (stage,) = stages_of(graph_with(store, reviser=broken), "revisions")
@@ -372,7 +370,7 @@ def test_results_of_another_type_end_the_stage(fields: dict[str, Any], message: 
         run_all(store, stage)
 
 
-def test_stored_revisions_are_read_as_they_were_made(tmp_path: Path) -> None:
+def test_stored_revisions_survive_encoding(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     fields: Any = CELLS["answers that a model checks and revises"]
     graph = graph_in(store, fixed_cell(**fields))
@@ -383,7 +381,7 @@ def test_stored_revisions_are_read_as_they_were_made(tmp_path: Path) -> None:
     assert stored == stage.codec.decode(stage.codec.encode(stored))
 
 
-def test_the_option_is_in_the_key_only_if_it_changes_answers(tmp_path: Path) -> None:
+def test_checks_again_changes_the_result_but_not_the_revisions_key(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     graphs = [graph_with(store, reviser=reflect(checks_again=own)) for own in (True, False)]
     assert len({graph.result.key for graph in graphs}) == 2

@@ -10,7 +10,7 @@ def test_samples_without_alternatives_are_encoded_as_before() -> None:
     assert encoded["gold"] == ({"document_id": "a", "start": None, "end": None, "grade": 1},)
 
 
-def test_alternatives_survive_encoding() -> None:
+def test_alternative_evidence_survives_encoding() -> None:
     sample = Sample(
         "1", "qa", Kind.QA, "?", (), (Evidence("a", one_of=1), Evidence("b", 1, 2, one_of=1), Evidence("c"))
     )

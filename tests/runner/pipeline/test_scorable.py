@@ -42,7 +42,7 @@ def planned(folder: Path, *overrides: str) -> tuple[PlannedCell, PlannedMetrics]
 
 
 @pytest.mark.parametrize("overrides", CELLS.values(), ids=CELLS)
-def test_every_metric_counts_what_the_sweep_counts(tmp_path: Path, overrides: Sequence[str]) -> None:
+def test_planned_sample_counts_equal_those_of_the_sweep(tmp_path: Path, overrides: Sequence[str]) -> None:
     own = (*own_data(tmp_path, TEXTS, SAMPLES), "language=en", "metrics.interval.n_resamples=100", *overrides)
     _, metrics = planned(tmp_path, *own)
     assert run_small(tmp_path, own) == 0
@@ -55,7 +55,7 @@ def test_every_metric_counts_what_the_sweep_counts(tmp_path: Path, overrides: Se
     assert left_out == {name: Counter(overall[name]["n_excluded"]) for name in left_out}
 
 
-def test_samples_whose_scores_depend_on_the_sweep_are_counted(tmp_path: Path) -> None:
+def test_samples_with_undetermined_scores_are_counted_by_the_plan(tmp_path: Path) -> None:
     """Answers may cite, and judges' replies may be readable: the plan counts these samples."""
     own = (*own_data(tmp_path, TEXTS, SAMPLES), "language=en", "llm=scripted")
     _, cited = planned(tmp_path, *own, "metrics=cited")

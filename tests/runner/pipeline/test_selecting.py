@@ -67,7 +67,7 @@ class TestSplit:
         sample(26, "e", "e"),
     )
 
-    def test_a_share_of_the_labelled_samples_of_every_top_level_set(self) -> None:
+    def test_split_holds_out_a_share_of_every_top_level_set(self) -> None:
         held_out = split(self.SAMPLES)
         chosen = Counter(each.subset[0] for each, own in zip(self.SAMPLES, held_out, strict=True) if own)
         assert chosen == {"a": 3, "b": 4}, "b in pairs, rounded up; of a single group none"
@@ -77,7 +77,7 @@ class TestSplit:
         held_out, groups = split(self.SAMPLES, seed=seed), clusters_of(self.SAMPLES).tolist()
         assert len(set(zip(groups, held_out, strict=True))) == len(set(groups))
 
-    def test_conversations_stay_whole_and_unlabelled_turns_go_with_them(self) -> None:
+    def test_split_keeps_conversations_whole(self) -> None:
         turns = [
             sample(i, "talk", *([f"t{talk}"] if turn else []), history=(Turn(f"Question {10 * talk}?", "So."),) * turn)
             for talk in range(4)
@@ -87,7 +87,7 @@ class TestSplit:
         assert sorted(held_out[::2]) == [False, False, False, True]
         assert held_out[::2] == held_out[1::2]
 
-    def test_split_is_drawn_by_the_seed_and_not_by_other_samples(self) -> None:
+    def test_split_depends_on_the_seed_and_not_on_later_samples(self) -> None:
         assert len({tuple(split(self.SAMPLES, seed=seed)) for seed in range(8)}) > 3
         assert split(self.SAMPLES)[:10] == split(self.SAMPLES[:10])
 
@@ -107,7 +107,7 @@ VALUES = {"one": [0.2, 1.0, 0.9, 0.1, float("nan"), 0.0], "two": [0.4, 0.0, 0.1,
 
 
 class TestChoice:
-    def test_the_best_of_each_set_by_the_samples_that_choose(self) -> None:
+    def test_best_candidate_is_chosen_per_set_by_the_choosing_samples(self) -> None:
         found = chosen(VALUES, "aabbbc", "x-xxx-")
         assert found["sets"]["a"] == {"chosen": "two", "values": {"one": 0.2, "two": 0.4}, "n": 1}
         assert (found["sets"]["b"]["chosen"], found["sets"]["b"]["n"]) == ("one", 2)
@@ -117,16 +117,16 @@ class TestChoice:
         found = chosen(VALUES, "aabbbc", "x-xxx-")
         assert found["sets"]["c"] == {"chosen": found["overall"]["chosen"], "values": {}, "n": 0}
 
-    def test_of_equal_candidates_the_first(self) -> None:
+    def test_first_of_equal_candidates_is_chosen(self) -> None:
         assert chosen({"two": [0.5], "one": [0.5]}, "a", "x")["sets"]["a"]["chosen"] == "two"
 
-    def test_the_smallest_where_smaller_is_better(self) -> None:
+    def test_smallest_value_is_chosen_for_a_metric_to_minimize(self) -> None:
         class Smaller(TrecMeasures):
             larger_is_better = False
 
         assert chosen(VALUES, "aabbbc", "x-xxx-", Smaller(("mrr",)))["sets"]["a"]["chosen"] == "one"
 
-    def test_nothing_to_choose_on_is_an_error(self) -> None:
+    def test_choice_without_scored_samples_is_an_error(self) -> None:
         with pytest.raises(ComponentError, match="none of the 6 samples can be scored by m on the part that chooses"):
             chosen(VALUES, "aabbbc", "----x-")
 
@@ -146,7 +146,7 @@ def test_every_sample_has_the_ranking_that_was_chosen_for_its_set() -> None:
 SELECTED = ("reranker=selected", "+reranker@reranker.candidates.terms=lexical_terms")
 
 
-def test_candidates_are_the_stages_of_cells_that_have_them_alone() -> None:
+def test_candidate_stages_are_shared_with_cells_of_one_candidate() -> None:
     own = {stage.key for stage in small_graph(*SELECTED, "llm=none").result.upstream()}
     for alone in (("reranker=lexical",), ("reranker=none",), ("reranker=lexical_terms",)):
         stages = small_graph(*alone, "llm=none").result.upstream()
@@ -154,7 +154,7 @@ def test_candidates_are_the_stages_of_cells_that_have_them_alone() -> None:
         assert {stage.key for stage in stages if stage.kind in shared} <= own
 
 
-def test_the_order_that_parts_equal_candidates_stands_in_the_key(tmp_path: Path) -> None:
+def test_order_of_candidates_changes_the_key(tmp_path: Path) -> None:
     cell = CELLS["the best of two rerankers"]
     reversed_order = dict(reversed(cell["reranker"].candidates.items()))
     keys = [
@@ -172,7 +172,7 @@ def test_a_metric_that_is_not_computed_is_reported_before_work_begins() -> None:
         small_request(*SELECTED, "reranker.metric=ndcg@7")
 
 
-def test_a_selection_reports_the_same_when_made_and_when_read(tmp_path: Path) -> None:
+def test_selection_report_is_equal_when_computed_and_when_cached(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(**CELLS["the best of two rerankers"]))
     made = read_or_make(graph.result, store).summary["steps"]["reranker"]

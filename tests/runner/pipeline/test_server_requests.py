@@ -48,7 +48,7 @@ def asked(server: ChatServer, folder: Path, overrides: list[str], sweep_id: str)
     return len(server.requests) - before
 
 
-def test_requests_for_vectors_are_counted_before_they_are_sent(server: ChatServer, tmp_path: Path) -> None:
+def test_vector_requests_are_planned_exactly(server: ChatServer, tmp_path: Path) -> None:
     planned = counts(plan_small(tmp_path, embedding(server)))
     n_of_chunks = planned["vectors"][0]
     assert n_of_chunks > 5
@@ -85,7 +85,7 @@ def test_the_chunks_of_a_large_corpus_are_estimated_from_some_documents(server: 
     assert not is_exact
 
 
-def test_pairs_to_rerank_are_at_most_as_many_as_there_may_be_hits(server: ChatServer, tmp_path: Path) -> None:
+def test_planned_rerank_pairs_bound_the_pairs_sent(server: ChatServer, tmp_path: Path) -> None:
     ((kind, (n_planned, is_exact)),) = counts(plan_small(tmp_path, reranking(server))).items()
     assert (kind, n_planned, is_exact) == ("reranked_hits", 12 * 3, False)
     assert 0 < asked(server, tmp_path, reranking(server), "first") <= n_planned
@@ -118,7 +118,7 @@ class TestRerank:
         assert (found.n_requests, found.is_exact) == (2 + 1 + 1, True)
         assert found.n_tokens == (2 + 3 + 2 + 2) // 3
 
-    def test_of_unknown_hits_each_may_be_the_longest(self) -> None:
+    def test_rerank_estimate_of_unknown_hits_assumes_the_longest_chunks(self) -> None:
         found = to_rerank_at_most(RERANKER, ["q", "p", "q", ""], 3, ["a", "bbb"], block_size=4)
         assert (found.n_requests, found.is_exact) == (2 * 2 + 1, False)
         assert found.n_tokens == (2 * (2 + 3 * 3)) // 3

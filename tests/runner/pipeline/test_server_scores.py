@@ -80,7 +80,7 @@ def test_stages_that_run_at_the_same_time_pay_for_a_shared_pair_once(
     assert len(PaidReranker.asked) == len(set(PaidReranker.asked)) > 0
 
 
-def test_another_depth_goes_on_from_what_came_before_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_depth_reuses_scores_from_before_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path)
     first, second = reranking(store, 2), reranking(store, 4)
     monkeypatch.setattr(PaidReranker, "most", 3)

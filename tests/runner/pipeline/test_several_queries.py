@@ -75,14 +75,14 @@ def test_hits_are_split_by_sample_as_a_plain_loop_does() -> None:
     assert row == len(sample)
 
 
-def test_one_query_per_sample_is_the_ranking_itself() -> None:
+def test_ranking_of_one_query_per_sample_is_returned_unchanged() -> None:
     hits = Hits(np.zeros((2, 3), dtype=np.int32), np.ones((2, 3), dtype=np.float32))
     assert split_by_sample(hits, Queries(["a", "b"], np.arange(2, dtype=np.int32)))[0] is hits
 
 
 @pytest.mark.parametrize("expander", [Words(), Both()])
 @pytest.mark.parametrize("side_by_side", [False, True])
-def test_fused_hits_are_those_of_a_plain_computation(tmp_path: Path, expander: Any, side_by_side: bool) -> None:
+def test_fused_hits_equal_a_plain_computation(tmp_path: Path, expander: Any, side_by_side: bool) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(expander=expander, dataset=FixedData(side_by_side)))
     (fused,) = stages(graph, "fused_hits")
@@ -120,7 +120,7 @@ def test_variants_share_the_hits_of_a_cell_without_expansion(tmp_path: Path) -> 
     assert (sparse.n_unique, sparse.n_kept, sparse.n_to_run) == (3, 1, 2)
 
 
-def test_the_whole_cell_runs_with_several_variants(tmp_path: Path) -> None:
+def test_judged_cell_runs_with_several_query_variants(tmp_path: Path) -> None:
     store = Store(tmp_path)
     result = graph_in(store, fixed_cell(expander=Both(), **CELLS["hybrid, reranked, judged"])).result
     run_all(store, result)
@@ -145,7 +145,7 @@ def test_a_sample_without_a_query_is_refused(tmp_path: Path) -> None:
     assert "Forgetful: got queries for 3 of 4 samples, expected one or more for each" in failed.error
 
 
-def test_several_queries_without_a_fusion_say_what_to_do(tmp_path: Path) -> None:
+def test_several_queries_without_a_fusion_are_rejected(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(expander=Words(), retriever=bm25()))
     (stage,) = stages(graph, "sample_hits")

@@ -22,7 +22,7 @@ def kept_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
     return {kind: len(list((store.root / "entries" / kind).glob("*/*"))) for kind in kinds}
 
 
-def test_another_quantiser_or_number_of_dimensions_embeds_nothing_again(tmp_path: Path) -> None:
+def test_quantiser_and_dimensions_share_the_vectors(tmp_path: Path) -> None:
     indexes = (Flat(), Truncated(8), Truncated(16), Int8(), Int8(dimensions=8), Binary(), Binary(dimensions=16))
     kept = kept_after(Store(tmp_path), *indexes)
     assert kept == {"vectors": 1, "query_vectors": 1, "vector_index": 7, "dense_hits": 7}

@@ -44,14 +44,14 @@ def test_editing_a_question_does_not_read_the_documents_again(
     assert (len(entries["source"]), len(entries["data"]), len(entries["corpus"])) == (1, 2, 1)
 
 
-def test_another_document_is_read(tmp_path: Path, own: list[str]) -> None:
+def test_added_document_is_read(tmp_path: Path, own: list[str]) -> None:
     assert run_small(tmp_path, own) == 0
     (tmp_path / "docs" / "tower.md").write_text("The tower is red.", encoding="utf-8")
     assert run_small(tmp_path, own, sweep_id="again") == 0
     assert cells_in(tmp_path, "again")[0].dataset["n_documents"] == 2
 
 
-def test_both_ways_load_the_same(tmp_path: Path, own: list[str]) -> None:
+def test_loading_over_the_source_equals_loading_directly(tmp_path: Path, own: list[str]) -> None:
     dataset = Jsonl(str(tmp_path / "docs"), str(tmp_path / "questions.jsonl"))
     assert dataset.source is not None
     assert dataset.load_over(*dataset.source.read()) == dataset.load()

@@ -41,7 +41,7 @@ def benchmark(several: bool) -> Benchmark:
 
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
 @pytest.mark.parametrize("vector_index", ["flat", "hnsw"])
-def test_hits_are_of_the_sample_s_own_corpus(
+def test_hits_come_only_from_the_corpus_of_the_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retriever: str, vector_index: str
 ) -> None:
     from components.datasets.demo import Demo
@@ -64,7 +64,7 @@ def test_hits_are_of_the_sample_s_own_corpus(
         assert found == {row["subset"]}
 
 
-def test_a_corpus_is_reranked_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reranking_a_sub_corpus_ignores_other_sub_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights of words are those of a sample's own corpus: another one beside it changes nothing."""
     from components.datasets.demo import Demo
 
@@ -90,7 +90,7 @@ def test_a_corpus_is_reranked_by_itself(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(scores[0]) == 2
 
 
-def test_without_parts_all_documents_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_without_sub_corpora_search_all_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from components.datasets.demo import Demo
 
     monkeypatch.setattr(Demo, "load", lambda self: benchmark(several=False))
@@ -108,7 +108,7 @@ def _samples(folder: Path, cell_id: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_indexes_of_several_parts_keep_apart() -> None:
+def test_index_parts_are_joined_and_taken_separately() -> None:
     joined = parts.join([{"x": np.array([0])}, {"x": np.array([1])}])
     assert parts.take(joined, SubCorpus(1))["x"].tolist() == [1]
     assert parts.take(parts.join([{"x": np.array([7])}]), SubCorpus())["x"].tolist() == [7]

@@ -125,7 +125,7 @@ def test_hits_are_the_best_of_all_chunks(tmp_path: Path) -> None:
         assert ranking == best(store, found, query, list(range(n_chunks)))
 
 
-def test_with_candidates_hits_are_the_best_of_their_union(tmp_path: Path) -> None:
+def test_late_interaction_ranks_the_union_of_its_candidates(tmp_path: Path) -> None:
     """Each search for candidates is the stage that a simpler retriever has."""
     store = Store(tmp_path)
     own = {"retriever": replace(SEARCH, candidates={"words": WORDS, "meaning": MEANING})}
@@ -138,7 +138,7 @@ def test_with_candidates_hits_are_the_best_of_their_union(tmp_path: Path) -> Non
         assert ranking == best(store, found, query, sorted({*each[0][query], *each[1][query]}))
 
 
-def test_the_retriever_searches_as_its_arm_among_others_does(tmp_path: Path) -> None:
+def test_late_interaction_retriever_shares_the_search_of_its_arm(tmp_path: Path) -> None:
     store = Store(tmp_path)
     arm = ByLateInteraction(Breakable(), ())
     assert SEARCH.arms == (arm,)
@@ -159,7 +159,7 @@ def test_the_reranker_reads_the_vectors_of_the_search(tmp_path: Path) -> None:
     assert len(texts) == len(set(texts))
 
 
-def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
+def test_token_vector_search_separates_parallel_corpora(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, LateInteractionHits, dataset=FixedData(side_by_side=True))
     run_all(store, found)
@@ -180,7 +180,7 @@ def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
         ({"scale": np.nan}, "not finite or longer than 1"),
     ],
 )
-def test_vectors_that_break_the_contract(
+def test_invalid_token_vectors_fail_the_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], mistake: str
 ) -> None:
     whole = LetterVectors.encode_chunk_tokens

@@ -61,7 +61,7 @@ def test_a_share_of_a_corpus_outside_its_bounds_is_refused() -> None:
         scored(Tripling(), Scores(scores.statistics, scores.states, np.full(2, np.nan)))
 
 
-def test_shares_at_their_bounds_pass() -> None:
+def test_shares_at_their_bounds_pass_the_check() -> None:
     assert scored(Mine(), mean_scores([0.0, 1.0 + 1e-8])) == pytest.approx(0.5)
     assert scored(Mine(), mean_scores([1.0, ScoreState.FAILED])) == 1.0
 
@@ -95,7 +95,7 @@ def allowed(group: list[int], offsets: list[int], document: list[int]) -> Allowe
     return AllowedDocuments(*(np.array(each, dtype=np.int64) for each in (group, offsets, document)))  # type: ignore[arg-type]
 
 
-def test_sound_filters_pass() -> None:
+def test_valid_filter_results_pass_the_check() -> None:
     sound = allowed([0, 1], [0, 2, 3], [1, 2, 0])
     assert checked_allowed(sound, 2, 3, NoFilter()) is sound
     assert checked_allowed(allowed([0, 0], [0, 0], []), 2, 3, NoFilter()).n_groups == 1
@@ -137,7 +137,7 @@ def test_vectors_of_an_embedder_that_are_not_numbers_are_refused(vectors: Any) -
         checked_vectors(vectors, 2, Mine())
 
 
-def test_numbers_become_float32() -> None:
+def test_numbers_of_user_components_become_float32() -> None:
     assert checked_scores([1, 2], 2, Mine()).tolist() == [1.0, 2.0]
     assert checked_vectors(np.ones((2, 3)), 2, Mine()).dtype == np.float32
     assert checked_vectors(np.zeros((0, 3), dtype=np.float32), 0, Mine()).shape == (0, 3)
@@ -177,6 +177,6 @@ def test_learned_values_that_cannot_be_stored_are_refused(arrays: Any) -> None:
         checked_arrays(arrays, Mine())
 
 
-def test_arrays_by_name_pass() -> None:
+def test_named_arrays_pass_the_check() -> None:
     arrays = {"0.ids": np.ones(2), "words": np.array(["a"])}
     assert checked_arrays(arrays, Mine()) is arrays

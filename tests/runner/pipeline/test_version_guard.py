@@ -25,7 +25,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
     return computed(tmp_path_factory.mktemp("hybrid"), HYBRID)
 
 
-def test_every_kind_computes_what_the_table_says(found: Mapping[str, Row]) -> None:
+def test_every_stage_result_matches_the_version_table(found: Mapping[str, Row]) -> None:
     wrong = disagreements(read_table(), found, kinds())
     assert wrong == [], "\n".join(wrong)
 
@@ -34,7 +34,7 @@ def test_no_two_stages_share_a_kind() -> None:
     assert sorted(kinds()) == sorted(cls.kind for cls in stage_classes())
 
 
-def test_two_computations_agree(found: Mapping[str, Row], tmp_path: Path) -> None:
+def test_repeated_computations_give_equal_results(found: Mapping[str, Row], tmp_path: Path) -> None:
     assert computed(tmp_path) == found
 
 
@@ -56,7 +56,7 @@ def test_a_changed_result_under_the_same_key_asks_for_a_version(
     assert "python -m tests.runner.pipeline.version_guard --write" in of_context
 
 
-def test_a_raised_version_asks_for_the_table_alone(
+def test_raised_version_requires_only_a_table_update(
     table: Mapping[str, Row], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(FusedHits, "version", FusedHits.version + 1)
@@ -65,7 +65,7 @@ def test_a_raised_version_asks_for_the_table_alone(
     assert not any("Raise `version`" in line for line in wrong)
 
 
-def test_a_kind_without_a_row_a_row_without_a_kind_and_a_kind_that_no_cell_has(found: Mapping[str, Row]) -> None:
+def test_version_table_reports_missing_and_extra_rows(found: Mapping[str, Row]) -> None:
     table = {kind: row for kind, row in found.items() if kind != "context"}
     wrong = disagreements({**table, "gone": found["context"]}, found, {**kinds(), "unseen": object})
     assert [line.split(".")[0] for line in wrong] == [

@@ -109,7 +109,7 @@ def _dense(weights: SparseEncodings) -> np.ndarray:
     return matrix
 
 
-def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
+def test_token_weight_search_separates_parallel_corpora(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, TokenHits, dataset=FixedData(side_by_side=True))
     run_all(store, found)
@@ -119,7 +119,7 @@ def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
     assert all(ranking and {documents[chunk] for chunk in ranking} <= {2, 3} for ranking in west)
 
 
-def test_the_retriever_searches_as_its_arm_among_others_does(tmp_path: Path) -> None:
+def test_learned_sparse_retriever_shares_the_search_of_its_arm(tmp_path: Path) -> None:
     assert LearnedSparse(Breakable(), TokenWeights()).arms == (ByTokenWeights(Breakable(), TokenWeights()),)
 
 
@@ -131,7 +131,7 @@ def test_the_retriever_searches_as_its_arm_among_others_does(tmp_path: Path) -> 
         ({"weight_ids": np.zeros(1_000, dtype=np.int32)}, "a token twice or out of order"),
     ],
 )
-def test_weights_that_break_the_contract(
+def test_invalid_token_weights_fail_the_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], mistake: str
 ) -> None:
     whole = LetterWeights.weigh_chunks

@@ -4,17 +4,17 @@ from runner.results.cell_axes import common_base, varying_axes
 
 
 class TestVaryingAxes:
-    def test_unused_ones_do_not_vary(self) -> None:
+    def test_unused_axes_do_not_vary(self) -> None:
         axes = [{"retriever": "bm25", "embedder": None}, {"retriever": "dense", "embedder": "lsa"}]
         assert varying_axes(axes) == ["retriever"]
 
-    def test_of_those_that_vary_together_the_first_is_named(self) -> None:
+    def test_first_of_axes_that_vary_together_is_named(self) -> None:
         keys = [{"dataset.key": "a"}, {"dataset.key": "b"}]
         assert varying_axes(keys) == ["dataset.key"]
         queries = [{"dataset.queries": name, **key} for name, key in zip(("original", "prepared"), keys, strict=True)]
         assert varying_axes(queries) == ["dataset.queries"]
 
-    def test_one_that_only_some_cells_use_does_not_stand_for_those_that_do_not(self) -> None:
+    def test_axis_used_by_some_cells_does_not_replace_an_axis_of_all_cells(self) -> None:
         """Embedders tell dense cells apart, and say nothing about which retriever the others have."""
         axes = [
             {"retriever": "bm25", "embedder": None},
@@ -23,7 +23,7 @@ class TestVaryingAxes:
         ]
         assert varying_axes(axes) == ["retriever", "embedder"]
 
-    def test_without_cells_there_are_none(self) -> None:
+    def test_no_axes_vary_without_cells(self) -> None:
         assert varying_axes([]) == []
 
 
@@ -33,14 +33,14 @@ class TestOneChangeAtATime:
     def changed(self, **axes: Any) -> dict[str, Any]:
         return {**self.BASE, **axes}
 
-    def test_the_base_is_what_most_cells_share(self) -> None:
+    def test_common_base_has_the_values_most_cells_share(self) -> None:
         cells = [self.changed(), self.changed(refiner="tables"), self.changed(window=1), self.changed(header=None)]
         assert common_base(cells, list(self.BASE)) == self.BASE
 
-    def test_cells_that_change_several_axes_have_none(self) -> None:
+    def test_cells_with_several_changes_have_no_common_base(self) -> None:
         cells = [self.changed(), self.changed(chunk="token"), self.changed(refiner="tables", window=1)]
         assert common_base(cells, list(self.BASE)) is None
 
-    def test_few_axes_tell_cells_apart_by_themselves(self) -> None:
+    def test_few_axes_have_no_common_base(self) -> None:
         cells = [self.changed(), self.changed(chunk="token"), self.changed(refiner="tables"), self.changed(window=1)]
         assert common_base(cells, ["refiner", "chunk", "window"]) is None

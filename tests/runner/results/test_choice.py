@@ -43,32 +43,32 @@ BM25, DENSE = cell("bm25", 0.3125), cell("dense", 0.175, latency_s={"p50": 0.97,
 FEW = cell("few", 0.3, tokens=100)
 
 
-def test_cells_that_equal_the_best_one_are_counted_apart_from_the_others() -> None:
+def test_cells_equal_to_the_best_are_counted_separately() -> None:
     equal = cell("bm25", 0.3125, top_k=8, tokens=900)
     text = said(chosen([[BM25, equal], [DENSE]], cell("none", 0.1)))
     assert "It does not differ significantly from 1 of the 2 other cells (1 more has the same f1)" in text
 
 
-def test_a_saving_that_nobody_notices_does_not_buy_a_lower_mean() -> None:
+def test_small_token_saving_does_not_justify_a_lower_mean() -> None:
     assert chosen([[BM25], [DENSE]]).cell is BM25
     assert chosen([[BM25], [cell("dense", 0.175, tokens=170)]]).cell is BM25, "a seventh fewer tokens"
     assert chosen([[BM25], [cell("few", 0.3, tokens=100)]]).cell.cell_id == "few2", "half of the tokens"
 
 
-def test_time_counts_beyond_its_noise() -> None:
+def test_latency_difference_beyond_the_noise_decides() -> None:
     for p95, fastest in ((0.55, "fast2"), (3.0, "bm252")):
         fast = cell("fast", 0.3, latency_s={"p50": 0.5, "p95": p95})
         assert chosen([[BM25], [fast]]).cell.cell_id == fastest, p95
 
 
-def test_time_that_was_measured_once_decides_nothing() -> None:
+def test_latency_measured_once_does_not_decide() -> None:
     slow = cell("rerank", 0.32, latency_s={"batched": 9.0, "p50": 9.1, "p95": 9.2}, batched_s={"reranked_hits": 9.0})
     assert chosen([[slow], [BM25]]).cell is slow
     again = cell("rerank", 0.1, top_k=4, latency_s={"p50": 8.1, "p95": 8.2}, batched_s={"reranked_hits": 8.0})
     assert chosen([[slow], [BM25]], again).cell is BM25, "two such stages differ by a second"
 
 
-def test_by_a_metric_of_rankings_most_of_the_gold_in_the_prompt_decides() -> None:
+def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> None:
     few, many = cell("bm25", 0.5, covered=0.6), cell("bm25", 0.5, top_k=8, tokens=800, covered=0.9)
     choice = chosen([[few, many]], cell("dense", 0.4), metric="mrr")
     assert (choice.cell, choice.equal, choice.emptiest) == (many, (few, many), few)
@@ -141,7 +141,7 @@ def test_the_samples_behind_a_mean_are_counted_if_some_have_no_value() -> None:
     assert samples_text("finance", 2, 3) == "the 2 of 3 samples of finance with a value"
 
 
-def test_a_single_other_cell_of_several_is_named() -> None:
+def test_single_equal_cell_is_counted_in_the_sentence() -> None:
     sentence = said(chosen([[BM25, cell("bm25", 0.3125, top_k=4)]], cell("none", 0.1)))
     assert sentence == (
         "Take bm252: it has the best f1 over all samples (0.3125), and none2 is significantly worse. 1 other cell has "
@@ -149,7 +149,7 @@ def test_a_single_other_cell_of_several_is_named() -> None:
     )
 
 
-def test_tokens_are_those_of_the_cell_to_take_if_all_cells_are_equal() -> None:
+def test_choice_of_equal_cells_reports_the_tokens_of_the_cell_to_take() -> None:
     sentence = said(chosen([[FEW, cell("many", 0.3, tokens=400)]]))
     assert sentence == (
         "Take few2: both cells have the same f1 for every sample (0.3000). It takes 100 tokens of context per question "

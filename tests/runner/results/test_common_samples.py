@@ -19,7 +19,7 @@ def joined(folder: Path, cells: Sequence[TinyCell], metric: str = "rouge_l", sub
     return common_samples(sweep.cells, sweep.folder_of, metric, subset)
 
 
-def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
+def test_values_are_joined_by_sample_id(tmp_path: Path) -> None:
     first, other = tiny_sweep.CELLS[0], tiny_sweep.CELLS[2]
     turned = replace(other, ids=tuple(reversed(other.ids)), rouge_l=list(reversed(other.rouge_l)))
     found = joined(tmp_path, [first, turned])
@@ -29,7 +29,7 @@ def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu"])
-def test_samples_of_another_cell_are_noticed(tmp_path: Path, metric: str) -> None:
+def test_samples_file_of_another_cell_is_detected(tmp_path: Path, metric: str) -> None:
     """The mean and the number of values reveal them."""
     sweep = load(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[2], tiny_sweep.CELLS[3]])))
     one, other = (sweep.folder_of(cell) / "samples.parquet" for cell in sweep.cells)
@@ -38,7 +38,7 @@ def test_samples_of_another_cell_are_noticed(tmp_path: Path, metric: str) -> Non
         common_samples(sweep.cells, sweep.folder_of, metric, "overall")
 
 
-def test_a_metric_of_ones_own_need_be_no_mean(tmp_path: Path) -> None:
+def test_custom_metric_without_row_means_is_joined(tmp_path: Path) -> None:
     first, other = (replace(cell, facts={"own_metrics": ("rouge_l",)}) for cell in tiny_sweep.CELLS[:2])
     folder = tiny_sweep.write(tmp_path, [first, other])
     (folder / other.cell_id / "samples.parquet").write_bytes((folder / first.cell_id / "samples.parquet").read_bytes())
@@ -62,7 +62,7 @@ def test_samples_of_one_document_are_a_cluster(tmp_path: Path) -> None:
         ("task/extractive", 1),
     ],
 )
-def test_a_subset_holds_its_samples(tmp_path: Path, subset: str, n: int) -> None:
+def test_joined_subset_contains_only_its_samples(tmp_path: Path, subset: str, n: int) -> None:
     found = joined(tmp_path, tiny_sweep.CELLS[:2], subset=subset)
     assert found.n == n
     assert len(set(found.strata.tolist())) == (3 if subset == "macro" else 1)
@@ -98,7 +98,7 @@ class TestMissingSamples:
         found = joined(tmp_path, cells)
         assert (found.n, found.n_known, found.left_out_differ) == (7, 8, False)
 
-    def test_the_mean_over_subsets_weighs_them_alike(self, tmp_path: Path) -> None:
+    def test_macro_mean_weighs_subsets_equally(self, tmp_path: Path) -> None:
         found = joined(tmp_path, tiny_sweep.CELLS[:2], subset="macro")
         assert found.means().tolist() == pytest.approx([(0.25 + 0.35 + 0.15) / 3, (0.325 + 0.4 + 0.25) / 3])
 
@@ -144,27 +144,27 @@ class TestCommonMeans:
         assert list(means.by_cell.values()) == pytest.approx([5.1 / 6, 5.0 / 6])
         assert [cell.cell_id for cell in sweep.ranked("rouge_l")] == [self.first.cell_id, self.second.cell_id]
 
-    def test_common_means_are_the_cells_own_where_none_leaves_a_sample_out(self, tmp_path: Path) -> None:
+    def test_common_means_equal_own_means_without_missing_samples(self, tmp_path: Path) -> None:
         sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:3])))
         for cell in sweep.cells:
             (sweep.folder_of(cell) / "samples.parquet").unlink()  # nothing has to be read
         assert common_means(sweep.cells, sweep.folder_of, "rouge_l") is OWN_MEANS
 
-    def test_common_means_are_the_cells_own_where_all_leave_out_the_same(self, tmp_path: Path) -> None:
+    def test_common_means_equal_own_means_with_equal_missing_samples(self, tmp_path: Path) -> None:
         cells = [replace(cell, rouge_l=[None, *cell.rouge_l[1:]]) for cell in tiny_sweep.CELLS[:2]]
         sweep = load(str(tiny_sweep.write(tmp_path, cells)))
         assert common_means(sweep.cells, sweep.folder_of, "rouge_l") is OWN_MEANS
 
 
 class TestCellsWithoutACommonSample:
-    def test_of_another_data_set_are_apart_even_with_equal_ids(self, tmp_path: Path) -> None:
+    def test_cells_of_another_data_set_are_separate_despite_equal_ids(self, tmp_path: Path) -> None:
         first, second, stranger, _ = tiny_sweep.CELLS
         found = joined(tmp_path, [first, replace(stranger, facts={"dataset": {"name": "other"}}), second])
         assert [cell.cell_id for cell in found.cells] == [first.cell_id, second.cell_id]
         assert [cell.cell_id for cell in found.apart] == [stranger.cell_id]
         assert found.n == 8
 
-    def test_of_other_questions_under_the_same_ids_are_apart(self, tmp_path: Path) -> None:
+    def test_cells_with_different_questions_under_equal_ids_are_separate(self, tmp_path: Path) -> None:
         first, second, *_ = tiny_sweep.CELLS
         found = joined(tmp_path, [first, replace(second, question="Who was there?")])
         assert [cell.cell_id for cell in found.apart] == [second.cell_id]
@@ -176,7 +176,7 @@ class TestMetricsOfACorpus:
         assert is_of_a_corpus(folder, "bleu")
         assert not is_of_a_corpus(folder, "rouge_l")
 
-    def test_metrics_of_a_corpus_are_joined_by_what_they_are_made_of(self, tmp_path: Path) -> None:
+    def test_corpus_metrics_are_joined_by_their_statistics(self, tmp_path: Path) -> None:
         found = joined(tmp_path, [tiny_sweep.CELLS[0], tiny_sweep.CELLS[1], tiny_sweep.CELLS[3]], "bleu")
         assert found.statistics.shape == (7, 3, 10)
         geometric_mean = (8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25
@@ -184,7 +184,7 @@ class TestMetricsOfACorpus:
 
 
 class TestErrors:
-    def test_a_file_that_is_missing_or_damaged(self, tmp_path: Path) -> None:
+    def test_missing_or_damaged_samples_file_is_an_error(self, tmp_path: Path) -> None:
         sweep = load(str(tiny_sweep.write(tmp_path)))
         path = sweep.folder_of(sweep.cells[1]) / "samples.parquet"
         for damage in (lambda: path.write_bytes(b"PAR1"), path.unlink):
@@ -192,11 +192,11 @@ class TestErrors:
             with pytest.raises(DataError, match=r"samples\.parquet: cannot be read"):
                 common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
 
-    def test_a_column_that_is_missing(self, tmp_path: Path) -> None:
+    def test_missing_samples_column_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="has no column 'score/f1'"):
             joined(tmp_path, tiny_sweep.CELLS, "f1")
 
-    def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
+    def test_duplicate_sample_ids_are_an_error(self, tmp_path: Path) -> None:
         twice = replace(tiny_sweep.CELLS[0], ids=["s0"] * 8)
         with pytest.raises(DataError, match="a1a1a1a1a1a1: ids of samples occur twice"):
             joined(tmp_path, [twice, tiny_sweep.CELLS[1]])

@@ -28,7 +28,7 @@ def cheapest(cells: list[CellResult], *, weighs_tokens: bool = True) -> CellResu
     return choose([[own] for own in known], [True] * len(known), known, "f1" if weighs_tokens else "mrr", {}).cell
 
 
-def test_tokens_that_a_model_counted_decide_before_those_of_passages() -> None:
+def test_cheapest_prefers_counted_model_tokens_over_passage_tokens() -> None:
     cells = [
         cell("short passages", 100, 1.0, tokens={"prompt": 5_000, "completion": 100}),
         cell("few tokens", 200, 1.0, tokens={"prompt": 3_000, "completion": 100}),
@@ -38,7 +38,7 @@ def test_tokens_that_a_model_counted_decide_before_those_of_passages() -> None:
     assert cheapest([cells[0], unknown]).cell_id == "short passages"
 
 
-def test_a_cost_is_known_if_it_is_of_all_cells() -> None:
+def test_cost_is_known_only_if_every_cell_has_it() -> None:
     cells = [cell("a", 100, 1.0), cell("b", 100, 0.0)]
     assert [cost.name for cost in known_costs(cells)] == ["context_tokens", "seconds", "seconds_p95"]
     assert known_costs([*cells, CellResult("c", "OK", {}, (), {}, {})]) == []
@@ -58,7 +58,7 @@ def test_a_judge_is_not_part_of_the_cost() -> None:
     assert COSTS["cost"].of(cell("a", 1, 1.0, usage={"answers": {"cost": None}})) is None
 
 
-def test_milliseconds_make_no_cell_faster() -> None:
+def test_latency_differences_of_milliseconds_do_not_decide() -> None:
     first, noise, slow = cell("first", 100, 0.09), cell("noise", 100, 0.001), cell("slow", 100, 0.5)
     assert cheapest([first, noise, slow]).cell_id == "first"
     assert cheapest([slow, first, noise]).cell_id == "first"

@@ -15,14 +15,14 @@ FIRST, SECOND, THIRD, FOURTH = tiny_sweep.CELLS
 
 
 class TestSweeps:
-    def test_their_cells_are_one_family(self, tmp_path: Path) -> None:
+    def test_cells_of_several_sweeps_are_compared_together(self, tmp_path: Path) -> None:
         folders = [tiny_sweep.write(tmp_path / "a", [FIRST]), tiny_sweep.write(tmp_path / "b", [SECOND, THIRD])]
         sweep = load_together(folders)
         assert [cell.cell_id for cell in sweep.cells] == [FIRST.cell_id, SECOND.cell_id, THIRD.cell_id]
         assert [sweep.folder_of(cell).parent.name for cell in sweep.cells] == ["a", "b", "b"]
         assert common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall").n == 8
 
-    def test_an_experiment_of_two_of_them_is_one_cell_the_one_that_did_not_fail(self, tmp_path: Path) -> None:
+    def test_cell_of_two_sweeps_is_loaded_once_from_the_successful_sweep(self, tmp_path: Path) -> None:
         failed = replace(FIRST, facts={"status": "FAILED", "reason": "no"})
         folders = [
             tiny_sweep.write(tmp_path / "a", [failed, SECOND]),

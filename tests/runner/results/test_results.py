@@ -66,25 +66,25 @@ SWEEP = SweepResult(
 
 
 class TestCells:
-    def test_cells_are_read_as_they_were_written(self, tmp_path: Path) -> None:
+    def test_written_cell_is_read_back_equal(self, tmp_path: Path) -> None:
         folder = write_cell(tmp_path, CELL, {"samples.parquet": b"PAR1"})
         assert folder == tmp_path / CELL.cell_id
         assert read_cell(folder) == CELL
         assert sorted(path.name for path in folder.iterdir()) == ["cell.json", "samples.parquet"]
         assert (folder / "samples.parquet").read_bytes() == b"PAR1"
 
-    def test_may_be_written_again(self, tmp_path: Path) -> None:
+    def test_cell_can_be_overwritten(self, tmp_path: Path) -> None:
         write_cell(tmp_path, CELL, {})
         failed = replace(CELL, status="FAILED", reason="no")
         assert read_cell(write_cell(tmp_path, failed, {})) == failed
 
-    def test_without_their_other_files_are_not_there(self, tmp_path: Path) -> None:
+    def test_cell_json_is_missing_after_an_interrupted_write(self, tmp_path: Path) -> None:
         """`cell.json` is written last: what broke off before has none."""
         with pytest.raises(TypeError):
             write_cell(tmp_path, CELL, {"a.csv": b"a", "b.csv": None})  # type: ignore[dict-item]
         assert not (tmp_path / CELL.cell_id / "cell.json").exists()
 
-    def test_values_by_metric_and_subset(self) -> None:
+    def test_cell_value_is_found_by_metric_and_subset(self) -> None:
         assert CELL.value("ndcg@10") == 0.1 + 0.2
         assert CELL.value("ndcg@10", "topic/funds") == 1.0
         assert CELL.value("bleu") is None
@@ -93,11 +93,11 @@ class TestCells:
 
 
 class TestSweeps:
-    def test_sweeps_are_read_as_they_were_written(self, tmp_path: Path) -> None:
+    def test_written_sweep_is_read_back_equal(self, tmp_path: Path) -> None:
         write_sweep(tmp_path / "a-sweep", SWEEP)
         assert read_sweep(tmp_path / "a-sweep") == SWEEP
 
-    def test_a_process_that_waits_for_another_one_reports_it(
+    def test_process_waiting_for_the_sweep_lock_reports_the_wait(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setattr(locks, "_WARN_AFTER_S", 0.05)
@@ -112,7 +112,7 @@ class TestSweeps:
         message = f"waiting for another process, which is writing sweep.json (it holds {tmp_path / '.sweep.lock'})"
         assert [record.getMessage() for record in caplog.records] == [message]
 
-    def test_counts_of_several_processes_are_added(self, tmp_path: Path) -> None:
+    def test_request_counts_of_several_processes_are_added(self, tmp_path: Path) -> None:
         plans: list[dict[str, Any]] = [
             {"n_requests": 2, "groups": {"a": {"n_tokens": 3, "is_exact": True}, "b": {"n_tokens": None}}},
             {"n_requests": 3, "groups": {"a": {"n_tokens": None, "is_exact": False}, "c": {"n_tokens": 7}}},
@@ -128,30 +128,30 @@ class TestSweeps:
         write_sweep(tmp_path, SWEEP)
         assert "试验" in (tmp_path / "sweep.json").read_text(encoding="utf-8")
 
-    def test_list_the_cells_that_ended(self, tmp_path: Path) -> None:
+    def test_read_cells_lists_finished_cells(self, tmp_path: Path) -> None:
         write_sweep(tmp_path, SWEEP)
         write_cell(tmp_path, CELL, {})
         assert list(read_cells(tmp_path)) == [CELL]
 
 
 class TestErrors:
-    def test_a_folder_that_is_not_a_sweep(self, tmp_path: Path) -> None:
+    def test_folder_without_sweep_json_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"sweep\.json: does not exist; expected the folder of a sweep"):
             read_sweep(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
-    def test_a_file_that_is_not_a_result(self, tmp_path: Path, text: str) -> None:
+    def test_file_that_is_not_a_result_is_an_error(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "cell.json").write_text(text)
         with pytest.raises(DataError, match=r"cell\.json: not a result file"):
             read_cell(tmp_path)
 
-    def test_a_newer_file(self, tmp_path: Path) -> None:
+    def test_newer_schema_version_is_rejected(self, tmp_path: Path) -> None:
         (tmp_path / "cell.json").write_text('{"schema_version": 3}')
         with pytest.raises(DataError, match="has schema_version 3, this version reads 2"):
             read_cell(tmp_path)
 
     @pytest.mark.parametrize("name", ["sweep.json", "cell.json"])
-    def test_a_file_with_fields_missing(self, tmp_path: Path, name: str) -> None:
+    def test_result_file_with_missing_fields_is_an_error(self, tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_text('{"schema_version": 2, "cells": [], "overrides": []}')
         with pytest.raises(DataError, match=name):
             (read_sweep if name == "sweep.json" else read_cell)(tmp_path)
@@ -168,21 +168,23 @@ class TestErrors:
             ("counts", {"ok": True}, r"counts\.ok: got a boolean, expected a number"),
         ],
     )
-    def test_a_field_of_another_type(self, tmp_path: Path, field: str, value: object, message: str) -> None:
+    def test_result_field_of_a_wrong_type_is_an_error(
+        self, tmp_path: Path, field: str, value: object, message: str
+    ) -> None:
         path = write_cell(tmp_path, CELL, {}) / "cell.json"
         path.write_text(json.dumps({**json.loads(read_unsealed(path)), field: value}))
         with pytest.raises(DataError, match=rf"cell\.json: not a result file \({message}\)"):
             read_cell(path.parent)
 
     @pytest.mark.parametrize("cells", [[{}], [{"cell_id": 5}], ["a cell"], {}])
-    def test_a_sweep_whose_cells_cannot_be_reported(self, tmp_path: Path, cells: object) -> None:
+    def test_sweep_file_with_invalid_cells_is_an_error(self, tmp_path: Path, cells: object) -> None:
         write_sweep(tmp_path, SWEEP)
         path = tmp_path / "sweep.json"
         path.write_text(json.dumps({**json.loads(read_unsealed(path)), "cells": cells}))
         with pytest.raises(DataError, match=r"sweep\.json: not a result file \(cells"):
             read_sweep(tmp_path)
 
-    def test_no_number_is_no_result(self, tmp_path: Path) -> None:
+    def test_nan_is_rejected_in_results(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="not JSON compliant"):
             write_cell(tmp_path, replace(CELL, seconds={"answers": float("nan")}), {})
 
@@ -200,7 +202,7 @@ def test_files_hold_one_field_per_line(tmp_path: Path) -> None:
 
 
 class TestDirection:
-    def test_direction_is_what_the_cells_say(self) -> None:
+    def test_direction_is_read_from_the_cells(self) -> None:
         judged = replace(CELL, larger_is_better={"hallucination": False})
         assert [larger_is_better(name, [CELL, judged]) for name in ("bleu", "hallucination", "length", "gone")] == [
             True,
@@ -226,7 +228,7 @@ class TestCombiner:
         perfect = np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1])
         assert combine(np.stack([perfect, np.zeros(10)]))[0] == pytest.approx(1.0)
 
-    def test_a_metric_that_nothing_computes_is_an_error(self) -> None:
+    def test_combiner_for_an_unconfigured_metric_is_an_error(self) -> None:
         with pytest.raises(DataError, match="c: its configuration names no component that computes rouge_l"):
             combiner(self.cell(bleu=self.BLEU), "rouge_l")
 
@@ -301,12 +303,12 @@ def test_a_count_that_is_not_a_number_is_named(changes: dict[str, Any], where: s
         read_cell(folder)
 
 
-def test_a_note_of_a_data_set_may_be_anything(tmp_path: Path) -> None:
+def test_dataset_note_may_have_any_value(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, dataset={"n_of_authors": "many"}), {})
     assert read_cell(folder).dataset["n_of_authors"] == "many"
 
 
-def test_a_sweep_that_cannot_be_looked_at(tmp_path: Path) -> None:
+def test_overlong_sweep_name_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be read \(File name too long\); expected the folder of a sweep"):
         find_sweep("x" * 300, tmp_path)
 
@@ -330,7 +332,7 @@ def test_lists_and_mappings_as_values_of_axes_are_read_as_text(tmp_path: Path) -
     }
 
 
-def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
+def test_result_moved_to_the_folder_of_another_cell_is_rejected(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, CELL, {}).rename(tmp_path / "another")
     with pytest.raises(DataError, match=r"cell\.json: got the result of cell '0123456789ab', expected the cell"):
         read_cell(folder)
@@ -345,9 +347,7 @@ def test_a_cell_in_the_folder_of_another_is_refused(tmp_path: Path) -> None:
         ({"search": {"seed": 0, "n_cells": 2, "n_space": 4, "n_tried": 2}}, "search: has no strategy"),
     ],
 )
-def test_amounts_and_searches_of_another_form_are_refused(
-    changed: dict[str, Any], problem: str, tmp_path: Path
-) -> None:
+def test_malformed_amounts_and_searches_are_rejected(changed: dict[str, Any], problem: str, tmp_path: Path) -> None:
     write_sweep(tmp_path, replace(SWEEP, **changed))
     with pytest.raises(DataError, match=re.escape(problem)):
         read_sweep(tmp_path)
@@ -411,7 +411,7 @@ def test_a_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["cell.json", "sweep.json"])
-def test_results_that_are_too_long_are_refused_before_they_are_parsed(
+def test_oversized_result_file_is_rejected_before_parsing(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sealed_json, "_MOST_BYTES", 1000)

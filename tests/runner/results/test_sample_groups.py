@@ -12,5 +12,5 @@ from runner.results import too_few_groups
         (1_200, 6.0, "too few groups of samples (1,200, worth 6 of equal size) to tell"),
     ],
 )
-def test_too_few_groups_states_what_unequal_groups_are_worth(n: int, n_effective: float, text: str) -> None:
+def test_too_few_groups_text_reports_their_effective_number(n: int, n_effective: float, text: str) -> None:
     assert too_few_groups(n, n_effective) == text

@@ -23,14 +23,14 @@ def verdicts_of(sweep: LoadedSweep, place: int) -> dict[str, Verdict]:
     return {own.id: own.verdict for own in sample_verdicts(sweep, sweep.cells[place])}
 
 
-def test_every_sample_has_the_class_that_it_was_planted_for(planted: LoadedSweep) -> None:
+def test_every_planted_sample_has_its_failure_class(planted: LoadedSweep) -> None:
     expected = {case.sample.id: (case.from_context, case.from_question) for case in CASES}
     found = [verdicts_of(planted, place) for place in range(2)]
     got = {an_id: tuple(own[an_id].failure.value for own in found) for an_id in expected}
     assert got == expected
 
 
-def test_no_class_is_missing(planted: LoadedSweep) -> None:
+def test_planted_samples_cover_every_failure_class(planted: LoadedSweep) -> None:
     found = {own.failure for place in range(2) for own in verdicts_of(planted, place).values()}
     elsewhere = {Failure.INVENTED, Failure.COMPRESSED}  # found only by a judge of claims, and only with a compressor
     assert found == set(Failure) - elsewhere
@@ -64,7 +64,7 @@ def test_the_share_of_evidence_that_suffices_is_configurable(planted: LoadedSwee
     assert half["cut"].stage is EvidenceStage.IN_CONTEXT
 
 
-def test_without_the_texts_a_wrong_answer_is_not_explained_further(planted: LoadedSweep, tmp_path: Path) -> None:
+def test_verdict_without_stored_texts_does_not_explain_a_wrong_answer(planted: LoadedSweep, tmp_path: Path) -> None:
     folder = shutil.copytree(planted.folder, tmp_path / "moved")
     cell = planted.cells[0]
     gone = replace(cell, config={**cell.config, "run": {"store_dir": str(tmp_path / "none")}})
@@ -88,7 +88,7 @@ def test_samples_of_an_earlier_version_are_reported(tmp_path: Path) -> None:
         sample_verdicts(sweep, sweep.cells[0])
 
 
-def test_a_cell_that_failed_does_not_keep_others_from_their_verdicts(planted: LoadedSweep) -> None:
+def test_failed_cell_does_not_affect_verdicts_of_other_cells(planted: LoadedSweep) -> None:
     failed = replace(planted.cells[0], cell_id="failed", status=FAILED, metrics={})
     together = LoadedSweep(planted.folder, (*planted.cells, failed))
     assert sample_verdicts(together, planted.cells[0]) == sample_verdicts(planted, planted.cells[0])

@@ -15,7 +15,7 @@ def cell(
     return CellResult(cell_id, "OK", axes, (), {}, {}, latency_s=latency, batched_s=batched)
 
 
-def test_no_cells_have_no_noise() -> None:
+def test_no_cells_have_no_timing_noise() -> None:
     assert noise_of_seconds([]) == {}
 
 
@@ -29,13 +29,13 @@ def test_cells_of_the_same_components_tell_how_far_equal_work_varies() -> None:
     assert noise_of_seconds(cells) == pytest.approx({"a": 0.1, "b": 0.1, "c": 0.5})
 
 
-def test_cells_that_share_a_stage_measure_it_once() -> None:
+def test_shared_stage_counts_as_one_measurement() -> None:
     cells = [cell("a", "bm25", 64, search=0.3, context=0.01), cell("b", "bm25", 128, search=0.3, context=0.02)]
     cells.append(cell("c", "dense", 64, search=0.5, context=0.01))
     assert noise_of_seconds(cells)["a"] == pytest.approx((0.3**2 + 0.01**2) ** 0.5)
 
 
-def test_a_stage_that_all_cells_share_makes_none_slower() -> None:
+def test_stage_shared_by_all_cells_adds_no_noise() -> None:
     noise = noise_of_seconds([cell("a", "bm25", 64, queries=9.0), cell("b", "dense", 64, queries=9.0)])
     assert noise == {"a": 0.0, "b": 0.0}
 
@@ -50,7 +50,7 @@ def test_answers_that_were_timed_together_may_be_all_noise() -> None:
     assert noise == 7.0
 
 
-def test_results_of_an_earlier_version_know_the_sum_of_their_stages() -> None:
+def test_results_of_an_earlier_version_use_the_total_latency_as_noise() -> None:
     cells = [CellResult(name, "OK", {}, (), {}, {}, latency_s={"batched": s, "p50": s, "p95": s})
              for name, s in (("a", 0.2), ("b", 0.5))]  # fmt: skip
     assert noise_of_seconds(cells) == pytest.approx({"a": 0.3, "b": 0.3})

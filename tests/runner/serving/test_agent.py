@@ -14,7 +14,7 @@ def request(*messages: tuple[str, Any], **custom_inputs: Any) -> dict[str, Any]:
     return {"input": said, "custom_inputs": custom_inputs or None}
 
 
-def test_the_last_message_is_the_question_and_those_before_it_are_turns() -> None:
+def test_last_message_is_the_question_and_earlier_messages_are_history() -> None:
     asked = request(
         ("system", "Be brief."),
         ("user", "When was it opened?"),
@@ -34,13 +34,13 @@ def test_a_conversation_may_begin_with_an_answer() -> None:
     assert question_of(asked).history == [("", "Hello.\nHow can I help?")]
 
 
-def test_options_are_passed_on() -> None:
+def test_custom_inputs_become_question_options() -> None:
     assert question_of(request(("user", "Who?"), kind="qa", corpus="east/")) == Question(
         "Who?", kind="qa", history=[], corpus="east/"
     )
 
 
-def test_requests_that_ask_nothing() -> None:
+def test_requests_without_a_user_question_are_rejected() -> None:
     for asked in (request(), request(("system", "Be brief.")), request(("user", "Who?"), ("assistant", "She."))):
         with pytest.raises(DataError, match="expected messages, the last one from the user"):
             question_of(asked)

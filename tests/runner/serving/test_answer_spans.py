@@ -120,7 +120,7 @@ def test_an_exported_pipeline_sends_its_spans_with_the_id_of_its_cell(
 SAMPLE = Sample("s", "", Kind.QA, "Who?", ())
 
 
-def test_nothing_is_sent_without_an_endpoint() -> None:
+def test_no_span_is_sent_without_an_endpoint() -> None:
     tracer = tracer_for("sweep", "cell")
     with tracer.question(SAMPLE) as span:
         span.set({"output.value": "x"})

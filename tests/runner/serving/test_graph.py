@@ -80,7 +80,7 @@ class Answered:
 
 
 @pytest.mark.parametrize("name", SEARCHING)
-def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
+def test_graph_answers_one_question_like_all_together(name: str, tmp_path: Path) -> None:
     answered = Answered(Store(tmp_path, "a run"), fixed_cell(**CELLS[name]))
     n_found = 0
     for sample, row in zip(answered.samples, answered.rows, strict=True):
@@ -101,7 +101,7 @@ def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["the best sentences of the passages", "sentences that a model selects"])
-def test_passages_of_the_prompt_are_what_a_compressor_retained(name: str, tmp_path: Path) -> None:
+def test_prompt_passages_are_those_kept_by_a_compressor(name: str, tmp_path: Path) -> None:
     answered = Answered(Store(tmp_path, "a run"), fixed_cell(**CELLS[name]))
     n_shorter = 0
     for sample in answered.samples:
@@ -120,7 +120,7 @@ def test_passages_of_the_prompt_are_what_a_compressor_retained(name: str, tmp_pa
     assert n_shorter > 0
 
 
-def test_nothing_that_evaluates_is_needed(tmp_path: Path) -> None:
+def test_serving_graph_has_no_evaluation_stages(tmp_path: Path) -> None:
     cell = fixed_cell(**CELLS["the best of two rerankers"])
     answered = Answered(Store(tmp_path, "a run"), cell)
     kinds = {stage.kind for graph in answered.graphs.values() for stage in needed_stages(graph.targets, graph.samples)}

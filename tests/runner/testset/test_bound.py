@@ -32,14 +32,14 @@ def test_votes_that_cannot_be_read_are_requested_again(parts: dict[str, BoundPar
         assert parts[f"vote: {name}"].most.n_requests == 3 * N_DOCUMENTS
 
 
-def test_if_all_goes_well_waves_do_not_look_at_all_documents(parts: dict[str, BoundPart]) -> None:
+def test_successful_waves_do_not_read_all_documents(parts: dict[str, BoundPart]) -> None:
     # A tenth of the documents is for summaries: 12 of them take 120, and waves of 4, 8, 16, 32, 64 documents are 124.
     assert parts["vote: reader"].smooth.n_requests == 124
     assert parts["vote: adjudicator"].smooth.n_requests == 0
     assert parts_of("tasks=[extractive]")["vote: reader"].smooth.n_requests == 4 + 8
 
 
-def test_gates_ask_about_what_they_apply_to(parts: dict[str, BoundPart]) -> None:
+def test_gate_request_bound_counts_applicable_drafts(parts: dict[str, BoundPart]) -> None:
     n_each = 4 * N_TOPICS
     assert parts["gate: supported"].smooth.n_requests == n_each
     assert parts["gate: inspection"].smooth.n_requests == 3 * n_each
@@ -47,7 +47,7 @@ def test_gates_ask_about_what_they_apply_to(parts: dict[str, BoundPart]) -> None
     assert parts["gate: each_document"].most.n_requests > 2 * (2 + 3) * n_each * 4
 
 
-def test_tokens_are_those_of_the_documents(parts: dict[str, BoundPart]) -> None:
+def test_token_bound_depends_on_document_lengths(parts: dict[str, BoundPart]) -> None:
     voting, writing = parts["vote: reader"].smooth, parts["draft: three_documents"].smooth
     assert 600 < voting.tokens.n_prompt / voting.n_requests < 600 + 1000
     assert 3 * 600 < writing.tokens.n_prompt / writing.n_requests < 3 * 600 + 2000
@@ -55,7 +55,7 @@ def test_tokens_are_those_of_the_documents(parts: dict[str, BoundPart]) -> None:
     assert most.tokens.n_prompt / most.n_requests > 4000 + 2 * 2000  # a long text, and two replies shown again
 
 
-def test_a_smooth_run_asks_for_what_was_said(tmp_path: Path) -> None:
+def test_smooth_bound_equals_the_requests_of_a_smooth_run(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(200), gates={"rude": Marks("RUDE", Echo())}, per_cell=9)
     said = total([part.smooth for part in bound(settings, DOCUMENTS, ())])
     ASKED.clear()

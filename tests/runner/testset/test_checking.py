@@ -27,7 +27,7 @@ def _reasons(*samples: Sample, gates: dict[str, DraftGate] = GATES) -> list[tupl
     return [(finding.sample.id, finding.gate, finding.reason) for finding in report.findings]
 
 
-def test_every_gate_says_what_it_finds_and_a_sample_may_be_in_several() -> None:
+def test_one_sample_may_have_findings_of_several_gates() -> None:
     pointing = replace(
         GOOD, id="both", question="根据上文，哪一家青砚轨道运营公司负责管理？", gold=(Evidence("a"), Evidence("b"))
     )
@@ -37,12 +37,12 @@ def test_every_gate_says_what_it_finds_and_a_sample_may_be_in_several() -> None:
     ]
 
 
-def test_samples_that_repeat_an_earlier_one() -> None:
+def test_repeated_sample_is_a_near_duplicate() -> None:
     again = replace(GOOD, id="again", question="青砚有轨电车2号线的全长是多少公里？")
     assert _reasons(GOOD, again) == [("again", "near_duplicates", "near_duplicate")]
 
 
-def test_counts_remarks_and_lines() -> None:
+def test_check_counts_findings_and_remarks() -> None:
     gates: dict[str, DraftGate] = {"form": Form(4, 400, 2000, only_tagged=("points_at_document",))}
     bad = replace(GOOD, id="bad", question="谁？")
     remarked = replace(GOOD, id="remarked", question="根据上文，谁负责管理？")
@@ -56,7 +56,7 @@ def test_counts_remarks_and_lines() -> None:
     assert report.findings[1].is_remark
 
 
-def test_a_set_without_references_misses_none() -> None:
+def test_missing_references_are_reported_only_if_some_exist() -> None:
     bare = replace(GOOD, references=())
     assert _reasons(bare) == []
     assert _reasons(bare, replace(GOOD, id="other", question="青砚市有多少座桥？")) == [
@@ -64,13 +64,13 @@ def test_a_set_without_references_misses_none() -> None:
     ]
 
 
-def test_a_question_without_an_answer_may_say_so() -> None:
+def test_unanswerable_question_may_have_a_refusal_as_reference() -> None:
     unanswered = replace(GOOD, references=("信息不足",))
     assert _reasons(unanswered) == [("good", "form", "non_answer")]
     assert _reasons(replace(unanswered, answerable=False)) == []
 
 
-def test_gold_outside_the_corpus_and_no_samples() -> None:
+def test_gold_outside_the_corpus_and_empty_sets_have_no_findings() -> None:
     assert _reasons(replace(GOOD, gold=(Evidence("nowhere"), Evidence("a")))) == []
     assert _reasons() == []
 

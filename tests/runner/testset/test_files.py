@@ -33,7 +33,7 @@ def test_a_test_set_is_a_data_set_of_a_sweep(tmp_path: Path) -> None:
     assert [(each.id, each.gold, each.topic) for each in loaded.samples] == [(s.id, s.gold, s.topic) for s in SAMPLES]
 
 
-def test_the_key_is_that_of_the_content() -> None:
+def test_set_key_depends_on_content_alone() -> None:
     testset = small_set()
     columns = (testset.documents.ids, testset.documents.titles, testset.documents.texts, testset.documents.metadata)
     documents = Documents(*(column[::-1] for column in columns))
@@ -54,13 +54,13 @@ def test_the_key_is_that_of_the_content() -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_the_key_of_another_content_is_another(change: dict[str, object]) -> None:
+def test_changed_sample_changes_the_set_key(change: dict[str, object]) -> None:
     testset = small_set()
     changed = (replace(SAMPLES[0], **change), *SAMPLES[1:])  # type: ignore[arg-type]
     assert content_key(changed, testset.documents) != testset.key
 
 
-def test_documents_count_in_the_key() -> None:
+def test_documents_change_the_set_key() -> None:
     testset = small_set()
     titled = replace(testset.documents, titles=["Bridge", "Tower", "River"])
     assert content_key(SAMPLES, titled) != testset.key
@@ -92,18 +92,18 @@ def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: s
 
 
 @pytest.mark.parametrize(("name", "message"), [("none", "no such folder"), ("", "no such file")])
-def test_a_folder_that_is_not_a_set(name: str, message: str, tmp_path: Path) -> None:
+def test_folder_without_a_set_is_rejected(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{message}. Expected here: a released set"):
         read_testset(tmp_path / name)
 
 
-def test_no_version_is_written_over(tmp_path: Path) -> None:
+def test_existing_set_is_not_overwritten(tmp_path: Path) -> None:
     write_testset(tmp_path, small_set())  # an empty folder is taken
     with pytest.raises(DataError, match="exists already"):
         write_testset(tmp_path, small_set())
 
 
-def test_replaced_with_what_else_is_there_left_alone(tmp_path: Path) -> None:
+def test_replacing_a_set_keeps_unrelated_files(tmp_path: Path) -> None:
     edit = Edit("s1", "topic", None, "roads", ("ann",), "0" * 64)
     write_testset(tmp_path, replace(small_set(), edits=(edit,)))
     (tmp_path / "notes.txt").write_text("mine")
@@ -114,7 +114,7 @@ def test_replaced_with_what_else_is_there_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_nothing_is_left_of_a_set_that_cannot_be_written(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_test_set_files(tmp_path: Path) -> None:
     half = replace(SAMPLES[0], question="\ud83d?")
     with pytest.raises(DataError, match="lone surrogate"):
         write_testset(tmp_path / "set", replace(small_set(), samples=(half,)))
@@ -147,7 +147,7 @@ def test_files_of_a_killed_process_do_not_block_writing(tmp_path: Path) -> None:
     assert {path.name for path in there.iterdir()} == {path.name for path in new.iterdir()}
 
 
-def test_the_folder_in_which_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_can_be_written_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     require_replaceable(Path(), ABOUT)
     write_testset(Path(), small_set())
@@ -176,7 +176,7 @@ def test_a_set_that_no_run_can_reproduce_is_not_replaced(
         require_replaceable(tmp_path / "set", ABOUT)
 
 
-def test_no_place_for_a_set(tmp_path: Path) -> None:
+def test_path_that_is_not_a_set_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
     with pytest.raises(DataError, match="but not a released set"):
         require_replaceable(tmp_path, ABOUT)

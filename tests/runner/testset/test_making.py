@@ -38,7 +38,7 @@ def _nothing_asked() -> Iterator[None]:
 CELL = ("", "lamps")
 
 
-def test_a_run_ends_with_what_was_asked_for(tmp_path: Path) -> None:
+def test_run_ends_with_the_requested_number_of_drafts(tmp_path: Path) -> None:
     made = make(generation(tmp_path, texts(40), per_cell=7))
     assert len(made.accepted) == len({draft.question for draft in made.accepted}) == 7
     count = coverage(made)[CELL]
@@ -59,7 +59,7 @@ class Pruning(Silent):
             assert store_main([*self._command, *more]) == 0
 
 
-def test_prune_leaves_what_a_run_needs_between_its_waves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_between_waves_keeps_results_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = generation(tmp_path, texts(40), per_cell=7)
     pruning = Pruning(tmp_path / "store")
     made = make(settings, pruning)
@@ -91,7 +91,7 @@ def test_a_corrected_draft_goes_through_all_gates_again(tmp_path: Path) -> None:
     assert "TYPO" not in corrected.question
 
 
-def test_a_second_run_asks_for_nothing_and_makes_the_same(tmp_path: Path) -> None:
+def test_repeated_run_sends_no_request_and_gives_the_same_drafts(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(30, {4: "RUDE"}), gates={"rude": Marks("RUDE", Echo())}, per_cell=10)
     first = make(settings)
     n_asked = len(ASKED)
@@ -99,7 +99,7 @@ def test_a_second_run_asks_for_nothing_and_makes_the_same(tmp_path: Path) -> Non
     assert len(ASKED) == n_asked > 0
 
 
-def test_another_gate_asks_nothing_of_the_writer_again(tmp_path: Path) -> None:
+def test_added_gate_does_not_repeat_the_writing(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(20), gates={"rude": Marks("RUDE", Echo())}, per_cell=20)
     make(settings)
     ASKED.clear()
@@ -108,7 +108,7 @@ def test_another_gate_asks_nothing_of_the_writer_again(tmp_path: Path) -> None:
     assert ASKED == []
 
 
-def test_a_budget_ends_a_run_with_whole_samples_and_a_larger_one_adds_to_them(tmp_path: Path) -> None:
+def test_budget_stops_after_whole_samples_and_a_larger_budget_adds_more(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(60), gates={"rude": Marks("RUDE", Echo())}, per_cell=30)
     small = make(replace(settings, budget=most(20)))
     assert len(ASKED) <= 20
@@ -135,7 +135,7 @@ class Losing(Making):
                 file.unlink()
 
 
-def test_drafts_that_are_made_again_stay_within_the_budget(tmp_path: Path) -> None:
+def test_recomputed_drafts_stay_within_the_budget(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(60), per_cell=30)
     with closing(Losing(replace(settings, budget=most(20)), Silent())) as making:
         made = making.begin()
@@ -174,7 +174,7 @@ def test_no_cell_is_tried_more_often_than_allowed(tmp_path: Path) -> None:
     assert (count.tried, count.short) == (12, MOST_TRIES)
 
 
-def test_of_a_conversation_the_turns_before_a_rejected_one_stay(tmp_path: Path) -> None:
+def test_turns_before_a_rejected_turn_are_kept(tmp_path: Path) -> None:
     gates = {"second": Marks("RUDE", turn=1), "first": Marks("LONG", turn=0)}
     documents = texts(3, {1: "RUDE", 2: "LONG"})
     tasks = {"lamps": AskOnce(n_turns=3)}
@@ -187,7 +187,7 @@ def test_of_a_conversation_the_turns_before_a_rejected_one_stay(tmp_path: Path) 
     assert turns["d002"].reason == "long"
 
 
-def test_a_conversation_with_a_turn_whose_request_failed_waits_for_it(tmp_path: Path) -> None:
+def test_conversation_with_a_failed_turn_request_stays_pending(tmp_path: Path) -> None:
     gates = {"second": Marks("RUDE", Echo(), turn=1)}
     settings = generation(tmp_path, texts(3), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=3)
     settings = replace(settings, near_duplicates=NearDuplicates(1.0))
@@ -204,7 +204,7 @@ def test_a_conversation_with_a_turn_whose_request_failed_waits_for_it(tmp_path: 
     assert len(make(settings).accepted) == 9
 
 
-def test_a_corrected_turn_is_the_history_of_those_after_it(tmp_path: Path) -> None:
+def test_corrected_turn_becomes_the_history_of_later_turns(tmp_path: Path) -> None:
     gates = {"first": Marks("TYPO", corrects=True, turn=0)}
     settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=1)
     first, second, third = make(replace(settings, near_duplicates=NearDuplicates(1.0))).accepted
@@ -221,7 +221,7 @@ class MarksBefore(Marks):
         return [replace(verdict, draft=None) for verdict in super().verdicts(before, corpus, ask)]
 
 
-def test_turns_after_a_corrected_one_are_judged_again_with_it(tmp_path: Path) -> None:
+def test_turns_after_a_corrected_turn_are_judged_again(tmp_path: Path) -> None:
     gates = {"before": MarksBefore("corrected"), "first": Marks("TYPO", corrects=True, turn=0)}
     settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=1)
     (tried,) = make(replace(settings, near_duplicates=NearDuplicates(1.0))).tried
@@ -230,7 +230,7 @@ def test_turns_after_a_corrected_one_are_judged_again_with_it(tmp_path: Path) ->
     assert all(own.draft.history[0].question == tried.accepted[0].draft.question for own in tried.rejected)
 
 
-def test_a_turn_that_is_corrected_after_another_was_is_out(tmp_path: Path) -> None:
+def test_turn_that_needs_a_second_correction_is_rejected(tmp_path: Path) -> None:
     gates = {"before": MarksBefore("corrected", corrects=True), "first": Marks("TYPO", corrects=True, turn=0)}
     settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=2)}, per_cell=1)
     (tried,) = make(replace(settings, near_duplicates=NearDuplicates(1.0))).tried
@@ -263,7 +263,7 @@ def test_a_source_with_a_copy_that_may_leave_as_well_is_not_used(tmp_path: Path)
     assert used & set(leaving) == {leaving[2]}
 
 
-def test_neighbours_of_a_long_text_are_found_by_what_is_rare_in_it(tmp_path: Path) -> None:
+def test_neighbours_of_a_long_text_are_found_by_rare_words(tmp_path: Path) -> None:
     def word(n: int) -> str:
         return "".join("bcdfghjklm"[int(digit)] for digit in f"{n:05}")
 

@@ -34,7 +34,7 @@ def test_full_and_half_containment_have_different_reasons() -> None:
     assert [verdict.reason for verdict in verdicts] == ["text_contained", "text_contained", "text_half_contained"]
 
 
-def test_gold_counts_where_there_are_no_extracts() -> None:
+def test_containment_compares_gold_texts_without_extracts() -> None:
     corpus = SmallCorpus({"a": f"甲。{TRAM}", "b": f"{TRAM}乙。", "c": SCHOOL})
     draft = draft_on(corpus, "？", "！", gold=[("a", TRAM), ("b", TRAM)])
     bare = replace(draft, evidence=EvidenceSet("", "", "", ()))
@@ -43,7 +43,7 @@ def test_gold_counts_where_there_are_no_extracts() -> None:
     assert not GATE.applies_to(replace(bare, gold=bare.gold[:1]))
 
 
-def test_two_texts_in_one_place_are_one_over_the_other() -> None:
+def test_overlapping_gold_spans_contain_each_other() -> None:
     corpus = SmallCorpus({"a": f"{TRAM}{SCHOOL}"})
     bare = replace(draft_on(corpus, "？", "！"), evidence=EvidenceSet("", "", "", ()))
     within = (Evidence("a", 0, len(TRAM)), Evidence("a", 2, len(TRAM) + 5))
@@ -53,7 +53,7 @@ def test_two_texts_in_one_place_are_one_over_the_other() -> None:
     assert not GATE.applies_to(replace(bare, gold=(within[0], Evidence("a", len(TRAM), len(TRAM + SCHOOL)))))
 
 
-def test_one_document_or_short_texts() -> None:
+def test_containment_ignores_single_documents_and_short_texts() -> None:
     assert not GATE.applies_to(_draft(TRAM))
     assert GATE.verdicts([_draft("同样短的话", "同样短的话")], SmallCorpus({}), ask_nobody) == [PASSED]
 
@@ -68,11 +68,11 @@ def test_short_texts_are_wholly_contained_or_not_at_all() -> None:
 
 
 @pytest.mark.parametrize("shares", [(0.0, 0.9), (0.9, 0.5), (0.5, 1.1)])
-def test_shares_that_are_none(shares: tuple[float, float]) -> None:
+def test_invalid_containment_shares_are_rejected(shares: tuple[float, float]) -> None:
     assert Containment(*shares, 30, tags=False).check()
 
 
-def test_published_questions_over_three_documents(shared_data: Path) -> None:
+def test_containment_rejects_nine_of_thirty_published_questions(shared_data: Path) -> None:
     file = shared_data / "crud_rag" / "crud_split" / "split_merged.json"
     items = read_split(file, ["read/qa_3docs"], accept_truncated=False).items
     verdicts = GATE.verdicts([_draft(*item.gold_texts) for item in items], SmallCorpus({}), ask_nobody)

@@ -42,29 +42,29 @@ class TestForm(SilentGateContract):
     bad = BAD["points_at_document"]
 
 
-def test_there_is_a_bad_draft_for_every_reason() -> None:
+def test_every_form_reason_has_a_bad_draft() -> None:
     assert set(BAD) == set(REASONS)
 
 
 @pytest.mark.parametrize("reason", BAD)
-def test_each_has_its_reason(reason: str) -> None:
+def test_each_bad_draft_is_rejected_with_its_reason(reason: str) -> None:
     (verdict,) = GATE.verdicts([BAD[reason]], CHINESE, ask_nobody)
     assert (verdict.state, verdict.reason) == (VerdictState.REJECTED, reason)
 
 
 @pytest.mark.parametrize("reason", BAD)
-def test_each_can_be_a_remark(reason: str) -> None:
+def test_each_reason_can_be_a_remark(reason: str) -> None:
     (verdict,) = replace(GATE, only_tagged=(reason,)).verdicts([BAD[reason]], CHINESE, ask_nobody)
     assert (verdict.state, verdict.reason) == (VerdictState.TAGGED, reason)
 
 
-def test_a_rejection_goes_before_a_remark() -> None:
+def test_rejection_takes_precedence_over_a_remark() -> None:
     both = replace(BAD["question_too_short"], references=("13800138000",))
     (verdict,) = replace(GATE, only_tagged=("question_too_short",)).verdicts([both], CHINESE, ask_nobody)
     assert (verdict.state, verdict.reason) == (VerdictState.REJECTED, "personal_phone")
 
 
-def test_texts_to_go_on_with_or_to_sum_up_are_not_questions() -> None:
+def test_non_question_texts_skip_question_rules() -> None:
     text = "上文提到，热线是010-62345678。" * 20
     for kind in (Kind.CONTINUATION, Kind.SUMMARIZATION, Kind.CORRECTION):
         assert GATE.verdicts([replace(GOOD, kind=kind, question=text)], CHINESE, ask_nobody) == [PASSED]
@@ -78,7 +78,7 @@ def test_names_are_in_no_language(question: str, reference: str) -> None:
     assert GATE.verdicts([replace(GOOD, question=question, references=(reference,))], CHINESE, ask_nobody) == [PASSED]
 
 
-def test_an_answer_about_those_who_say_nothing_says_something() -> None:
+def test_answer_about_missing_disclosure_is_not_a_refusal() -> None:
     answer = replace(GOOD, references=("逾期未披露的发行人，新增注册将被暂停受理六个月。",))
     assert GATE.verdicts([answer], CHINESE, ask_nobody) == [PASSED]
 

@@ -39,7 +39,7 @@ def inspect(reply: dict[str, object], **changes: object) -> GateVerdict:
     return GATE.verdicts([own], CORPUS, ScriptedJudge(lambda _: json.dumps(reply)))[0]
 
 
-def test_a_correction_is_another_draft_without_gold() -> None:
+def test_corrected_draft_is_new_and_has_no_gold() -> None:
     verdict = inspect(CORRECTION)
     assert (verdict.state, verdict.detail) == (VerdictState.CORRECTED, "the unit is missing")
     corrected = verdict.draft
@@ -56,7 +56,7 @@ def test_a_correction_is_another_draft_without_gold() -> None:
     assert corrected.evidence == LENGTH.evidence
 
 
-def test_quotes_stay_where_none_are_given() -> None:
+def test_correction_without_quotes_keeps_the_old_quotes() -> None:
     verdict = inspect({**CORRECTION, "evidence": []})
     assert verdict.draft is not None
     assert verdict.draft.quotes == LENGTH.quotes
@@ -83,7 +83,7 @@ def test_an_invalid_correction_cannot_be_read(changes: dict[str, object]) -> Non
     assert inspect({**CORRECTION, **changes}).reason == "verdict_unreadable"
 
 
-def test_the_inspector_sees_all_there_is() -> None:
+def test_inspection_request_contains_the_whole_draft_and_documents() -> None:
     ask = ScriptedJudge(TestInspection().reply)
     GATE.verdicts([replace(LENGTH, expression="1 + 1")], CORPUS, ask)
     text = shown(ask.requests[0])

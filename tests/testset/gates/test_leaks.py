@@ -34,7 +34,7 @@ class TestLeaks(SilentGateContract):
     bad = _draft("２号线跨越砚江，只要六分钟零三秒就到了书院街站吗？", "六分钟，零三秒。")
 
 
-def test_the_reference_in_the_question_or_in_an_earlier_one() -> None:
+def test_reference_in_the_question_or_an_earlier_question_is_a_leak() -> None:
     assert _reason(_draft("书院街站在哪一岸的北岸书院街？", "北岸书院街")) == "reference_in_question"
     turns = replace(_draft("那是什么站？", "北岸书院街"), history=(Turn("北岸书院街有站吗？", "有。"),))
     assert _reason(turns) == "reference_in_question"
@@ -56,11 +56,11 @@ def test_the_reference_in_the_question_or_in_an_earlier_one() -> None:
         _draft("书院街站上车的人有多少？", "书院街站下车"),
     ],
 )
-def test_questions_that_reveal_nothing_pass(draft: Draft) -> None:
+def test_harmless_questions_are_not_leaks(draft: Draft) -> None:
     assert GATE.verdicts([draft], CORPUS, ask_nobody) == [PASSED]
 
 
-def test_wording_of_the_gold() -> None:
+def test_question_copied_from_the_gold_is_a_leak() -> None:
     copied = "列车经加固后的老津桥跨越砚江，从南岸柳埠站到北岸书院街站要多少分钟？"
     assert _reason(_draft(copied)) == "gold_wording_in_question"
     english = "When did it adopt a new framework for managing operational risk in all of its branches since?"
@@ -77,7 +77,7 @@ def test_a_title_in_the_question_is_a_leak() -> None:
     assert longer.verdicts([_draft(english, "no", "b")], CORPUS, ask_nobody) == [PASSED]
 
 
-def test_texts_to_correct_hold_their_reference() -> None:
+def test_leak_gate_skips_corrections() -> None:
     assert not GATE.applies_to(replace(_draft(TEXT, TEXT), kind=Kind.CORRECTION))
 
 

@@ -22,7 +22,7 @@ def test_a_continuation_needs_no_gold() -> None:
     assert Location(0).applies_to(replace(DRAFT, kind=Kind.SUMMARIZATION))
 
 
-def test_gold_comes_with_the_verdict_as_wide_as_the_field_lets_it() -> None:
+def test_location_gate_widens_gold_up_to_its_limit() -> None:
     draft = replace(DRAFT, quotes=(Quote((1,)),))
     (wide,) = Location(4).verdicts([draft], CORPUS, ask_nobody)
     assert wide.draft is not None

@@ -45,7 +45,7 @@ def test_equal_texts_in_other_forms_match(answer: str, reference: str) -> None:
 
 
 @pytest.mark.parametrize(("answer", "reference"), FALSE)
-def test_another_or_none(answer: str, reference: str) -> None:
+def test_different_answers_do_not_match_by_rule(answer: str, reference: str) -> None:
     assert matches_by_rule(answer, [reference]) is False
 
 

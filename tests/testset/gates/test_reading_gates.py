@@ -65,7 +65,7 @@ class TestEachDocument(AskingGateContract):
         return reader_of(numbers_in)(request)
 
 
-def test_the_reader_sees_the_gold_and_its_title_and_nothing_else() -> None:
+def test_reader_request_contains_only_the_gold_and_its_title() -> None:
     gold = replace(LENGTH, gold=(replace(LENGTH.gold[0], end=42),))
     ask = ScriptedJudge(reader_of(lambda _: "17.6 km"))
     ANSWERABLE.verdicts([gold], CORPUS, ask)
@@ -75,7 +75,7 @@ def test_the_reader_sees_the_gold_and_its_title_and_nothing_else() -> None:
     )
 
 
-def test_another_answer_is_compared_by_a_model_and_reported() -> None:
+def test_different_reader_answer_is_compared_by_a_model() -> None:
     ask = ScriptedJudge(reader_of(lambda _: "about eighteen kilometres"))
     (verdict,) = ANSWERABLE.verdicts([LENGTH], CORPUS, ask)
     assert (verdict.reason, verdict.detail) == ("other_answer", "about eighteen kilometres: by its words")
@@ -94,7 +94,7 @@ def test_a_comparison_that_fails_or_cannot_be_read() -> None:
     assert verdict.reason == "verdict_unreadable"
 
 
-def test_without_gold_no_model_is_asked() -> None:
+def test_reading_gate_without_gold_asks_no_model() -> None:
     ask = ScriptedJudge(failed)
     bare, elsewhere = replace(LENGTH, gold=()), replace(LENGTH, gold=(Evidence("not in the corpus", 0, 5),))
     first, second, third = ANSWERABLE.verdicts([bare, elsewhere, LENGTH], CORPUS, ask)
@@ -104,7 +104,7 @@ def test_without_gold_no_model_is_asked() -> None:
     assert len(ask.requests) == 1
 
 
-def test_a_later_turn_is_read_with_those_before_it() -> None:
+def test_later_turn_is_read_with_its_history() -> None:
     ask = ScriptedJudge(reader_of(lambda _: "19"))
     assert ANSWERABLE.verdicts([LATER], CORPUS, ask)[0].state is VerdictState.PASSED
     assert "user: How long is line 2 of the Oakham tram?\nassistant: 17.6 km\nuser: And how" in shown(ask.requests[0])
@@ -125,7 +125,7 @@ def test_each_document_is_left_out_once() -> None:
     assert [("17.6" in text, "40 million" in text) for text in texts] == [(False, True), (True, False)]
 
 
-def test_one_document_is_left_alone_and_too_many_are_refused_unasked() -> None:
+def test_each_document_gate_skips_one_document_and_rejects_too_many() -> None:
     assert not EACH_DOCUMENT.applies_to(LENGTH)
     three = draft("Which?", "this", "tram", "bank", "fair")
     ask = ScriptedJudge(failed)
@@ -134,7 +134,7 @@ def test_one_document_is_left_alone_and_too_many_are_refused_unasked() -> None:
     assert ask.calls == []
 
 
-def test_one_document_that_is_not_needed_settles_it_whatever_else_failed() -> None:
+def test_unneeded_document_rejects_despite_other_unreadable_replies() -> None:
     def script(request: Request) -> str:
         return '{"reason": "", "answer": "17.6 km; 40 million"}' if "17.6" in shown(request) else "?"
 

@@ -24,7 +24,7 @@ class TestSameTopic(AskingGateContract):
         return f'{{"reason": "its words", "topic": {number[1] if number else 0}}}'
 
 
-def test_no_topic_counts_as_another_topic_and_is_reported() -> None:
+def test_missing_topic_counts_as_a_different_topic() -> None:
     ask = ScriptedJudge(lambda _: '{"reason": "a novel", "topic": 0}')
     assert GATE.verdicts([LENGTH], CORPUS, ask)[0].detail == "none of the topics: a novel"
 

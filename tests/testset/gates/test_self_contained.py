@@ -41,7 +41,7 @@ def test_a_later_turn_needs_its_history(clear_with: bool, clear_without: bool, r
     assert [shown(request).count("user: ") for request in ask.requests] == [2, 0]
 
 
-def test_one_of_the_two_requests_that_failed_keeps_the_turn_waiting() -> None:
+def test_failure_of_either_request_keeps_the_turn_pending() -> None:
     def script(is_with: bool) -> Callable[[Request], str | Answer]:
         return lambda request: failed(request) if ("user: " in shown(request)) == is_with else clear("x", not is_with)
 

@@ -30,7 +30,7 @@ class TestSingleAnswer(AskingGateContract):
         return json.dumps({"reason": "", "other_answer": other, "document": number if other else 0})
 
 
-def test_gold_and_removed_documents_are_not_distractors_and_what_was_looked_at_is_kept() -> None:
+def test_gold_and_removed_documents_are_not_distractors() -> None:
     ask = ScriptedJudge(TestSingleAnswer().reply)
     (verdict,) = GATE.verdicts([LENGTH], CORPUS, ask)
     assert verdict.state is VerdictState.PASSED
@@ -42,14 +42,14 @@ def test_gold_and_removed_documents_are_not_distractors_and_what_was_looked_at_i
     assert verdict.draft.notes == {"distractors": "fair [0:49]"}
 
 
-def test_the_detail_names_the_document_with_another_answer() -> None:
+def test_verdict_detail_names_the_document_with_another_answer() -> None:
     (verdict,) = GATE.verdicts([TestSingleAnswer.bad], CORPUS, ScriptedJudge(TestSingleAnswer().reply))
     assert verdict.detail == "fair [0:49]: the fair"
     assert verdict.draft is not None
     assert "fair [0:49]" in verdict.draft.notes["distractors"]
 
 
-def test_without_distractors_no_model_is_asked() -> None:
+def test_single_answer_gate_without_distractors_asks_no_model() -> None:
     ask = ScriptedJudge(failed)
     alone = SmallCorpus({"tram": CORPUS.texts["tram"]})
     assert GATE.verdicts([LENGTH], alone, ask)[0].state is VerdictState.PASSED
@@ -57,12 +57,12 @@ def test_without_distractors_no_model_is_asked() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 3, -1, None])
-def test_another_answer_without_a_document_that_was_shown_cannot_be_read(number: int | None) -> None:
+def test_other_answer_without_a_shown_document_is_unreadable(number: int | None) -> None:
     ask = ScriptedJudge(lambda _: json.dumps({"reason": "", "other_answer": "the fair", "document": number}))
     assert GATE.verdicts([LENGTH], CORPUS, ask)[0].reason == "verdict_unreadable"
 
 
-def test_a_turn_is_searched_for_with_its_history_and_long_answers_are_left_alone() -> None:
+def test_distractors_of_a_turn_are_searched_with_its_history() -> None:
     searched: list[str] = []
 
     class Watched(SmallCorpus):

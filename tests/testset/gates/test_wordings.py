@@ -19,14 +19,14 @@ from components.testset.gates.wordings import is_asking, pointing
         "これは何ですか",
     ],
 )
-def test_questions_are_recognised(question: str) -> None:
+def test_question_wordings_are_recognised(question: str) -> None:
     assert is_asking(question)
 
 
 @pytest.mark.parametrize(
     "statement", ["公司营收为3亿元。", "The company earned 3 million.", "", "。", "Show business is hard."]
 )
-def test_other_texts_are_not_questions(statement: str) -> None:
+def test_statements_are_not_questions(statement: str) -> None:
     assert is_asking(statement) is (statement == "Show business is hard.")  # begins like "Show the risks."
 
 

@@ -118,17 +118,17 @@ def _n_located_though_changed(texts: list[str], n: int) -> int:
     return found
 
 
-def test_harmless_changes_of_demo_text() -> None:
+def test_harmlessly_changed_demo_quotes_are_located() -> None:
     assert _share_located(_demo_texts(), 1000) >= 0.99
     assert _n_located_though_changed(_demo_texts(), 1000) == 0
 
 
-def test_harmless_changes_of_real_text(shared_data: Path) -> None:
+def test_harmlessly_changed_news_quotes_are_located(shared_data: Path) -> None:
     assert _share_located(_crud_texts(shared_data), 1000) >= 0.99
     assert _n_located_though_changed(_crud_texts(shared_data), 1000) == 0
 
 
-def test_harmless_changes_of_real_tables_and_english(shared_data: Path) -> None:
+def test_harmlessly_changed_table_and_english_quotes_are_located(shared_data: Path) -> None:
     assert _share_located(_tables(shared_data), 300) >= 0.99
     assert _n_located_though_changed(_tables(shared_data), 300) == 0
 
@@ -150,7 +150,7 @@ def test_harmless_changes_of_real_tables_and_english(shared_data: Path) -> None:
         ),  # nearly, with the ends as they are
     ],
 )
-def test_each_way_finds_its_quotes(quote: str, text: str, found: str) -> None:
+def test_each_search_method_finds_its_quotes(quote: str, text: str, found: str) -> None:
     assert [text[place.start : place.end] for place in find_quote(quote, [text])] == [found]
 
 
@@ -183,11 +183,11 @@ def test_each_way_finds_its_quotes(quote: str, text: str, found: str) -> None:
         ("很长的引文" * 50, "很长的引文"),
     ],
 )
-def test_other_quotes_are_not_found(quote: str, text: str) -> None:
+def test_changed_quotes_are_not_found(quote: str, text: str) -> None:
     assert find_quote(quote, [text]) == []
 
 
-def test_all_places_are_given_where_it_stands_best() -> None:
+def test_quote_has_every_place_of_its_best_match() -> None:
     texts = ["甲公司盈利。乙公司盈利。", "甲公司 盈利！", "丙"]
     assert find_quote("公司盈利", texts) == [QuotePlace(0, 1, 5), QuotePlace(0, 7, 11)]
     assert find_quote("公司盈 利", texts) == [QuotePlace(0, 1, 5), QuotePlace(0, 7, 11), QuotePlace(1, 1, 6)]
@@ -203,6 +203,6 @@ def test_hostile_quotes_are_searched_quickly(untrusted: str) -> None:
     assert find_quote("公司亏损", [untrusted]) == []
 
 
-def test_a_number_may_follow_what_is_copied_as_it_is() -> None:
+def test_exact_quote_may_be_followed_by_a_number() -> None:
     quote = "室外气温是38℃。"
     assert find_quote(quote, [f"昨天，{quote}一位居民说。"]) == [QuotePlace(0, 3, 3 + len(quote))]

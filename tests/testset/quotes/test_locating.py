@@ -46,27 +46,27 @@ def test_cited_sentences_are_gold_in_places_of_the_document() -> None:
 
 
 @pytest.mark.parametrize("words", ["贷款增长了7%", "“贷款 增长了７％”", "增长了7%"])
-def test_words_in_a_cited_sentence_agree_with_it(words: str) -> None:
+def test_words_within_a_cited_sentence_pass(words: str) -> None:
     assert locate(_draft(Quote((2,), words)), TEXTS).state is VerdictState.PASSED
 
 
-def test_neighbours_are_one_unit_and_others_are_not() -> None:
+def test_adjacent_cited_sentences_are_one_gold_unit() -> None:
     assert _gold(locate(_draft(Quote((3,)), Quote((2,))), TEXTS)) == ["贷款增长了7%。不良率没有上升。"]
     assert _gold(locate(_draft(Quote((5, 2)), Quote((5,))), TEXTS)) == ["贷款增长了7%。", "利润持平。"]
 
 
-def test_words_without_a_number_count_for_the_sentences_of_their_place() -> None:
+def test_quoted_words_without_a_number_cite_their_sentences() -> None:
     assert _gold(locate(_draft(Quote((), "不良率没有上升")), TEXTS)) == ["不良率没有上升。"]
     assert _gold(locate(_draft(Quote((), "7%。不良率没有")), TEXTS)) == ["贷款增长了7%。不良率没有上升。"]
 
 
-def test_words_that_go_on_beyond_the_cited_sentence_bring_the_next() -> None:
+def test_words_beyond_the_cited_sentence_include_the_next_sentence() -> None:
     verdict = locate(_draft(Quote((2,), "贷款增长了7%。不良率没有上升")), TEXTS)
     assert verdict.state is VerdictState.PASSED
     assert _gold(verdict) == ["贷款增长了7%。不良率没有上升。"]
 
 
-def test_words_in_one_other_place_count_instead_of_the_number() -> None:
+def test_words_found_elsewhere_override_the_sentence_number() -> None:
     for number in (1, 99):
         verdict = locate(_draft(Quote((number,), "不良率没有上升")), TEXTS)
         assert (verdict.state, verdict.reason) == (VerdictState.TAGGED, "cited_elsewhere")
@@ -79,7 +79,7 @@ def test_words_in_several_places_are_ambiguous_unless_one_is_cited() -> None:
     assert _gold(locate(_draft(Quote((4,), "存款增长了5%")), TEXTS)) == ["存款增长了5%。利润持平。"]
 
 
-def test_gold_is_widened_until_it_is_once_in_the_document() -> None:
+def test_gold_is_widened_until_unique_in_the_document() -> None:
     assert _gold(locate(_draft(Quote((1,))), TEXTS)) == ["存款增长了5%。 贷款增长了7%。"]
     fund = (_extract("fund"),)
     assert _gold(locate(_draft(Quote((2,)), extracts=fund), TEXTS)) == ["风险自负。费率为1.2%。"]
@@ -89,7 +89,7 @@ def test_gold_is_widened_until_it_is_once_in_the_document() -> None:
     ]
 
 
-def test_gold_that_stays_there_twice_is_ambiguous() -> None:
+def test_gold_that_occurs_twice_is_ambiguous() -> None:
     assert (
         _rejected(locate(_draft(Quote((2,)), extracts=(_extract("fund"),)), TEXTS, most_added=0)) == "quote_ambiguous"
     )
@@ -124,16 +124,16 @@ def test_each_of_several_texts_is_needed_but_not_by_a_turn() -> None:
     assert _gold(verdict) == ["贷款增长了7%。", "基金规模为30亿元。"]
 
 
-def test_gold_that_leaves_the_corpus_is_none() -> None:
+def test_gold_in_a_removed_document_is_rejected() -> None:
     draft = replace(_draft(Quote((2,))), removed=("bank",))
     assert _rejected(locate(draft, TEXTS)) == "evidence_removed"
 
 
-def test_known_gold_stays_as_it_is() -> None:
+def test_known_gold_is_unchanged() -> None:
     draft = replace(_draft(), gold=(Evidence("bank", 0, 3),))
     assert locate(draft, TEXTS) == GateVerdict(VerdictState.PASSED)
 
 
-def test_another_corpus_is_an_error() -> None:
+def test_draft_of_another_corpus_is_an_error() -> None:
     with pytest.raises(ComponentError, match="document 'bank'"):
         locate(_draft(Quote((1,))), {"bank": "另一篇文章"})

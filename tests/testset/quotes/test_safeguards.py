@@ -34,7 +34,7 @@ def test_harmless_changes_pass_the_safeguards(one: str, other: str) -> None:
         ("1与2", "2与1"),
     ],
 )
-def test_not_the_same(one: str, other: str) -> None:
+def test_texts_with_different_facts_are_distinguished(one: str, other: str) -> None:
     assert not have_same_facts(one, other)
 
 

@@ -12,7 +12,7 @@ def _extract(document: str, title_page: str) -> Extract:
     return Extract(document, "", len(title_page), len(document), document[len(title_page) :])
 
 
-def test_numbers_run_over_all_extracts_and_places_are_those_of_the_document() -> None:
+def test_sentence_numbers_run_over_all_extracts_with_document_positions() -> None:
     page = "第一页。"
     extracts = [_extract(page + CHINESE, page), Extract("b", "", 0, len(ENGLISH), ENGLISH)]
     shown = numbered_sentences(extracts)
@@ -28,7 +28,7 @@ def test_numbers_run_over_all_extracts_and_places_are_those_of_the_document() ->
     assert [sentence.extract for sentence in shown] == [0, 0, 0, 1, 1, 1]
 
 
-def test_all_of_an_extract_is_covered() -> None:
+def test_numbered_sentences_cover_the_whole_extract() -> None:
     for text in (CHINESE, ENGLISH, "   \n \n", "x" * 1000, "\n\n", "a\u2028b\x00\u202e。😀!?", "。" * 50):
         shown = numbered_sentences([Extract("a", "", 7, 7 + len(text), text)])
         assert shown[0].start == 7

@@ -12,14 +12,14 @@ assert isinstance(COMPONENT, Continuation)
 class TestContinuation(TaskContract):
     component = COMPONENT
 
-    def test_the_halves_are_the_text(self) -> None:
+    def test_continuation_halves_join_to_the_text(self) -> None:
         for draft in self.written().drafts:
             (extract,) = draft.evidence.extracts
             assert f"{draft.question} {draft.references[0]}" == extract.text
             assert abs(len(draft.question) - len(draft.references[0])) < 120
             assert draft.evidence.near
 
-    def test_a_text_of_few_sentences_is_left_alone(self) -> None:
+    def test_continuation_declines_texts_with_few_sentences(self) -> None:
         own = EvidenceSet("e", "own", "", (Extract("d", "", 5, 21, "One. Two! Three?"),))
         (not_drafted,) = COMPONENT.write("own", [own], self.corpus, ask).not_drafted
         assert (not_drafted.refusal, not_drafted.detail) == ("declined", "3 sentences, expected at least 4")

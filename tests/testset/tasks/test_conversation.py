@@ -20,7 +20,7 @@ class TestConversation(AskingTaskContract):
         turns = tuple(Turn(draft.question, draft.references[0]) for draft in drafts)
         assert [draft.history for draft in drafts] == [(), turns[:1], turns[:2]]
 
-    def test_no_more_turns_than_wanted(self) -> None:
+    def test_conversation_has_at_most_the_configured_turns(self) -> None:
         written = replace(COMPONENT, most_turns=2).write("own", self.evidence(), self.corpus, self.three_turns)
         assert [draft.turn for draft in written.drafts] == [0, 1, 0, 1]
 

@@ -18,7 +18,7 @@ EVIDENCE = EvidenceSet("e", "own", "", (Extract("d", "", 7, 7 + len(TEXT), TEXT)
 class TestCorrection(AskingTaskContract):
     component = COMPONENT
 
-    def test_nothing_but_the_error_differs(self) -> None:
+    def test_correction_differs_from_the_reference_only_in_the_error(self) -> None:
         for draft in self.written().drafts:
             (reference,), (gold,), notes = draft.references, draft.gold, draft.notes
             assert self.corpus.texts[gold.document_id][gold.start : gold.end] == reference
@@ -37,7 +37,7 @@ def answers(reply: str, requests: Iterable[object]) -> list[Answer]:
     return [Answer("", AnswerState.OK, reply) for _ in requests]
 
 
-def test_an_error_is_planted_where_the_words_stand() -> None:
+def test_planted_error_replaces_the_original_words() -> None:
     (draft,) = written("1912年", "1921年").drafts
     assert draft.question == TEXT.replace("1912年", "1921年")
     assert draft.references == (TEXT,)
@@ -63,7 +63,7 @@ def test_invalid_replacements_make_a_reply_unreadable(words: str, replacement: s
     assert [own.refusal for own in written(words, replacement).not_drafted] == ["unreadable"]
 
 
-def test_a_passage_is_of_whole_sentences_and_no_longer_than_wanted() -> None:
+def test_passage_has_whole_sentences_within_the_maximum() -> None:
     text = " One one. Two two.  Three three. Four four. "
     extract = Extract("d", "", 0, len(text), text)
     place = text.index("Three")

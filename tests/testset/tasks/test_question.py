@@ -32,7 +32,7 @@ class TestQuestion(AskingTaskContract):
         assert draft.quotes == (Quote((2, 3, 4), "we cannot say"), Quote((5,)), Quote((4,)))
         assert draft.notes == {"reasoning": "I cannot tell which is best."}
 
-    def test_a_number_below_zero_is_that_of_no_sentence(self) -> None:
+    def test_negative_sentence_numbers_are_kept_as_read(self) -> None:
         reply = '{"question": "Q?", "answer": "A", "evidence": [{"sentences": [-3, "-4", 2.0, "[5]"]}]}'
         assert self.drafted(reply).quotes == (Quote((-3, -4, 2, 5)),)
 
@@ -46,7 +46,7 @@ class TestQuestion(AskingTaskContract):
         )
         assert [draft.question for draft in written.drafts] == ["Second?"]
 
-    def test_the_prompt_names_the_topic_if_there_is_one(self) -> None:
+    def test_prompt_names_the_topic_if_it_exists(self) -> None:
         (own, _) = self.evidence()
         assert "Topic of the question: any\n" in self.component.wording.messages(own, self.corpus)[-1].content
         prompt = self.component.wording.messages(replace(own, topic="trade"), self.corpus)[-1].content

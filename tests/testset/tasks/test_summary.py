@@ -12,7 +12,7 @@ assert isinstance(COMPONENT, Summary)
 class TestSummary(AskingTaskContract):
     component = COMPONENT
 
-    def test_the_others_are_cited_and_not_the_source(self) -> None:
+    def test_summary_cites_every_extract_but_the_source(self) -> None:
         for draft in self.written().drafts:
             shown = numbered_sentences(draft.evidence.extracts)
             cited = {shown[number - 1].extract for quote in draft.quotes for number in quote.sentences}
@@ -26,7 +26,7 @@ class TestSummary(AskingTaskContract):
         written = COMPONENT.write("own", [own], self.corpus, lambda _: [self.reply(cited)])
         assert written.drafts[0].quotes == (Quote((n_of_source + 1,), "q"),)
 
-    def test_a_summary_that_rests_on_the_source_alone_cannot_be_used(self) -> None:
+    def test_summary_of_the_source_alone_is_unreadable(self) -> None:
         (own, _) = self.evidence()
         written = COMPONENT.write("own", [own], self.corpus, lambda _: [self.reply("[1, 2]")])
         assert [own.refusal for own in written.not_drafted] == ["unreadable"]

@@ -33,20 +33,20 @@ def prompt(name: str, language: str) -> str:
 
 @pytest.mark.parametrize("name", ASKING)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_no_place_stays_empty(name: str, language: str) -> None:
+def test_task_prompts_contain_no_unfilled_placeholder(name: str, language: str) -> None:
     places = re.findall(r"\{[a-z_]+\}", prompt(name, language))
     assert places == ["{rest}"]  # the document's placeholder, which is never filled in
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_both_languages_ask_for_the_same_form(name: str) -> None:
+def test_both_languages_request_the_same_form(name: str) -> None:
     forms = [[_KEY.findall(form) for form in _FORM.findall(prompt(name, language))] for language in LANGUAGES]
     assert forms[0] == forms[1]
     assert ["not_applicable" in keys for keys in forms[0]] == [False, True]
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_the_form_is_that_of_the_schema(name: str) -> None:
+def test_requested_form_matches_the_schema(name: str) -> None:
     seen: list[Request] = []
 
     def refused(requests: Sequence[Request]) -> list[Answer]:

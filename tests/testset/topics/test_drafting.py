@@ -45,7 +45,7 @@ class TestDraftedTopics(ComponentContract):
         assert SOURCE.n_requests == 3
 
 
-def test_drafts_are_merged() -> None:
+def test_topic_drafts_are_merged() -> None:
     ask = ScriptedJudge(script)
     found = SOURCE.topics(CORPUS, ask)
     assert [(topic.slug, topic.path, topic.description) for topic in found] == [
@@ -59,7 +59,7 @@ def test_drafts_are_merged() -> None:
     )
 
 
-def test_each_draft_sees_other_documents_drawn_by_the_seed() -> None:
+def test_each_topic_draft_sees_different_documents() -> None:
     ask = ScriptedJudge(script)
     SOURCE.topics(CORPUS, ask)
     lines = [request.messages[-1].content.split("\n")[1:] for request in ask.calls[0]]
@@ -72,7 +72,7 @@ def test_each_draft_sees_other_documents_drawn_by_the_seed() -> None:
     assert [r.messages for r in again.requests] == [r.messages for r in ask.requests]
 
 
-def test_a_single_draft_is_taken_as_it_is() -> None:
+def test_single_topic_draft_is_taken_unchanged() -> None:
     ask = ScriptedJudge(script)
     found = SOURCE.topics(SmallCorpus({"d1": "text"}), ask)
     assert [topic.path for topic in found] == [("Banking", "Loans"), ("Money", "Funds")]
@@ -91,12 +91,12 @@ def test_a_draft_that_cannot_be_read_is_requested_again_and_left_out() -> None:
             SOURCE.topics(CORPUS, ScriptedJudge(lambda _, reply=reply: reply))  # type: ignore[misc]
 
 
-def test_more_topics_than_wanted_are_cut() -> None:
+def test_topics_beyond_the_maximum_are_cut() -> None:
     ask = ScriptedJudge(lambda _: tree(*(f"A/topic {n}" for n in range(9))))
     assert len(SOURCE.topics(CORPUS, ask)) == 3
 
 
-def test_without_documents_and_after_a_failed_request_there_are_none() -> None:
+def test_topics_require_documents_and_successful_requests() -> None:
     ask = ScriptedJudge(script)
     with pytest.raises(ComponentError, match="the corpus has no documents"):
         SOURCE.topics(SmallCorpus({}), ask)

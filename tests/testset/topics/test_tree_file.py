@@ -59,7 +59,7 @@ def test_the_layout_of_omnieval_is_read(shared_data: Path) -> None:
     assert len(topics(GivenTopics(file))) == 33
 
 
-def test_labels_come_back_when_a_set_is_loaded(tmp_path: Path) -> None:
+def test_topic_labels_are_restored_when_a_set_is_loaded(tmp_path: Path) -> None:
     tree = "银行: [基金, 贷款, Wealth management]\n投资: [基金, C++]\nAreas: [C]"
     found = topics(given(tmp_path, tree))
     labels = labels_of(found)
@@ -75,7 +75,7 @@ def test_labels_come_back_when_a_set_is_loaded(tmp_path: Path) -> None:
         assert all(labels[slug] == label for label, slug in slugs_of(some).items())
 
 
-def test_names_lose_what_is_not_shown_and_keep_the_rest(tmp_path: Path) -> None:
+def test_topic_names_lose_only_invisible_characters(tmp_path: Path) -> None:
     found = topics(given(tmp_path, json.dumps({"a": ["x\u202ey\u0007\n z", "<script>", "🏦 银行"]}), ".json"))
     assert [topic.path[1] for topic in found] == ["xy z", "<script>", "🏦 银行"]
     assert all(topic.slug.isascii() for topic in found)
@@ -119,7 +119,7 @@ def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, mistake: str) -> N
     assert source.path in str(error.value)
 
 
-def test_errors_of_json_and_of_files(tmp_path: Path) -> None:
+def test_malformed_and_missing_tree_files_are_errors(tmp_path: Path) -> None:
     for text, message in (
         ('{"A": 1, "A": 2}', "'A' twice"),
         ('{"topic_name": "all", "sub_topics": [{"sub_topics": []}]}', "expected a mapping with 'topic_name'"),
@@ -138,7 +138,7 @@ def test_a_tree_file_is_identified_by_its_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [None, 1])
-def test_topics_are_written_so_that_they_are_read_again(depth: int | None, tmp_path: Path) -> None:
+def test_written_topics_are_read_back_equal(depth: int | None, tmp_path: Path) -> None:
     text, suffix = FORMS["flat"]
     first = topics(given(tmp_path, text, suffix, depth))
     assert topics(given(tmp_path, json.dumps(nested(first)), ".json")) == first

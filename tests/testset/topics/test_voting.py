@@ -50,7 +50,7 @@ def test_two_thirds_win_without_the_adjudicator() -> None:
     assert adjudicator.calls == []
 
 
-def test_a_tie_is_adjudicated_among_what_was_voted_for() -> None:
+def test_tied_vote_is_adjudicated_among_the_voted_topics() -> None:
     votes, adjudicator = classify(chosen("Loans"), chosen("Funds"), chosen("none"), adjudicator=chosen("Funds"))
     assert (votes.winner, votes.was_adjudicated) == ("funds", True)
     assert votes.adjudication is not None
@@ -72,7 +72,7 @@ def test_out_of_domain_can_win() -> None:
 
 
 @pytest.mark.parametrize("adjudicator", [chosen("none"), unreadable])
-def test_no_topic_where_the_adjudicator_finds_none(adjudicator: Script) -> None:
+def test_adjudicator_may_choose_no_topic(adjudicator: Script) -> None:
     votes, _ = classify(chosen("Loans"), chosen("Funds"), adjudicator=adjudicator)
     assert (votes.winner, votes.was_adjudicated, votes.is_pending) == ("", True, False)
 
@@ -99,7 +99,7 @@ def test_a_failed_request_keeps_undecided_documents_pending() -> None:
     assert (unadjudicated.winner, unadjudicated.is_pending) == ("", True)
 
 
-def test_options_are_shuffled_by_voter_and_document_alone() -> None:
+def test_option_order_depends_only_on_voter_and_document() -> None:
     asks = {name: ScriptedJudge(chosen("Loans")) for name in ("a", "b", "adjudicator")}
     voting = TopicVoting({"a": VOTER, "b": VOTER}, VOTER)
     ids = [f"d{n}" for n in range(20)]
@@ -122,13 +122,13 @@ def test_a_document_is_material() -> None:
     assert len(shown) <= 1000
 
 
-def test_without_documents_no_model_is_asked() -> None:
+def test_voting_without_documents_asks_no_model() -> None:
     ask = ScriptedJudge(failed)
     assert TopicVoting({"voter": VOTER}, VOTER).classify([], [], TOPICS, lambda _: ask) == []
     assert ask.calls == []
 
 
-def test_agreement_of_the_voters() -> None:
+def test_voter_agreement_equals_hand_computed_alpha() -> None:
     agreed, _ = classify(chosen("Loans"), chosen("Loans"), chosen("Funds"))
     others, _ = classify(chosen("Cards"), chosen("Cards"), unreadable)
     found = agreement([agreed, others])
@@ -146,7 +146,7 @@ def test_invalid_settings_are_reported() -> None:
 
 
 @pytest.mark.parametrize("language", ["fr", "zh"])
-def test_the_options_have_voters_that_read_and_reply_alike(language: str) -> None:
+def test_configured_voters_differ_in_wording_and_share_the_reply_form(language: str) -> None:
     voting = built(options(language)["topics"]["voting"], TopicVoting)
     assert list(voting.voters) == ["subject", "reader", "question"]
     assert voting.n_requests == 4

@@ -98,7 +98,7 @@ class TestForkServer:
         assert len({one["parent"] for one in told} - {os.getpid()}) == 1
         assert loaded == [], "it is loaded there, not here"
 
-    def test_reports_the_exit_code_of_a_worker(self, server: ForkServer) -> None:
+    def test_fork_server_reports_the_exit_code_of_a_worker(self, server: ForkServer) -> None:
         (killed, pipe), (left, its_pipe) = (server.start(tell, "") for _ in range(2))
         for each in (pipe, its_pipe):
             each.recv()
@@ -155,13 +155,15 @@ class TestStartWorker:
         assert pipe.recv()["parent"] != os.getpid()
         assert worker.end() == -signal.SIGKILL
 
-    def test_starts_workers_without_a_killed_server(self, early: ForkServer) -> None:
+    def test_worker_starts_even_if_the_fork_server_was_killed(self, early: ForkServer) -> None:
         early.end()
         worker, pipe = contexts.start_worker(tell, "")
         assert pipe.recv()["parent"] == os.getpid()
         assert worker.end() == -signal.SIGKILL
 
-    def test_forks_from_here_what_cannot_be_pickled(self, early: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_worker_that_cannot_be_pickled_is_forked_directly(
+        self, early: ForkServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(contexts, "fork_or_spawn", lambda: get_context("fork"))  # whatever threads pytest has
         worker, pipe = contexts.start_worker(lambda start, pipe: pipe.send(start), "as it is")
         assert pipe.recv() == "as it is"

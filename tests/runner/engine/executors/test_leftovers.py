@@ -47,7 +47,7 @@ def kept(folder: Path) -> list[str]:
 ALL = [f"results/{sweep}/{name}" for sweep in SWEEPS for name in (".slurm", "logs/1_0_log.err", "logs/1_submitted.pkl")]
 
 
-def test_files_of_a_killed_process_are_removed_and_those_of_a_live_one_stay(tmp_path: Path) -> None:
+def test_prune_removes_files_of_killed_processes_only(tmp_path: Path) -> None:
     results, store = tmp_path / "results", Store(tmp_path / "store")
     prune = ["--store-dir", str(store.root), "prune"]
     code = f"from {__name__} import keep_some; keep_some({str(tmp_path)!r})"
@@ -75,7 +75,7 @@ def test_files_of_a_killed_process_are_removed_and_those_of_a_live_one_stay(tmp_
     assert ours.is_dir()
 
 
-def test_files_of_other_users_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prune_keeps_files_of_other_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, *, missing_ok: bool = False) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
@@ -95,7 +95,7 @@ def test_files_of_other_users_are_left_alone(tmp_path: Path, monkeypatch: pytest
     assert sign.exists()
 
 
-def test_files_of_linked_sweep_folders_are_left_alone(tmp_path: Path) -> None:
+def test_prune_keeps_files_in_linked_sweep_folders(tmp_path: Path) -> None:
     """The drivers of these sweeps write their heartbeats there."""
     queue = new_queue(tmp_path / "elsewhere" / "one", drivers := drivers_in(tmp_path / "elsewhere"))
     queue.mkdir(parents=True)
@@ -107,7 +107,7 @@ def test_files_of_linked_sweep_folders_are_left_alone(tmp_path: Path) -> None:
     assert left.is_dir()
 
 
-def test_files_without_a_known_process_are_left_alone(tmp_path: Path) -> None:
+def test_prune_keeps_files_without_a_known_process(tmp_path: Path) -> None:
     queue = tmp_path / "results" / "one" / ".slurm-0123"
     queue.mkdir(parents=True)
     clear_queues(tmp_path / "results", drivers_in(tmp_path / "results"))

@@ -120,7 +120,7 @@ def found(cluster: Bed) -> dict[str, Any]:
 
 
 class TestNodes:
-    def test_nodes_with_other_versions_are_refused(self, found: dict[str, Any]) -> None:
+    def test_ray_cluster_refuses_nodes_with_different_versions(self, found: dict[str, Any]) -> None:
         refusal, *lost = found["lines"]
         assert "of the Ray cluster is not used: scipy is 0.0.1 there and" in refusal
         assert {line.rpartition("; ")[2] for line in lost} == {"trying it again"}
@@ -175,7 +175,7 @@ def test_a_sweep_gives_the_same_numbers_and_keeps_secrets(cluster: Bed, tmp_path
         assert secret not in output
 
 
-def test_a_race_stops_the_same_cells(cluster: Bed, tmp_path: Path) -> None:
+def test_race_on_ray_stops_the_same_cells_as_locally(cluster: Bed, tmp_path: Path) -> None:
     folder, replies = _folder(cluster, "race"), ("{question}", "nothing")
     race = (*FEW_METRICS, "dataset.limit=80", "llm=scripted", "race=betting", "race.metric=rouge_l")
     ray = ("tracking=none", "executor=ray", f"run.results_dir={folder / 'results'}")

@@ -32,7 +32,7 @@ def test_workers_have_equal_shares_of_the_cores(cpus: tuple[int, ...], n_workers
     assert share_of(nodes(*cpus), n_workers) == share
 
 
-def test_fractions_of_a_gpu_add_up_to_one() -> None:
+def test_gpu_fractions_add_up_to_one_gpu() -> None:
     third = Resources(1, 1 / 3)
     left = without(Resources(8, 1.0), [third, third])
     assert fits(third, left)
@@ -43,7 +43,7 @@ def test_a_node_with_too_little_memory_does_not_fit() -> None:
     assert not fits(Resources(1, memory_gb=16), Resources(8, memory_gb=15.9))
 
 
-def test_more_cores_than_any_node_has_are_reported_with_what_there_is(
+def test_excessive_core_request_is_reported_with_the_largest_node(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(ray_cluster_places, "live_nodes", lambda: {node.node_id: node for node in nodes(4, 8)})
@@ -68,7 +68,7 @@ class TestANode:
         acceptance.open()
         assert acceptance.refusal(*nodes(4), self.found(acceptance)) == ""
 
-    def test_a_node_with_other_versions_is_refused(self, acceptance: Acceptance) -> None:
+    def test_ray_node_with_different_versions_is_refused(self, acceptance: Acceptance) -> None:
         acceptance.open()
         said = acceptance.refusal(*nodes(4), self.found(acceptance, numpy="1.0"))
         assert said.startswith("node 10.0.0.0 of the Ray cluster is not used: numpy is 1.0 there and ")
@@ -90,7 +90,7 @@ class TestANode:
         assert not self.found(acceptance).has_store
 
 
-def test_differences_name_what_is_missing_on_either_side() -> None:
+def test_version_differences_name_packages_missing_on_either_side() -> None:
     assert differences({"a": "1", "b": "2"}, {"a": "1", "c": "3"}) == [
         "c is missing there and 3 here",
         "b is 2 there and missing here",
@@ -118,7 +118,7 @@ class TestTheSettings:
         assert "holds a user name or password" in mistake
         assert "hunter2" not in mistake
 
-    def test_without_ray_the_error_names_the_install_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_ray_names_the_install_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda _: None)
         (mistake,) = RayCluster("auto").check()
         assert "[ray]" in mistake

@@ -64,7 +64,7 @@ def test_real_slurm_gives_the_same_results_and_leaves_no_job(
 
 
 @pytest.mark.parametrize("how", [be_cancelled, be_preempted_by_another])
-def test_another_job_takes_the_stage_of_a_job_that_slurm_ends(
+def test_slurm_job_that_ends_is_replaced_for_its_stage(
     how: Callable[[Sum, Run], int], slurm: SlurmBed, store: Store, tmp_path: Path
 ) -> None:
     stage = Left(Adder(calls=str(tmp_path / "calls")), compute=how)
@@ -73,9 +73,7 @@ def test_another_job_takes_the_stage_of_a_job_that_slurm_ends(
     assert len(noted(tmp_path / "calls")) == 2
 
 
-def test_a_worker_that_dies_is_followed_by_another_in_the_same_job(
-    slurm: SlurmBed, store: Store, tmp_path: Path
-) -> None:
+def test_dead_worker_is_replaced_in_the_same_job(slurm: SlurmBed, store: Store, tmp_path: Path) -> None:
     stage = Right(Adder(calls=str(tmp_path / "calls")), compute=add_the_third_time)
     ended = run([stage], store, tmp_path / "sweep", SMALL)
     assert not ended["right"].failed, ended["right"].error

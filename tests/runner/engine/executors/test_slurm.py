@@ -54,7 +54,7 @@ def run(
     return {one.kind: one for one in ended}
 
 
-def test_slurm_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
+def test_slurm_gives_the_same_results_and_leaves_only_logs(store: Store, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     order = chain(calls)
     ended = run(order, store, tmp_path / "sweep", n_workers=2)
@@ -68,7 +68,7 @@ def test_slurm_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, 
     assert list((store.root / "tmp").iterdir()) == []
 
 
-def test_continues_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -> None:
+def test_slurm_run_survives_dying_workers_jobs_and_hosts(store: Store, tmp_path: Path) -> None:
     component = Adder(calls=str(tmp_path / "calls"))
     order = [
         Source(component, compute=add_the_third_time),
@@ -91,7 +91,7 @@ def test_continues_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_workers_end_when_the_driver_is(number: signal.Signals, tmp_path: Path) -> None:
+def test_slurm_workers_end_with_their_driver(number: signal.Signals, tmp_path: Path) -> None:
     code = f"from {slurm_stages.__name__} import beat_in_a_job; beat_in_a_job({str(tmp_path)!r})"
     driver = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)
     beats = tmp_path / "beats"
@@ -149,7 +149,7 @@ def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_submits_what_was_asked_for_and_no_secret(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
+def test_slurm_script_contains_the_settings_and_no_secret(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
     settings = Slurm(partition="fast", account="us", cpus_per_worker=2, mem_gb=1.5, additional={"qos": "high"})
     assert not any(one.failed for one in run(chain(tmp_path / "calls"), store, tmp_path / "sweep", settings).values())
     assert result(store, chain()[-1]) == 6
@@ -162,21 +162,21 @@ def test_submits_what_was_asked_for_and_no_secret(fake_slurm: Path, store: Store
     assert not any(SECRET.encode() in path.read_bytes() for path in [*files, fake_slurm / "1.sh"])
 
 
-def test_shows_the_output_of_a_job_that_cannot_start(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
+def test_failed_slurm_job_reports_its_output(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
     settings = Slurm(setup=("echo no such module >&2", "exit 1"))
     with pytest.raises(ConfigError, match=r"Slurm job 1 ended .* without a heartbeat. Its output:\nno such module"):
         run(chain(), store, tmp_path / "sweep", settings)
     assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
 
 
-def test_passes_on_nothing_that_slurm_says_by_the_way(
+def test_slurm_messages_are_not_printed(
     fake_slurm: Path, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert not any(one.failed for one in run(chain(), store, tmp_path / "sweep", Slurm()).values())
     assert capfd.readouterr() == ("", "")
 
 
-def test_shows_why_slurm_refuses_a_job(
+def test_refused_slurm_job_reports_the_reason(
     fake_slurm: Path, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (fake_slurm / "bin" / "sbatch").write_text("#!/bin/bash\necho invalid partition >&2; exit 1\n")

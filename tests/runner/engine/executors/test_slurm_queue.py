@@ -80,7 +80,7 @@ class TestClaims:
         keys = [task and task.key for task in (taker(folder).take(0.0) for _ in range(3))]
         assert keys == ["0", "1", None]
 
-    def test_a_claim_of_a_worker_that_died_before_reporting_it_is_found(self, folder: Path) -> None:
+    def test_claim_of_a_worker_that_died_before_reporting_is_found(self, folder: Path) -> None:
         offers = offer(folder, "0", "1")
         (folder / "tasks" / "2").rename(folder / "taken" / "2.b")
         assert [offers.is_taken_by(number, "b") for number in (1, 2)] == [False, True]
@@ -92,7 +92,7 @@ class TestOrder:
         own = taker(folder)
         assert [task.key for task in iter(lambda: own.take(0.0), None)] == ["2", "0", "1"]
 
-    def test_tasks_for_loaded_models_go_first(self, folder: Path) -> None:
+    def test_slurm_worker_takes_tasks_for_loaded_models_first(self, folder: Path) -> None:
         offers = offer(folder, "x1")
         own = taker(folder, x1=X, x2=X, y=Y)
         assert own.take(0.0)
@@ -101,7 +101,7 @@ class TestOrder:
         offers.write()
         assert [task.key for task in iter(lambda: own.take(0.0), None)] == ["x2", "0", "y"]
 
-    def test_models_that_another_holds_are_left_to_it_for_a_while(self, folder: Path) -> None:
+    def test_slurm_worker_leaves_models_of_another_holder_for_a_while(self, folder: Path) -> None:
         offer(folder, "x", "y", n_holders={"x": 1})
         own = taker(folder, x=X, y=Y)
         taken = [own.take(0.0), own.take(0.0), own.take(slurm_queue._PATIENCE_S)]
@@ -118,7 +118,7 @@ class TestOrder:
 
 
 class TestOffers:
-    def test_without_a_file_of_the_driver_there_are_no_offers(self, folder: Path) -> None:
+    def test_slurm_queue_without_a_driver_file_has_no_offers(self, folder: Path) -> None:
         assert taker(folder).take(0.0) is None
 
     def test_taken_tasks_are_no_longer_offered(self, folder: Path) -> None:

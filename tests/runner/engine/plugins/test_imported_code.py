@@ -77,7 +77,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("is_named", [False, True])
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("way", WAYS)
-def test_code_counts_or_is_not_imported(way: str, where: str, is_named: bool, place: Path) -> None:
+def test_imported_code_counts_or_is_refused(way: str, where: str, is_named: bool, place: Path) -> None:
     name, file = PLACES[where]
     (place / file).parent.mkdir(parents=True, exist_ok=True)
     (place / file).write_text(IMPORTED)

@@ -57,7 +57,7 @@ def test_an_edit_after_the_import_changes_no_key(package: Path) -> None:
     assert package_code(cls) == before != package_code(part())
 
 
-def test_an_edited_file_is_refused_when_it_is_imported_later(package: Path) -> None:
+def test_file_edited_before_a_late_import_is_refused(package: Path) -> None:
     load_plugins(["edited_plugin"])
     part()
     write(package / "lazy.py", "LAZY = 2\n")
@@ -65,7 +65,7 @@ def test_an_edited_file_is_refused_when_it_is_imported_later(package: Path) -> N
         importlib.import_module("edited_plugin.lazy")
 
 
-def test_a_file_that_is_new_is_refused_too(package: Path) -> None:
+def test_file_added_after_loading_is_refused(package: Path) -> None:
     load_plugins(["edited_plugin"])
     part()
     (package / "added.py").write_text("ADDED = 1\n")
@@ -74,7 +74,7 @@ def test_a_file_that_is_new_is_refused_too(package: Path) -> None:
         importlib.import_module("edited_plugin.added")
 
 
-def test_the_next_run_loads_edited_code_and_reports_it(package: Path) -> None:
+def test_next_run_loads_and_reports_edited_code(package: Path) -> None:
     assert load_plugins(["edited_plugin"]) == []
     assert part()().value == 1
     assert load_plugins(["edited_plugin"]) == []
@@ -83,9 +83,7 @@ def test_the_next_run_loads_edited_code_and_reports_it(package: Path) -> None:
     assert part()().value == 2
 
 
-def test_a_registry_in_another_package_loses_values_of_the_code_before(
-    package: Path,
-) -> None:
+def test_registry_of_another_package_drops_values_of_old_code(package: Path) -> None:
     registry = package.with_name("edited_plugin_registry.py")
     registry.write_text("VALUES = []\n")
     filling = "from edited_plugin_registry import VALUES\nVALUES.append({value})\n"
@@ -198,7 +196,7 @@ def test_bytecode_caches_are_not_trusted(package: Path) -> None:
     assert part()().value == 2
 
 
-def test_between_runs_a_notebook_may_reload_modules(package: Path) -> None:
+def test_notebook_may_reload_modules_between_runs(package: Path) -> None:
     load_plugins(["edited_plugin"])
     part()
     let_edits_in()
@@ -208,7 +206,7 @@ def test_between_runs_a_notebook_may_reload_modules(package: Path) -> None:
     assert part()().value == 2
 
 
-def test_a_module_without_a_file_stays(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_without_a_file_is_kept(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = ModuleType("edited_typed")
     monkeypatch.setitem(sys.modules, "edited_typed", typed)
     assert load_plugins(["edited_typed"]) == []
@@ -251,7 +249,7 @@ class TestHandedOver:
         assert done.returncode == 1
         assert b"part.py: changed after the code of edited_plugin was read for this run" in done.stderr
 
-    def test_other_code_that_is_imported_already_is_refused(self, package: Path) -> None:
+    def test_previously_imported_different_code_is_refused(self, package: Path) -> None:
         packed = self.packed()
         write(package / "part.py", MODULE.format(value=2))
         done = self.run(package, packed, "import edited_plugin.part; ")

@@ -98,7 +98,7 @@ OTHERS = (
 """Names of objects that import nothing."""
 
 
-def test_other_names_of_starting_a_program_reach_no_other_module(place: Path) -> None:
+def test_unrelated_process_names_reach_no_other_module(place: Path) -> None:
     write(place, "reaching/model.py", OTHERS + MODEL)
     write(place, "reaching/words.py", "WORD = 1\n")
     model = type("Model", (), {"__module__": "reaching.model"})
@@ -106,7 +106,7 @@ def test_other_names_of_starting_a_program_reach_no_other_module(place: Path) ->
 
 
 @pytest.mark.parametrize("name", ["words.old.py", "words.v2.bak.py"])
-def test_a_copy_of_a_file_beside_it_does_not_stand_for_it(name: str, place: Path) -> None:
+def test_copy_of_a_module_file_does_not_replace_the_module(name: str, place: Path) -> None:
     write(place, "reaching/words.py", "WORD = 1\n")
     write(place, f"reaching/{name}", "WORD = 2\n")
     load_plugins(["reaching"])
@@ -121,9 +121,7 @@ def test_the_lock_of_an_editor_is_not_code(place: Path) -> None:
     assert take_snapshot("reaching").digest == before
 
 
-def test_a_package_that_holds_names_of_an_edited_one_is_loaded_again(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_package_importing_from_an_edited_package_is_reloaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody touched its own files since the process began."""
     write(place, "reaching/model.py", "from reached import WORD\n")
     write(place, "reached.py", "WORD = 'before'\n")
@@ -140,7 +138,7 @@ def test_a_package_that_holds_names_of_an_edited_one_is_loaded_again(
     assert model_now.WORD == "after!!"
 
 
-def test_another_package_of_the_same_name_takes_the_place_of_the_first(
+def test_package_of_the_same_name_in_a_new_folder_replaces_the_first(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two sweeps in one notebook may have separate folders."""
@@ -155,7 +153,7 @@ def test_another_package_of_the_same_name_takes_the_place_of_the_first(
     assert import_module("reaching.model").WORD == "second"
 
 
-def test_nothing_is_loaded_again_for_a_file_that_came_or_a_package_that_was_named_later(place: Path) -> None:
+def test_new_files_and_later_named_packages_cause_no_reload(place: Path) -> None:
     write(place, "reaching/model.py", "from reached import WORD\n")
     write(place, "reached.py", "WORD = 1\n")
     load_plugins(["reached"])
@@ -177,7 +175,7 @@ def test_code_that_is_found_through_sys_path_alone_is_refused(place: Path, monke
         import_module("reaching.model")
 
 
-def test_a_worker_refuses_a_file_that_was_edited_before_a_call_imports_it(place: Path) -> None:
+def test_worker_refuses_a_file_edited_before_a_call_imports_the_file(place: Path) -> None:
     write(place, "reaching/words.py", "WORD = 'before'\n")
     write(
         place,
@@ -198,7 +196,7 @@ def test_a_worker_refuses_a_file_that_was_edited_before_a_call_imports_it(place:
     assert "words.py: changed after the code of reaching was read for this run" in ended.stderr
 
 
-def test_the_class_of_another_package_has_the_code_that_was_loaded(place: Path) -> None:
+def test_reexported_class_keeps_the_code_that_was_loaded(place: Path) -> None:
     write(place, "reaching/model.py", "from reached import Model\n")
     write(place, "reached.py", MODEL)
     load_plugins(["reaching"])
@@ -208,7 +206,7 @@ def test_the_class_of_another_package_has_the_code_that_was_loaded(place: Path) 
     assert loading.snapshot_of(Model).digest != take_snapshot("reached").digest
 
 
-def test_a_class_that_make_dataclass_made_has_no_code(place: Path) -> None:
+def test_class_created_by_make_dataclass_has_no_code(place: Path) -> None:
     write(place, "reaching/made.py", "from dataclasses import make_dataclass\nMade = make_dataclass('Made', [])\n")
     load_plugins(["reaching"])
     from reaching.made import Made  # type: ignore[import-not-found]

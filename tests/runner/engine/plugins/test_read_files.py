@@ -44,7 +44,7 @@ def digest(package: str = "reading") -> str:
 
 
 @pytest.mark.parametrize("name", ["table.txt", "data/deep/words", "a-b/table.json"])
-def test_an_edit_of_a_data_file_in_the_folder_counts(name: str, place: Path) -> None:
+def test_edited_data_file_in_the_package_changes_the_digest(name: str, place: Path) -> None:
     write(place, f"reading/{name}", "1")
     before = digest()
     write(place, f"reading/{name}", "2")
@@ -58,7 +58,7 @@ def test_caches_and_logs_do_not_count(name: str, place: Path) -> None:
     assert digest() == before
 
 
-def test_results_in_the_folder_do_not_count_but_code_beside_them_does(place: Path) -> None:
+def test_digest_ignores_results_in_the_package_folder_but_not_code(place: Path) -> None:
     before = digest()
     write(place, "reading/results/store/store.json", "{}")
     write(place, "reading/results/store/entries/x.npy", "1")
@@ -69,7 +69,9 @@ def test_results_in_the_folder_do_not_count_but_code_beside_them_does(place: Pat
 
 
 @pytest.mark.parametrize("limit", ["MOST_DATA_FILES", "MOST_DATA_BYTES"])
-def test_large_data_counts_by_size_and_time(limit: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_data_files_are_identified_by_size_and_time(
+    limit: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, limit, 0)
     monkeypatch.setattr(Path, "read_bytes", lambda path: b"" if path.suffix == ".py" else pytest.fail(f"read {path}"))
     before = digest()
@@ -91,7 +93,7 @@ def test_large_data_counts_by_size_and_time(limit: str, place: Path, monkeypatch
     ],
 )
 @pytest.mark.parametrize("where", ["", "work/"], ids=["beside the module", "in the working directory"])
-def test_a_single_module_counts_the_files_that_it_names(text: str, where: str, place: Path) -> None:
+def test_single_module_depends_on_files_it_names(text: str, where: str, place: Path) -> None:
     write(place, "alone.py", text)
     for name in ("words.txt", "deep/words.txt", "rules.py"):
         write(place, f"{where}{name}", "1")
@@ -190,7 +192,7 @@ class TestModels:
         return take_snapshot("reading").model_code(model).digest
 
     @pytest.mark.parametrize("path", ["'table.txt'", "'prompts', 'system.txt'", "'prompts'"])
-    def test_an_edit_of_a_named_file_asks_again(self, path: str, place: Path) -> None:
+    def test_edit_of_a_named_file_changes_the_model_code(self, path: str, place: Path) -> None:
         write(place, "reading/model.py", f"import os\nTABLE = os.path.join(os.path.dirname(__file__), {path})")
         write(place, "reading/prompts/system.txt", "1")
         before = self.code()
@@ -200,7 +202,9 @@ class TestModels:
 
     @pytest.mark.parametrize("read", COMPUTED)
     @pytest.mark.parametrize("module", ["model", "helper"])
-    def test_an_edit_of_a_file_at_a_computed_path_asks_again(self, read: str, module: str, place: Path) -> None:
+    def test_edit_of_a_file_at_a_computed_path_changes_the_model_code(
+        self, read: str, module: str, place: Path
+    ) -> None:
         write(place, "reading/model.py", "from reading.helper import read")
         write(place, f"reading/{module}.py", f"import os\nfrom pathlib import Path\ndef read(name):\n    return {read}")
         before = self.code()
@@ -230,7 +234,7 @@ class TestModels:
         write(place, "reading/prompts/answer.txt", "2")
         assert self.code() != before
 
-    def test_a_place_from_another_module_may_be_joined_anywhere(self, place: Path) -> None:
+    def test_path_imported_from_another_module_covers_the_folder(self, place: Path) -> None:
         write(place, "reading/paths.py", "from pathlib import Path\nHERE = Path(__file__).parent\n")
         write(place, "reading/model.py", "from reading.paths import HERE\ndef read(name):\n    return HERE / name")
         before = self.code()
@@ -238,7 +242,7 @@ class TestModels:
         assert self.code() != before
 
     @pytest.mark.parametrize("read", PLAIN)
-    def test_an_edit_of_a_file_that_is_not_named_pays_for_nothing_again(self, read: str, place: Path) -> None:
+    def test_edit_of_an_unnamed_file_keeps_the_model_code(self, read: str, place: Path) -> None:
         write(place, "reading/model.py", f"{OWN}def read():\n    return {read}")
         write(place, "reading/other.txt", "1")
         before = self.code()
@@ -247,7 +251,7 @@ class TestModels:
         write(place, "reading/table.txt", "2")
         assert self.code() != before
 
-    def test_an_edit_of_another_file_pays_for_nothing_again(self, place: Path) -> None:
+    def test_edit_of_an_unrelated_file_keeps_the_model_code(self, place: Path) -> None:
         model = "from pathlib import Path\nTABLE = (Path(__file__).parent / 'table.txt').read_text()\nHALF = 1 / 2"
         write(place, "reading/model.py", model)
         write(place, "reading/unrelated.py", "TABLE = 'other.txt'")
@@ -287,7 +291,7 @@ class TestInOneProcess:
         with pytest.raises(ComponentError, match=r"table\.txt: changed while reading\.part\.Part ran"):
             require_unchanged(cls)
 
-    def test_a_model_refuses_only_files_that_it_names(self, place: Path) -> None:
+    def test_model_is_refused_only_for_edits_of_files_it_names(self, place: Path) -> None:
         cls = self.imported(place).Part
         write(place, "reading/other.txt", "1")
         load_plugins(["reading"])
@@ -297,7 +301,7 @@ class TestInOneProcess:
         with pytest.raises(ComponentError, match=r"table\.txt: changed while"):
             require_unchanged(cls, as_model=True)
 
-    def test_a_worker_knows_the_files(self, place: Path) -> None:
+    def test_pickled_snapshot_detects_changed_files(self, place: Path) -> None:
         snapshot = pickle.loads(pickle.dumps(take_snapshot("reading")))
         (file,) = snapshot.read_by()
         assert not file.has_changed
@@ -307,7 +311,7 @@ class TestInOneProcess:
         assert file.has_changed
 
 
-def test_a_program_that_writes_a_file_which_it_names_gets_the_name_of_the_file(tmp_path: Path) -> None:
+def test_program_that_writes_a_file_it_names_is_refused_with_the_file_name(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     lines = (
         "from runner.engine.plugins.plugin_loading import load_plugins",

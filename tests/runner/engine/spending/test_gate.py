@@ -61,7 +61,7 @@ def ask(url: str, folder: Path, names: Sequence[str], max_requests_per_minute: i
     return gate.admitted_at
 
 
-def test_a_limit_is_that_of_all_processes(tmp_path: Path) -> None:
+def test_rate_limit_is_shared_by_all_processes(tmp_path: Path) -> None:
     per_s, window_s = 50, 0.4
     with serving(Behaviour()) as endpoint:
         with multiprocessing.get_context("spawn").Pool(2) as pool:
@@ -97,7 +97,7 @@ def test_a_server_that_wants_a_pause_has_one_from_all(tmp_path: Path) -> None:
 class TestSharedGate:
     attempt = Attempt(Account("host", "m", ""), Tokens(10, 10), 60.0)
 
-    def test_prices_are_those_of_model_and_server(self, tmp_path: Path) -> None:
+    def test_prices_apply_to_one_model_at_one_server(self, tmp_path: Path) -> None:
         gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(), PRICES)
         for host in ("host", "elsewhere"):
             attempt = Attempt(Account(host, "m", ""), Tokens(10, 10), 60.0)
@@ -112,7 +112,7 @@ class TestSharedGate:
             gate.admit(Attempt(account, Tokens(10, 10), 60.0))
         assert SharedGate(tmp_path / "limits").admit(Attempt(account, Tokens(), 60.0)) == 0.0
 
-    def test_a_reply_outlives_the_file_that_counts_it_and_the_next_attempt_does_not(self, tmp_path: Path) -> None:
+    def test_deleted_ledger_fails_the_next_attempt_but_not_the_reply(self, tmp_path: Path) -> None:
         gate = SharedGate(tmp_path / "limits", tmp_path / "spent")
         assert gate.admit(self.attempt) == 0.0
         (tmp_path / "spent").unlink()
@@ -120,7 +120,7 @@ class TestSharedGate:
         with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep"):
             gate.admit(self.attempt)
 
-    def test_without_a_ledger_nothing_is_counted(self, tmp_path: Path) -> None:
+    def test_gate_without_a_ledger_counts_nothing(self, tmp_path: Path) -> None:
         gate = SharedGate(tmp_path / "limits")
         assert gate.admit(self.attempt) == 0.0
         gate.settle(self.attempt, None)
@@ -167,19 +167,19 @@ class TestModelsThatPassNoGate:
     def gate(self, folder: Path, budget: Budget) -> SharedGate:
         return SharedGate(folder / "limits", folder / "spent", budget)
 
-    def test_requests_to_such_models_are_counted(self, tmp_path: Path) -> None:
+    def test_requests_to_ungated_models_are_counted(self, tmp_path: Path) -> None:
         gate = self.gate(tmp_path, Budget())
         answers = list(admitted(Local(), [request("a"), request("fail"), request("b")], gate))
         assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
         spent = gate.spent
         assert (spent.n_requests, spent.n_prompt_tokens, spent.n_completion_tokens, spent.n_unanswered) == (3, 6, 4, 1)
 
-    def test_a_prompt_that_is_too_long_has_cost_nothing(self, tmp_path: Path) -> None:
+    def test_overlong_prompt_is_counted_without_tokens(self, tmp_path: Path) -> None:
         gate = self.gate(tmp_path, Budget())
         assert len(list(admitted(Local(), [request("long")], gate))) == 1
         assert (gate.spent.n_requests, gate.spent.n_tokens, gate.spent.n_unanswered) == (1, 0, 0)
 
-    def test_such_models_answer_what_fits_into_the_budget_before_they_stop(self, tmp_path: Path) -> None:
+    def test_ungated_models_answer_until_the_budget_is_spent(self, tmp_path: Path) -> None:
         answers = admitted(Local(), [request(name) for name in "abcde"], self.gate(tmp_path, Budget(max_requests=3)))
         seen: list[str] = []
         with pytest.raises(BudgetReached, match=r"run\.max_requests=3"):
@@ -187,12 +187,12 @@ class TestModelsThatPassNoGate:
         assert seen == list("abc")
         assert self.gate(tmp_path, Budget()).spent.n_requests == 3
 
-    def test_such_models_continue_with_unused_tokens_of_others(self, tmp_path: Path) -> None:
+    def test_ungated_models_may_use_tokens_that_earlier_requests_left(self, tmp_path: Path) -> None:
         budget = Budget(max_tokens=30)  # 10 for each reply at most, and 5 in the end
         answers = list(admitted(Local(), [request(name) for name in "abcd"], self.gate(tmp_path, budget)))
         assert [answer.request_id for answer in answers] == list("abcd")
 
-    def test_requests_of_such_models_to_a_server_count_once(self, tmp_path: Path) -> None:
+    def test_server_requests_of_ungated_models_count_once(self, tmp_path: Path) -> None:
         gate = self.gate(tmp_path, Budget())
 
         @dataclass(frozen=True)

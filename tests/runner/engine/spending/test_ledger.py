@@ -24,7 +24,7 @@ def admitted(ledger: Ledger, most: Tokens = MOST, price: Price | None = PRICE, t
     return ledger.admit(most, price, timeout_s) == 0
 
 
-def test_nothing_is_spent_yet(path: Path) -> None:
+def test_new_ledger_has_spent_nothing(path: Path) -> None:
     assert Ledger(path, Budget()).spent == Spent()
 
 
@@ -38,7 +38,7 @@ def test_tokens_that_the_server_counted_are_spent(path: Path) -> None:
     assert ledger.spent.n_tokens == 25
 
 
-def test_another_process_reads_what_is_spent_without_waiting(path: Path) -> None:
+def test_spending_is_read_by_another_process_without_a_lock(path: Path) -> None:
     assert read_spent(path) == Spent()
     ledger = Ledger(path, Budget())
     assert admitted(ledger)
@@ -146,7 +146,7 @@ def spend(path: Path, n: int) -> None:
         ledger.settle(MOST, Tokens(1, 1), PRICE)
 
 
-def test_processes_count_together(path: Path) -> None:
+def test_processes_share_one_ledger(path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         pool.starmap(spend, [(path, 500), (path, 500)])
     assert (Ledger(path, Budget()).spent.n_requests, Ledger(path, Budget()).spent.n_tokens) == (1000, 2000)
@@ -165,7 +165,7 @@ def test_withdrawn_requests_release_their_reservation(path: Path) -> None:
         ledger.admit(MOST, PRICE, 60.0)
 
 
-def test_the_last_request_of_a_budget_is_waited_for_while_it_may_never_be_sent(path: Path) -> None:
+def test_unsent_last_request_delays_the_next_without_ending_the_budget(path: Path) -> None:
     ledger = Ledger(path, Budget(max_requests=1))
     assert admitted(ledger)
     assert not admitted(ledger), "the budget is not reached before the first one was sent"

@@ -22,7 +22,7 @@ def test_a_written_block_is_read(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_equal_blocks_are_one_and_others_stand_beside_it(tmp_path: Path) -> None:
+def test_equal_blocks_are_stored_once_and_different_blocks_separately(tmp_path: Path) -> None:
     for value in (VALUE, VALUE, VALUE + 1):
         write_block(tmp_path, "scores", value)
     assert sorted(block[0, 0] for block in read_blocks(tmp_path, "scores")) == [0, 1]
@@ -33,7 +33,7 @@ def test_equal_blocks_are_one_and_others_stand_beside_it(tmp_path: Path) -> None
     [lambda content: b"", lambda content: content[:-1], lambda content: content[:-4] + bytes(4)],
     ids=["empty", "cut off", "zeros behind the header"],
 )
-def test_a_damaged_block_is_absent_and_goes_with_a_word(
+def test_damaged_block_is_removed_with_a_warning(
     tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write_block(tmp_path, "0-2", VALUE)
@@ -44,7 +44,7 @@ def test_a_damaged_block_is_absent_and_goes_with_a_word(
     assert not path.exists()
 
 
-def test_the_disk_has_a_block_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names_at_sync: list[list[str]] = []
     sync = os.fsync
 
@@ -62,7 +62,7 @@ def test_the_disk_has_a_block_before_it_gets_its_name(tmp_path: Path, monkeypatc
     [OSError(errno.ENOSPC, "No space left on device"), OSError("19884 requested and 11232 written")],
     ids=["the system's", "NumPy's"],
 )
-def test_a_full_disk_is_a_clear_error_and_leaves_nothing(
+def test_full_disk_during_a_block_write_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     def no_space(*_: object, **__: object) -> None:
@@ -84,7 +84,7 @@ class TestJoined:
         return scattered_blocks(path, len(rows), zip(np.split(rows, ends[:-1]), values, strict=True))
 
     @pytest.mark.parametrize("how", ["join", "scatter"])
-    def test_a_mapped_file_does_not_change_when_another_process_writes_it(self, tmp_path: Path, how: str) -> None:
+    def test_mapped_file_is_unchanged_when_another_process_rewrites_the_path(self, tmp_path: Path, how: str) -> None:
         path, kept = tmp_path / "vectors.npy", tmp_path / "kept.npy"
         first = getattr(self, how)(path, [VALUE, VALUE])
         os.link(path, kept)  # the store links it too

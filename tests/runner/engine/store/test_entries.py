@@ -177,12 +177,12 @@ class TestWriting:
         with pytest.raises(DamagedEntryError, match="other is not in the manifest"):
             parts["other"]
 
-    def test_parts_are_read_alone(self, store: Store) -> None:
+    def test_one_part_is_read_without_the_other_parts(self, store: Store) -> None:
         entry = write(store)
         (entry.folder / "vectors.npy").unlink()
         assert entry.parts()["facts"] == {"n": 8}
 
-    def test_the_manifest_says_how_it_was_made(self, store: Store) -> None:
+    def test_manifest_records_the_origin_of_the_result(self, store: Store) -> None:
         write(store)
         manifest = json.loads((store.folder(KIND, KEY) / "manifest.json").read_text(encoding="utf-8"))
         assert (manifest["kind"], manifest["key"], manifest["seconds"]) == (KIND, KEY, 1.5)
@@ -212,7 +212,7 @@ class TestWriting:
         assert manifest == ({"vectors.npy", "facts.json", "manifest.json"}, False)
         assert moved == (set(), True)
 
-    def test_a_whole_result_is_found_instead_of_a_partial_one(self, store: Store) -> None:
+    def test_complete_result_replaces_a_partial_result(self, store: Store) -> None:
         write(store, partial=True)
         store.write(KIND, KEY, {"facts": {"n": 9}}, seconds=0.1, made_from={})
         for reader in (store, Store(store.root)):
@@ -220,12 +220,12 @@ class TestWriting:
             assert entry is not None
             assert dict(entry.parts()) == {"facts": {"n": 9}}
 
-    def test_entries_lists_all(self, store: Store) -> None:
+    def test_entries_lists_all_results(self, store: Store) -> None:
         write(store)
         write(store, "cd" * 32)
         assert [entry.manifest.key for entry in store.entries()] == [KEY, "cd" * 32]
 
-    def test_discarded_results_are_gone(self, store: Store) -> None:
+    def test_discarded_result_is_not_found(self, store: Store) -> None:
         store.discard(write(store))
         assert store.find(KIND, KEY) is None
         assert not store.folder(KIND, KEY).exists()
@@ -238,14 +238,14 @@ class TestFirstWriter:
         other = Store(store.root, run_id="another run")
         return other.write(KIND, KEY, {"facts": {"n": 9}}, seconds=7.5, made_from={}, **options)
 
-    def test_the_first_result_stays_and_the_second_writer_gets_it(self, store: Store) -> None:
+    def test_second_writer_gets_the_first_result(self, store: Store) -> None:
         first, second = write(store), self.second(store)
         assert (first.is_new, second.is_new) == (True, False)
         assert second.manifest == first.manifest == found(store).manifest
         assert second.parts()["facts"] == {"n": 8}
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_of_many_concurrent_writers_one_result_stays(self, store: Store) -> None:
+    def test_all_concurrent_writers_get_one_result(self, store: Store) -> None:
         together = threading.Barrier(8)
 
         def run(number: int) -> StoredResult:
@@ -268,13 +268,13 @@ class TestFirstWriter:
         ],
         ids=["unreadable_manifest", "no_manifest", "of_another_result", "missing_file", "truncated"],
     )
-    def test_an_incomplete_result_gives_way(self, store: Store, damage: Callable[[Path], None]) -> None:
+    def test_incomplete_result_is_replaced(self, store: Store, damage: Callable[[Path], None]) -> None:
         damage(write(store).folder)
         assert self.second(store).is_new
         assert dict(found(store).parts()) == {"facts": {"n": 9}}
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_discarding_an_older_one_leaves_what_was_made_since(self, store: Store) -> None:
+    def test_discarding_an_old_result_keeps_a_newer_one(self, store: Store) -> None:
         seen = write(store)
         Store(store.root).discard(seen)
         self.second(store)
@@ -282,13 +282,13 @@ class TestFirstWriter:
         assert found(store).parts()["facts"] == {"n": 9}
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_a_complete_result_stays_beside_a_partial_one(self, store: Store) -> None:
+    def test_partial_result_does_not_replace_a_complete_result(self, store: Store) -> None:
         write(store)
         other = self.second(store, partial=True)
         assert not other.is_new
         assert other.parts()["facts"] == {"n": 8}
 
-    def test_a_rename_whose_answer_was_lost_is_done(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_rename_succeeds_even_if_its_response_was_lost(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         """NFS asks again, and is told that the source is not there."""
         rename = Path.rename
 
@@ -299,7 +299,7 @@ class TestFirstWriter:
         monkeypatch.setattr(Path, "rename", lose_the_answer)
         assert write(store).is_new
 
-    def test_the_worker_that_was_second_reports_and_reads_the_first_result(self, store: Store) -> None:
+    def test_overtaken_worker_reports_and_reads_the_first_result(self, store: Store) -> None:
         def be_overtaken(stage: Sum, run: Run) -> int:
             Store(store.root).write(stage.kind, stage.key, {"number": 41}, seconds=7.5, made_from={})
             return add(stage, run)
@@ -311,7 +311,7 @@ class TestFirstWriter:
         worker.run(follower)
         assert read_or_make(follower, store) == 42
 
-    def test_a_worker_whose_workspace_another_removed_reports_the_result_of_the_other(self, store: Store) -> None:
+    def test_worker_that_lost_its_workspace_reports_the_result_of_the_other(self, store: Store) -> None:
         def lose_the_workspace(stage: Sum, run: Run) -> int:
             folder = run.workspace
             other = Store(store.root)
@@ -334,7 +334,9 @@ class TestHandingOver:
         with pytest.raises(ConfigError, match=r"run\.store_dir: got ftp://, expected a folder, or a bucket"):
             open_store("ftp://there/store", "cache")
 
-    def test_a_folder_stays_where_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_store_folder_survives_a_change_of_working_directory(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.chdir(tmp_path)
         store = open_store("store", "cache", "this run")
         monkeypatch.chdir("/")
@@ -369,7 +371,7 @@ class TestDamage:
             entry.parts()["vectors"]
         assert [message in damaged for damaged in entry.damages()] == [True]
 
-    def test_other_parts_stay_readable(self, store: Store) -> None:
+    def test_damaged_part_does_not_affect_other_parts(self, store: Store) -> None:
         write(store)
         entry = found(store)
         flip_a_byte(entry.folder / "vectors.npy")
@@ -431,7 +433,7 @@ class TestDamage:
         assert "vectors.npy is not in the manifest" in entry.damages(), "so that it is computed again"
         assert ("facts.json is not in the manifest" in found(store).damages()) is not are_deleted
 
-    def test_sizes_can_be_compared_alone(self, store: Store) -> None:
+    def test_size_check_alone_finds_truncated_but_not_flipped_files(self, store: Store) -> None:
         entry = write(store)
         flip_a_byte(entry.folder / "vectors.npy")
         assert entry.damages(contents=False) == []
@@ -443,7 +445,7 @@ class TestDamage:
         ["", "{", "[]", "null", '{"kind": "vectors"}', '{"files": {"a": 1}}', '{"files": []}', "[" * 100_000],
         ids=lambda text: text[:20],
     )
-    def test_without_a_readable_manifest_there_is_no_result(self, store: Store, text: str) -> None:
+    def test_result_with_an_unreadable_manifest_is_missing_and_damaged(self, store: Store, text: str) -> None:
         folder = write(store).folder
         (folder / "manifest.json").write_text(text, encoding="utf-8")
         store = Store(store.root)  # a manifest is read once per process
@@ -456,13 +458,15 @@ class TestDamage:
         ("name", "value"),
         [("seconds", "1.5"), ("seconds", None), ("created", None), ("created", float("inf")), ("partial", "no")],
     )
-    def test_with_an_impossible_manifest_there_is_no_result(self, store: Store, name: str, value: object) -> None:
+    def test_result_with_impossible_manifest_values_is_missing(self, store: Store, name: str, value: object) -> None:
         path = write(store).folder / "manifest.json"
         path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), name: value}), encoding="utf-8")
         assert Store(store.root).find(KIND, KEY) is None
 
     @pytest.mark.parametrize(("kind", "key"), [(KIND, "cd" * 16), ("chunks", KEY)])
-    def test_a_result_in_the_place_of_another_is_none(self, store: Store, kind: str, key: str) -> None:
+    def test_result_moved_to_the_place_of_another_is_missing_and_damaged(
+        self, store: Store, kind: str, key: str
+    ) -> None:
         folder = store.folder(kind, key)
         folder.parent.mkdir(parents=True)
         write(store).folder.rename(folder)
@@ -470,7 +474,7 @@ class TestDamage:
         assert reader.find(kind, key) is None
         assert reader.has_damaged_manifest(kind, key)
 
-    def test_without_a_manifest_there_is_no_result(self, store: Store) -> None:
+    def test_result_without_a_manifest_is_missing(self, store: Store) -> None:
         (write(store).folder / "manifest.json").unlink()
         reader = Store(store.root)
         assert reader.find(KIND, KEY) is None
@@ -508,7 +512,7 @@ class TestPartialResults:
         write(other, partial=True)
         assert store.find(KIND, KEY).folder != other.find(KIND, KEY).folder
 
-    def test_whole_results_are_there_for_all(self, store: Store) -> None:
+    def test_complete_results_are_visible_to_every_run(self, store: Store) -> None:
         write(store)
         assert Store(store.root, run_id="another run").find(KIND, KEY) is not None
 
@@ -522,7 +526,7 @@ class TestFormat:
         (store.root / "store.json").write_text(str(raised.value).partition(" write ")[2].partition(" into it")[0])
         Store(store.root)
 
-    def test_a_folder_in_its_place_is_named(self, store: Store) -> None:
+    def test_folder_in_place_of_store_json_is_an_error(self, store: Store) -> None:
         (store.root / "store.json").unlink()
         (store.root / "store.json").mkdir()
         with pytest.raises(
@@ -532,14 +536,14 @@ class TestFormat:
 
 
 class TestDisk:
-    def test_a_file_in_place_of_the_folder(self, tmp_path: Path) -> None:
+    def test_file_in_place_of_the_store_folder_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "store").touch()
         with pytest.raises(
             StoreError, match=r"cannot write in .*store.*choose another run\.store_dir, or make this one writable"
         ):
             Store(tmp_path / "store")
 
-    def test_a_read_only_folder(self, tmp_path: Path) -> None:
+    def test_read_only_store_folder_is_an_error(self, tmp_path: Path) -> None:
         tmp_path.chmod(0o555)
         try:
             if os.access(tmp_path, os.W_OK):
@@ -550,7 +554,7 @@ class TestDisk:
             tmp_path.chmod(0o755)
 
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-    def test_a_full_disk_leaves_nothing_half_written(
+    def test_full_disk_leaves_no_partial_result(
         self, store: Store, monkeypatch: pytest.MonkeyPatch, number: int
     ) -> None:
         fill_disk(monkeypatch, number)
@@ -559,7 +563,7 @@ class TestDisk:
         assert store.find(KIND, KEY) is None
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_a_full_disk_leaves_the_older_result(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_full_disk_keeps_the_older_result(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         write(store)
         fill_disk(monkeypatch)
         with pytest.raises(StoreError):
@@ -568,7 +572,7 @@ class TestDisk:
         assert entry is not None
         assert entry.parts()["facts"] == {"n": 8}
 
-    def test_a_disk_that_fails_otherwise_says_how(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_disk_error_is_reported(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         fill_disk(monkeypatch, errno.EIO)
         with pytest.raises(StoreError, match="Input/output error"):
             write(store)
@@ -582,13 +586,13 @@ class TestDisk:
 
 
 class TestWorkspace:
-    def test_a_workspace_exists_until_it_is_discarded(self, store: Store) -> None:
+    def test_workspace_exists_until_it_is_discarded(self, store: Store) -> None:
         (store.workspace(KEY) / "half.npy").write_bytes(b"x")
         assert (Store(store.root).workspace(KEY) / "half.npy").read_bytes() == b"x"
         store.discard_workspace(KEY)
         assert list(store.workspace(KEY).iterdir()) == []
 
-    def test_the_workspace_of_another_result_stays(self, store: Store) -> None:
+    def test_discarding_a_workspace_keeps_other_workspaces(self, store: Store) -> None:
         (store.workspace(KEY) / "half.npy").write_bytes(b"x")
         store.discard_workspace("cd" * 32)
         assert (store.workspace(KEY) / "half.npy").exists()
@@ -612,7 +616,7 @@ class TestLocks:
         assert sorted(run.reused for run in runs) == [False, True, True, True]
         assert (tmp_path / "calls.txt").read_text(encoding="utf-8") == "sum\n"
 
-    def test_a_process_that_waits_finds_what_another_made(self, store: Store, tmp_path: Path) -> None:
+    def test_waiting_process_reuses_the_result_of_the_lock_holder(self, store: Store, tmp_path: Path) -> None:
         stage = Sum(Adder(calls=str(tmp_path / "calls.txt")))
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             with store.lock("sum", stage.key):

@@ -36,13 +36,13 @@ def through_a_file(folder: Path, name: str, value: object) -> object:
     ],
     ids=["array", "table", "mapping", "list", "bytes"],
 )
-def test_the_file_tells_how_a_part_is_kept(value: object, expected: str) -> None:
+def test_file_suffix_encodes_the_kind_of_a_part(value: object, expected: str) -> None:
     assert file_name("part", value) == expected
     assert part_name(expected) == "part"
 
 
 @pytest.mark.parametrize("name", ["matrix_ndcg@10.png", "matrix_mrr.csv", "error.txt"])
-def test_bytes_keep_the_ending_that_they_came_with(name: str) -> None:
+def test_bytes_part_keeps_its_file_suffix(name: str) -> None:
     assert part_name(file_name(name, b"")) == name
 
 
@@ -76,7 +76,7 @@ class TestMappedFile:
     def test_a_whole_array_is_its_file(self, file: Path) -> None:
         assert mapped_file(np.load(file, mmap_mode="r")) == file
 
-    def test_a_part_or_another_view_of_it_is_not(self, file: Path) -> None:
+    def test_views_of_a_mapped_array_are_not_mapped_files(self, file: Path) -> None:
         whole = np.load(file, mmap_mode="r")
         assert [mapped_file(view) for view in (whole[:2], whole[:], whole.T, np.array(whole), "text")] == [None] * 5
 
@@ -123,23 +123,23 @@ def test_bytes_are_written_and_read(tmp_path: Path) -> None:
     assert through_a_file(tmp_path, "picture.png", b"\x89PNG\x00") == b"\x89PNG\x00"
 
 
-def test_no_number_is_not_json(tmp_path: Path) -> None:
+def test_nan_is_rejected_in_json(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_part(tmp_path / "value.json", {"a": float("nan")})
 
 
-def test_nothing_is_pickled(tmp_path: Path) -> None:
+def test_object_arrays_are_not_pickled(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="allow_pickle=False"):
         write_part(tmp_path / "array.npy", np.array([{"an": "object"}], dtype=object))
 
 
-def test_nothing_is_unpickled(tmp_path: Path) -> None:
+def test_object_arrays_are_not_unpickled(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", np.array([{"an": "object"}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle=False"):
         read_part(tmp_path / "array.npy")
 
 
-def test_a_place_that_another_user_closed_is_named_with_its_remedy(tmp_path: Path) -> None:
+def test_folder_closed_by_another_user_is_reported_with_a_remedy(tmp_path: Path) -> None:
     closed = tmp_path / "entries" / "chunks" / "aa"
     refused = PermissionError(errno.EACCES, "Permission denied", "here", None, str(closed / "aab"))
     with pytest.raises(StoreError) as said, keeping("a result", tmp_path):

@@ -137,9 +137,7 @@ def test_a_killed_holder_loses_its_lock_immediately(tmp_path: Path, lock: Path) 
         assert seconds_waited(lock, Writers(tmp_path / "writers", 3600)) < 2
 
 
-def test_a_stopped_holder_loses_its_lock_within_the_lease_and_removes_no_other(
-    tmp_path: Path, lock: Path, writers: Writers
-) -> None:
+def test_stopped_holder_loses_its_lock_and_removes_no_later_lock(tmp_path: Path, lock: Path, writers: Writers) -> None:
     with another_process(tmp_path, LEASE_S) as holder:
         assert holder.stdout is not None
         holder.send_signal(signal.SIGSTOP)
@@ -151,7 +149,7 @@ def test_a_stopped_holder_loses_its_lock_within_the_lease_and_removes_no_other(
         assert not lock.is_symlink()
 
 
-def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
+def test_stopped_holder_keeps_a_lock_on_paid_work(
     tmp_path: Path, lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.2)
@@ -175,14 +173,14 @@ def test_a_stopped_holder_keeps_a_lock_on_what_is_paid_for(
         thread.join()
 
 
-def test_a_lock_that_another_process_has_taken_stays_with_it(lock: Path) -> None:
+def test_lock_taken_by_another_process_is_not_broken(lock: Path) -> None:
     lock.symlink_to("another")
     key_locks._break(lock, "one who is gone")
     assert lock.readlink() == Path("another")
     assert [path.name for path in lock.parent.iterdir()] == ["a.lock"]
 
 
-def test_a_link_that_was_made_though_the_answer_was_lost_is_held(
+def test_repeated_link_request_still_holds_the_lock(
     lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A network file system asks again then."""
@@ -227,7 +225,7 @@ class TestWithoutLinks:
         lock.write_text("somebody:1", encoding="utf-8")
         assert seconds_waited(lock, writers) < LEASE_S
 
-    def test_others_who_may_write_in_the_folder_can_read_it(self, tmp_path: Path) -> None:
+    def test_lease_files_in_a_shared_folder_are_readable_by_all(self, tmp_path: Path) -> None:
         folder = tmp_path / "shared"
         folder.mkdir()
         folder.chmod(0o777)

@@ -47,7 +47,7 @@ def test_a_waiting_process_logs_what_it_waits_for(
     assert record.getMessage() == f"waiting for another process, which is making vectors (it holds {path})"
 
 
-def test_a_process_that_need_not_wait_logs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_process_without_a_wait_logs_no_message(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with held(tmp_path / "a.lock", "making vectors"):
         pass
     assert not caplog.records

@@ -25,7 +25,7 @@ def test_a_manifest_names_files_with_checksum_and_size() -> None:
     ],
     ids=repr,
 )
-def test_a_manifest_that_names_anything_else_is_none(files: object) -> None:
+def test_manifest_with_unexpected_files_is_rejected(files: object) -> None:
     with pytest.raises(NOT_A_MANIFEST):
         named_files({"files": files})
 

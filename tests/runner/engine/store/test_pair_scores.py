@@ -32,14 +32,14 @@ def looked_up(kept: PairScores, queries: tuple[str, ...], *rows: tuple[int, int]
     return [None if np.isnan(score) else float(score) for score in found]
 
 
-def test_nothing_is_kept_at_first(tmp_path: Path) -> None:
+def test_new_pair_scores_are_empty(tmp_path: Path) -> None:
     kept = PairScores(tmp_path / "scores")
     assert looked_up(kept, QUERIES, (0, 1)) == [None]
     kept.add(QUERIES, pairs(), scores())
     assert not (tmp_path / "scores").exists()
 
 
-def test_scores_come_in_the_order_of_the_pairs(kept: PairScores) -> None:
+def test_pair_scores_follow_the_order_of_the_pairs(kept: PairScores) -> None:
     assert looked_up(kept, QUERIES, (0, 3), (2, 5), (1, 5), (0, 7), (0, 8)) == [3, 1, None, 2, None]
     assert looked_up(kept, QUERIES) == []
 
@@ -52,13 +52,13 @@ def test_equal_queries_have_equal_scores(kept: PairScores) -> None:
     assert looked_up(kept, ("where", "who", "where"), (0, 7), (2, 7), (2, 3)) == [2, 2, 3]
 
 
-def test_later_blocks_add_to_earlier_ones(kept: PairScores, tmp_path: Path) -> None:
+def test_later_score_blocks_extend_earlier_blocks(kept: PairScores, tmp_path: Path) -> None:
     PairScores(tmp_path / "scores").add(("who", "where"), pairs((0, 5), (1, 0)), scores(4, 5))
     assert looked_up(kept, QUERIES, (1, 5), (0, 0), (0, 7)) == [4, 5, 2]
     assert [path.suffix for path in (tmp_path / "scores").iterdir()] == [".parquet"] * 2
 
 
-def test_a_damaged_block_counts_as_none(kept: PairScores, tmp_path: Path) -> None:
+def test_damaged_score_block_counts_as_missing(kept: PairScores, tmp_path: Path) -> None:
     (block,) = (tmp_path / "scores").iterdir()
     block.write_bytes(block.read_bytes()[:-20])
     assert looked_up(kept, QUERIES, (0, 7)) == [None]
@@ -77,7 +77,7 @@ def test_no_flipped_bit_becomes_a_score(kept: PairScores, tmp_path: Path) -> Non
         assert not block.exists()
 
 
-def test_many_pairs_against_a_plain_dictionary(tmp_path: Path) -> None:
+def test_pair_scores_equal_a_plain_dictionary(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     queries = tuple(f"query {i}" for i in range(20))
     kept = PairScores(tmp_path / "scores")
@@ -92,7 +92,7 @@ def test_many_pairs_against_a_plain_dictionary(tmp_path: Path) -> None:
     assert looked_up(kept, queries, *every) == [known.get(pair) for pair in every]
 
 
-def test_a_large_chunk_position_is_not_another_query(tmp_path: Path) -> None:
+def test_largest_chunk_position_is_not_confused_with_the_next_query(tmp_path: Path) -> None:
     kept = PairScores(tmp_path / "scores")
     largest = 2**31 - 1
     kept.add(("where", "who"), pairs((0, largest), (1, 0)), scores(1, 2))

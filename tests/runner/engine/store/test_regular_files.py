@@ -87,7 +87,7 @@ def test_a_manifest_of_any_kind_is_computed_again(plant: Callable[[Path], None],
 
 
 @pytest.mark.parametrize("plant", [a_pipe, a_device, deep])
-def test_a_lease_of_any_kind_ends_no_command_with_a_traceback(plant: Callable[[Path], None], tmp_path: Path) -> None:
+def test_malformed_lease_causes_no_traceback(plant: Callable[[Path], None], tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     (store.root / "runs").mkdir(exist_ok=True)
     plant(store.root / "runs" / "x.json")
@@ -129,7 +129,7 @@ def emptied(path: Path) -> None:
 
 @pytest.mark.parametrize("change", [without_column, renamed, emptied])
 @pytest.mark.parametrize("kind", ["data", "corpus"])
-def test_other_parts_with_their_right_checksum_are_computed_again(
+def test_changed_table_with_a_valid_checksum_is_computed_again(
     change: Callable[[Path], None], kind: str, tmp_path: Path
 ) -> None:
     assert run_small(tmp_path, CELL) == 0

@@ -94,11 +94,11 @@ def test_failed_answers_are_requested_again(path: Path) -> None:
     assert opened(path).get_all(["1", "2"]).keys() == {"2"}
 
 
-def test_nothing_is_kept_yet(path: Path) -> None:
+def test_new_replies_file_has_no_replies(path: Path) -> None:
     assert opened(path).get_all(["1"]) == {}
 
 
-def test_replies_of_other_writers_are_seen(path: Path) -> None:
+def test_replies_of_other_writers_are_found(path: Path) -> None:
     own = opened(path)
     assert kept(own, "1") is None
     opened(path).add("1", answer("1"))
@@ -107,7 +107,7 @@ def test_replies_of_other_writers_are_seen(path: Path) -> None:
     assert own.get_all(["1", "2"]) == {"1": answer("1"), "2": answer("2")}
 
 
-def test_pruned_replies_disappear_and_later_ones_are_found(path: Path) -> None:
+def test_deleted_replies_disappear_and_new_replies_are_found(path: Path) -> None:
     own = opened(path)
     own.add("1", answer("1", "long " * 100))
     assert kept(own, "1") is not None
@@ -119,7 +119,7 @@ def test_pruned_replies_disappear_and_later_ones_are_found(path: Path) -> None:
     assert own.get_all(["1", "2"]) == {}
 
 
-def test_an_unfinished_line_is_read_once_it_is_complete(path: Path) -> None:
+def test_unfinished_reply_line_is_read_once_complete(path: Path) -> None:
     opened(path).add("1", answer("1"))
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
@@ -129,7 +129,7 @@ def test_an_unfinished_line_is_read_once_it_is_complete(path: Path) -> None:
     assert kept(own, "1") == answer("1")
 
 
-def test_an_unfinished_line_of_another_process_damages_no_other(path: Path) -> None:
+def test_unfinished_line_of_another_process_damages_no_other_line(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
     with path.open("ab") as killed:
@@ -161,14 +161,14 @@ def test_lines_that_hold_no_reply_are_passed_over(path: Path, line: str) -> None
     assert opened(path).get_all(["1", "2"]) == {"2": answer("2")}
 
 
-def test_half_a_character_becomes_one_that_a_file_can_hold(path: Path) -> None:
+def test_lone_surrogate_is_replaced_before_it_is_stored(path: Path) -> None:
     passed = opened(path).add("1", answer("1", "so \ud83d \ud83d\ude00"))
     assert passed.text == "so \ufffd \U0001f600"
     assert kept(opened(path), "1") == passed
 
 
 @pytest.mark.parametrize("n_bytes_lost", [1, 2, 40])
-def test_a_line_that_was_cut_off_is_passed_over_and_spoils_no_other(path: Path, n_bytes_lost: int) -> None:
+def test_truncated_line_is_skipped_and_damages_no_other_line(path: Path, n_bytes_lost: int) -> None:
     opened(path).add("first", answer("any", "one"))
     opened(path).add("cut", answer("any", "two"))
     path.write_bytes(path.read_bytes()[:-n_bytes_lost])
@@ -278,7 +278,7 @@ def test_too_many_open_files_are_named_with_their_limit(path: Path, monkeypatch:
 
 
 class TestSeveralProcesses:
-    def test_each_writes_a_file_of_its_own_and_all_read_all(self, folder: Path) -> None:
+    def test_each_process_writes_its_own_file_and_all_read_all(self, folder: Path) -> None:
         processes = {name: opened(folder / f"{name}.jsonl") for name in ("one", "two", "three")}
         for name, replies in processes.items():
             replies.add(name, answer(name))
@@ -327,7 +327,7 @@ class TestMerging:
         for reader in (alive, opened(folder / "reader.jsonl")):
             assert reader.get_all([*written, "x"]) == {**written, "x": answer("x")}
 
-    def test_merging_keeps_what_another_version_of_the_project_wrote_and_nothing_damaged(self, folder: Path) -> None:
+    def test_merge_keeps_replies_of_newer_versions_and_drops_damaged_lines(self, folder: Path) -> None:
         """The reply was paid for, though only the newer version can read it."""
         body = b'"request_id": "newer", "state": "ok", "text": "so", "of_a_later_version": 1}'
         newer = b'{"crc32": "%08x", %s\n' % (crc32(body), body)
@@ -374,7 +374,7 @@ class TestMerging:
         assert len(merged.read_bytes().splitlines()) == 17, "what two files hold is kept once"
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
-    def test_merging_keeps_a_reply_that_a_writer_believed_dead_adds_meanwhile(
+    def test_merge_keeps_replies_a_presumed_dead_writer_adds_during_the_merge(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         written, late = self.write(folder, range(17)), opened(folder / "ended-03.jsonl")
@@ -390,7 +390,7 @@ class TestMerging:
         assert not (folder / "ended-03.jsonl").exists()
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
-    def test_while_others_read(self, folder: Path) -> None:
+    def test_readers_find_all_replies_during_a_merge(self, folder: Path) -> None:
         """Files go away between the listing of the folder and their opening."""
         written = self.write(folder, range(17))
         reader = opened(folder / "reader.jsonl")

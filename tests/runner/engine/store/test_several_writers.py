@@ -16,7 +16,7 @@ def test_two_processes_with_separate_locks_store_one_result_each(tmp_path: Path)
     assert written.n_second > 20, "both made most of them"
 
 
-def test_a_process_stopped_during_a_stage_reports_the_result_of_another(tmp_path: Path) -> None:
+def test_stopped_process_reports_the_result_of_its_replacement(tmp_path: Path) -> None:
     assert 1.0 < stop_a_holder(Impatient(tmp_path)) < 20
 
 

@@ -137,7 +137,7 @@ def test_a_live_process_recreates_its_removed_file(writers: Writers) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 class TestForks:
-    def test_meet_no_other_thread_and_the_parent_lives_on(self, writers: Writers) -> None:
+    def test_forked_child_has_its_own_heartbeat_and_the_parent_stays_alive(self, writers: Writers) -> None:
         name = writers.own_name
         assert heartbeat.n_threads == 1
         read, write = os.pipe()
@@ -156,7 +156,7 @@ class TestForks:
         assert changes_within(writers.own_path, LEASE_S)
 
 
-def test_files_go_with_those_who_want_them(tmp_path: Path) -> None:
+def test_heartbeat_file_is_removed_with_its_last_user(tmp_path: Path) -> None:
     """A process that opens one store after the other, as tests do, keeps no file open for each."""
     own = Heartbeat()
     first, second = Writers(tmp_path), Writers(tmp_path)
@@ -187,7 +187,7 @@ def test_a_fifo_in_the_place_of_a_sign_of_life_is_not_waited_for(writers: Writer
     assert writers.is_gone(path.name)
 
 
-def test_an_object_is_called_at_each_beat_as_long_as_it_exists(writers: Writers) -> None:
+def test_heartbeat_calls_an_object_as_long_as_it_exists(writers: Writers) -> None:
     class Counting:
         n = 0
 

@@ -141,7 +141,7 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_on_what_every_other_one_wrote(
+def test_store_commands_handle_everything_other_commands_wrote(
     written: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = content(written)
@@ -173,7 +173,7 @@ def test_prune_leaves_a_lock_that_the_system_holds(tmp_path: Path, capsys: pytes
     assert "0 leftovers" in capsys.readouterr().out
 
 
-def test_every_command_on_what_every_other_one_wrote_in_a_bucket(
+def test_store_commands_handle_everything_others_wrote_in_a_bucket(
     tmp_path: Path, bucket: Bucket, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = bucket.address(uuid.uuid4().hex)

@@ -86,7 +86,7 @@ def test_foreign_objects_in_the_bucket_are_ignored(run: Run, address: str, store
     assert [entry.manifest.key for entry in store.entries("chunks")] == [KEYS[0]]
 
 
-def test_verify_compares_sizes(run: Run, address: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_compares_object_sizes(run: Run, address: str, capsys: pytest.CaptureFixture[str]) -> None:
     objects = Objects(address)
     path = f"entries/chunks/aa/{KEYS[0]}"
     found = objects.get(path)
@@ -135,7 +135,7 @@ def test_prune_merges_the_replies_of_processes_that_have_ended(
     assert "merged" not in capsys.readouterr().out
 
 
-def test_prune_leaves_what_running_sweeps_need(
+def test_bucket_prune_keeps_results_of_running_sweeps(
     run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = Objects(address)
@@ -147,7 +147,7 @@ def test_prune_leaves_what_running_sweeps_need(
     assert objects.listed("entries") == []
 
 
-def test_prune_leaves_everything_while_a_sweep_plans(run: Run, address: str, store: Store) -> None:
+def test_bucket_prune_keeps_all_results_while_a_sweep_plans(run: Run, address: str, store: Store) -> None:
     objects = Objects(address)
     n_results = len(objects.listed("entries"))
     with store.leases.take("a run", None):
@@ -155,14 +155,14 @@ def test_prune_leaves_everything_while_a_sweep_plans(run: Run, address: str, sto
     assert len(objects.listed("entries")) == n_results > 0
 
 
-def test_a_run_that_was_killed_needs_nothing(run: Run, address: str, store: Store) -> None:
+def test_killed_run_protects_no_results(run: Run, address: str, store: Store) -> None:
     objects = Objects(address)
     objects.put("runs/killed", b'{"process": "nobody-any-more", "keys": ["%s"]}' % KEYS[0].encode())
     assert run("prune", "--older-than-days", "0") == 0
     assert objects.listed("entries") == []
 
 
-def test_no_store_is_named_and_not_made(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_bucket_store_is_reported_and_not_created(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--store-dir", address, "ls"]) == 2
     assert "no store here" in capsys.readouterr().err
     assert Objects(address).listed("") == []

@@ -61,17 +61,19 @@ class TestLs:
         assert "2 results, replies of 1 models and purposes".split() in lines
         assert "1 unfinished stages, which will be resumed".split() in lines
 
-    def test_an_empty_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_ls_of_an_empty_store_prints_zero_results(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(store, "ls") == 0
         assert "0 results" in capsys.readouterr().out
 
 
 class TestVerify:
-    def test_a_whole_store(self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_verify_of_an_intact_store_finds_no_damage(
+        self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert run(store, "verify") == 0
         assert "1 results compared with their checksums, 0 damaged" in capsys.readouterr().out
 
-    def test_verify_names_what_is_damaged(
+    def test_verify_names_damaged_files(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         flip_a_byte(chunks.folder / "data")
@@ -103,7 +105,9 @@ class TestVerify:
         assert run(store, "verify", "--delete") == 0
         assert [path.exists() for path in (*sound, *damaged)] == [True, True, False, False]
 
-    def test_delete_removes_the_damaged_alone(self, store: Store, chunks: StoredResult, answers: StoredResult) -> None:
+    def test_verify_delete_removes_only_damaged_results(
+        self, store: Store, chunks: StoredResult, answers: StoredResult
+    ) -> None:
         without_manifest = store.write("terms", "cc" * 32, {"data": b"z"}, seconds=0, made_from={}).folder
         (without_manifest / "manifest.json").unlink()
         flip_a_byte(chunks.folder / "data")
@@ -113,11 +117,13 @@ class TestVerify:
 
 
 class TestPrune:
-    def test_young_results_stay(self, store: Store, chunks: StoredResult) -> None:
+    def test_prune_keeps_recent_results(self, store: Store, chunks: StoredResult) -> None:
         assert run(store, "prune") == 0
         assert chunks.folder.exists()
 
-    def test_zero_days_are_all(self, store: Store, chunks: StoredResult, answers: StoredResult) -> None:
+    def test_prune_older_than_zero_days_removes_everything(
+        self, store: Store, chunks: StoredResult, answers: StoredResult
+    ) -> None:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
 
@@ -161,7 +167,7 @@ class TestPrune:
         assert "--stage: got 'journals', expected one of chunks, replies" in capsys.readouterr().err
         assert chunks.folder.exists()
 
-    def test_dry_run_removes_nothing(
+    def test_prune_dry_run_keeps_results(
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(store, "prune", "--older-than-days", "0", "--dry-run") == 0
@@ -169,7 +175,7 @@ class TestPrune:
         assert chunks.folder.exists()
 
     @pytest.mark.parametrize(("has_others", "are_left"), [(True, [False, True, True]), (False, [False, False, True])])
-    def test_files_of_killed_runs_are_removed_after_a_day_or_a_minute_without_other_processes(
+    def test_prune_removes_workspaces_of_killed_runs_by_age(
         self, store: Store, has_others: bool, are_left: list[bool]
     ) -> None:
         ages_s = {"old": 2 * 86400, "young": 120, "new": 0}
@@ -186,7 +192,7 @@ class TestPrune:
 
     @pytest.mark.parametrize("name", [f".{'0f' * 16}", f".{'0f' * 16}.parquet"])
     @pytest.mark.parametrize("folder", ["replies", "pair_scores"])
-    def test_files_beside_replies_and_scores_that_a_kill_left_are_removed_in_time(
+    def test_prune_removes_half_written_reply_and_score_files_by_age(
         self, store: Store, folder: str, name: str
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
@@ -201,7 +207,7 @@ class TestPrune:
         assert run(store, "prune") == 0
         assert set((store.root / folder).rglob("*")) == before
 
-    def test_locks_go_with_those_who_held_them(self, store: Store) -> None:
+    def test_prune_removes_locks_of_dead_processes(self, store: Store) -> None:
         with store.lock("chunks", "cc" * 32):
             (held,) = (store.root / "locks").iterdir()
             left = held.with_name("left.lock")
@@ -212,7 +218,7 @@ class TestPrune:
             assert run(store, "prune") == 0
             assert [held.is_symlink(), left.is_symlink()] == [True, False]
 
-    def test_replies_are_as_old_as_the_last_of_them(self, store: Store) -> None:
+    def test_prune_dates_replies_by_the_newest_file(self, store: Store) -> None:
         replies = store.replies("cc" * 32)
         replies.add("1", Answer("1", AnswerState.OK, "so"))
         (file,) = (store.root / "replies").glob("*/*.jsonl")
@@ -290,7 +296,7 @@ class TestBesideRunningSweeps:
         assert f"a sweep is running: we keep {n_results} results that it needs" in capsys.readouterr().out
         assert len(list(store.entries())) == n_results
 
-    def test_a_sweep_plans_after_a_prune_that_began_before_it(self, tmp_path: Path) -> None:
+    def test_sweep_waits_to_plan_until_a_running_prune_ends(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, RANKING_ONLY) == 0
         store = Store(tmp_path / "results" / "store")
         with store.leases.pruning():
@@ -311,7 +317,7 @@ class TestBesideRunningSweeps:
         assert list(store.entries()) == []
         assert list((store.root / "runs").iterdir()) == []
 
-    def test_sweeps_that_overlap_lose_nothing(self, tmp_path: Path) -> None:
+    def test_concurrent_sweeps_prune_and_verify_lose_no_result(self, tmp_path: Path) -> None:
         """While one prunes and another verifies, each finds metrics that are as if it had been alone."""
         together, alone = tmp_path / "together", tmp_path / "alone"
         assert run_small(alone, *((*RANKING_ONLY, f"top_k={depth}") for depth in (2, 4, 8))) == 0
@@ -331,7 +337,7 @@ class TestBesideRunningSweeps:
         assert len(found) == 3
         assert all(metrics == expected[depth] for cells in found for depth, metrics in cells.items())
 
-    def test_a_killed_sweep_needs_nothing(self, store: Store, chunks: StoredResult) -> None:
+    def test_lease_of_a_killed_sweep_protects_no_result(self, store: Store, chunks: StoredResult) -> None:
         with store.leases.take("a run", [chunks.manifest.key]):
             (left,) = (store.root / "runs").glob("*.json")
             content = left.read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ def listing(root: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_the_store_stays_as_it_is(root: Path, command: list[str]) -> None:
+def test_read_only_commands_do_not_change_the_store(root: Path, command: list[str]) -> None:
     before = listing(root)
     assert main(["--store-dir", str(root), *command]) == 0
     assert listing(root) == before

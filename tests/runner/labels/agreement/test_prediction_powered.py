@@ -42,7 +42,7 @@ def test_the_mean_is_the_judges_corrected_by_its_error() -> None:
     assert abs(found.mean - people.mean()) < 0.05
 
 
-def test_a_good_judge_is_worth_labels_and_a_bad_one_none() -> None:
+def test_good_judge_narrows_the_interval_and_a_bad_judge_does_not() -> None:
     people, good = answers(2000, 0.5, 2, right=(0.98, 0.98))
     _, bad = answers(2000, 0.5, 3)
     labels = labelled(people, 100)
@@ -74,7 +74,7 @@ def test_full_agreement_does_not_make_the_estimate_certain() -> None:
     assert found.bias_interval[0] < -0.02 < 0.02 < found.bias_interval[1]
 
 
-def test_with_all_labels_the_estimate_is_the_human_mean() -> None:
+def test_estimate_with_all_labels_is_the_human_mean() -> None:
     people, judged = answers(50, 0.5, 5)
     found = prediction_powered(judged, people, np.arange(50))
     assert (found.mean, found.weight, found.n_labelled) == (pytest.approx(people.mean()), 0.0, 50)
@@ -86,7 +86,7 @@ def test_few_labels_have_no_interval() -> None:
     assert (found.interval, found.bias_interval) == (None, None)
 
 
-def test_unlabelled_samples_of_a_single_cluster_weigh_nothing() -> None:
+def test_unlabelled_samples_of_one_cluster_have_zero_weight() -> None:
     people, judged = answers(60, 0.5, 7)
     labels = np.where(np.arange(60) < 20, people, np.nan)
     found = prediction_powered(judged, labels, np.minimum(np.arange(60), 20))
@@ -113,7 +113,7 @@ def test_intervals_hold_the_truth_with_clusters_of_any_size(sizes: list[int], n_
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.97])
 @pytest.mark.parametrize("n", [8, 20, 50])
-def test_intervals_hold_the_truth(share: float, n: int) -> None:
+def test_prediction_powered_intervals_cover_the_truth(share: float, n: int) -> None:
     right = (0.95, 0.7)
     bias = share * right[0] + (1 - share) * (1 - right[1]) - share
     held = held_bias = 0

@@ -54,7 +54,7 @@ def only(grader: Graded, of: LabelledItem) -> TrainingPair:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_prompts_are_what_the_judge_asks(graders: Mapping[str, Graded], metric: str) -> None:
+def test_training_prompts_equal_the_requests_of_the_judge(graders: Mapping[str, Graded], metric: str) -> None:
     of = labelled(graders[metric], 1)
     assert [pair.messages for pair in pairs_of([graders[metric]], [of]).pairs] == asked_by(graders[metric], of)
 
@@ -73,11 +73,11 @@ def test_an_earlier_turn_is_shown(graders: Mapping[str, Graded]) -> None:
     assert "What is it?" in only(graders["accuracy"], labelled(graders["accuracy"], 2)).messages[-1].content
 
 
-def test_without_a_reason_the_form_is_the_same(graders: Mapping[str, Graded]) -> None:
+def test_pair_without_a_reason_keeps_the_reply_form(graders: Mapping[str, Graded]) -> None:
     assert only(graders["accuracy"], labelled(graders["accuracy"], 2)).reply == '{"reason": "", "grade": 2}'
 
 
-def test_not_applicable_is_reported_where_the_judge_asks_for_it(graders: Mapping[str, Graded]) -> None:
+def test_not_applicable_label_becomes_a_reply_only_if_the_judge_can_say_it(graders: Mapping[str, Graded]) -> None:
     of = labelled(graders["completeness"], NOT_APPLICABLE, "a single fact")
     applicability = read_applicability(only(graders["completeness"], of).reply)
     assert applicability is not None
@@ -94,7 +94,7 @@ def test_a_metric_that_applies_is_asked_about_once_per_question(graders: Mapping
     assert [pair.says for pair in pairs_of([grader], items).pairs] == ["applies", "0", "1", "2"]
 
 
-def test_answers_that_the_judge_settles_itself_are_counted(graders: Mapping[str, Graded]) -> None:
+def test_answers_settled_without_the_model_are_left_out_and_counted(graders: Mapping[str, Graded]) -> None:
     found = pairs_of([graders["accuracy"]], [labelled(graders["accuracy"], 0, "says nothing", answer=" ")])
     assert (found.pairs, found.n_left_out) == ((), {SETTLED: 1})
 

@@ -65,7 +65,7 @@ def test_the_labels_held_out_can_be_read_again(tmp_path: Path) -> None:
     assert all(item.labels == given[item.judged.sample.id]["labels"] for item in held_out)
 
 
-def test_whatever_stands_in_the_texts_stays_as_it_is(tmp_path: Path) -> None:
+def test_hostile_texts_are_kept_verbatim_in_training_pairs(tmp_path: Path) -> None:
     hostile = "a\x00\x1b[31m\u202e\u2028\r\n<script>😀{references} [/] " + "long " * 20_000
     rows = [{**row, "answer": f"{hostile} {row['id']}", "reasons": {"accuracy": hostile}} for row in records(5)]
     assert prepare(tmp_path, rows) == 0
@@ -76,7 +76,7 @@ def test_whatever_stands_in_the_texts_stays_as_it_is(tmp_path: Path) -> None:
         assert json.loads(pair["completion"][0]["content"])["reason"] == hostile.strip()
 
 
-def test_ties_are_counted_and_teach_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tied_labels_are_counted_and_not_used_for_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def given(grade: int) -> Record:
         return {"result": [{"from_name": "accuracy", "type": "choices", "value": {"choices": [str(grade)]}}]}
 
@@ -124,7 +124,9 @@ def test_invalid_settings_are_reported(
     assert not (tmp_path / "data").exists()
 
 
-def test_a_folder_with_something_else_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prepare_does_not_overwrite_a_folder_with_other_contents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert [prepare(tmp_path, records()), prepare(tmp_path, records(19))] == [0, 2]
     assert "exists and has other contents" in capsys.readouterr().err
     (tmp_path / "data" / "train.jsonl").write_text("")
@@ -148,7 +150,9 @@ class TestOfASweep:
     def run(self, folder: Path, sweep: Path, labels: list[Record]) -> int:
         return prepare(folder, labels, "--sweep", str(sweep))
 
-    def test_the_sweep_knows_what_labels_leave_out(self, sweep: Path, rows: list[Record], tmp_path: Path) -> None:
+    def test_missing_label_fields_are_taken_from_the_sweep(
+        self, sweep: Path, rows: list[Record], tmp_path: Path
+    ) -> None:
         assert self.run(tmp_path, sweep, self.labels(rows)) == 0
         shown = {pair["id"]: pair["prompt"][-1]["content"] for s in SPLITS for pair in read_pairs(tmp_path / "data", s)}
         for row in rows:
@@ -164,7 +168,7 @@ class TestOfASweep:
             splits.setdefault(row["cluster"], set()).add(split_of[row["id"]])
         assert all(len(own) == 1 for own in splits.values())
 
-    def test_labels_of_other_answers_are_an_error(
+    def test_labels_that_do_not_match_the_sweep_are_rejected(
         self, sweep: Path, rows: list[Record], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         first, *others = self.labels(rows)

@@ -111,7 +111,7 @@ def test_only_the_reply_counts_for_the_loss(prepared: Prepared) -> None:
     assert examples_of([pair], tokenizer, n_tokens - 1).too_long == (f"{pair['id']}, accuracy: {n_tokens} tokens",)
 
 
-def test_one_that_was_killed_goes_on_to_the_same_bytes(
+def test_killed_training_resumes_to_the_same_bytes(
     trained: Path, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from trl import SFTTrainer
@@ -143,7 +143,7 @@ def test_one_that_was_killed_goes_on_to_the_same_bytes(
     assert read_training(out) == read_training(trained)
 
 
-def test_one_that_ended_is_read_and_another_refused(
+def test_finished_training_is_reused_and_other_settings_are_refused(
     trained: Path, prepared: Prepared, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = files(trained)
@@ -158,7 +158,7 @@ def test_one_that_ended_is_read_and_another_refused(
     assert "contains another training (seed=0 there, 1 here); choose another folder" in capsys.readouterr().err
 
 
-def test_agreement_before_and_after(
+def test_evaluate_reports_agreement_before_and_after_training(
     trained: Path,
     prepared: Prepared,
     tmp_path: Path,
@@ -185,7 +185,7 @@ def test_agreement_before_and_after(
     assert "its wording of accuracy changed since it was trained" in capsys.readouterr().err
 
 
-def test_labels_that_others_were_held_out_of_are_refused(
+def test_evaluation_on_other_data_than_the_training_set_is_refused(
     trained: Path, prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels = ["--labels", str(prepared.data.parent / "labels.jsonl"), "--judge", "omnieval_en", "--seed", "1"]
@@ -194,7 +194,7 @@ def test_labels_that_others_were_held_out_of_are_refused(
     assert "this judge was trained on other data than" in capsys.readouterr().err
 
 
-def test_the_options_use_it(trained: Path) -> None:
+def test_trained_judge_options_use_the_adapter(trained: Path) -> None:
     options = [f"hydra.searchpath=[file://{trained / 'conf'}]", "judge=omnieval"]
     judge = compose_config([*options, "llm@judge.llm=trained_judge"])["judge"]["llm"]
     assert judge["_target_"] == f"{TransformersChat.__module__}.{TransformersChat.__qualname__}"
@@ -242,7 +242,7 @@ def test_a_template_that_does_not_suit_is_refused(
     assert said in capsys.readouterr().err
 
 
-def test_the_commands_of_the_docs(single_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_training_commands_run(single_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """People's labels of the demo's answers; the model is as small as the others."""
     monkeypatch.chdir(tmp_path)
     (file,) = single_run.glob("results/*/sweep.json")

@@ -38,7 +38,7 @@ def test_a_folder_with_a_model_is_measured_and_loaded(bert: Path, capsys: pytest
     assert "bert_score 0." in said
 
 
-def test_the_command_of_the_pages(
+def test_documented_model_command_runs(
     bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The others are run by tests.test_readme, each in a process that would have to load torch for this one."""
@@ -62,7 +62,7 @@ def test_a_model_of_the_hub_that_is_not_here_is_not_fetched(
     assert f"hf download owner/name --revision {'0' * 40}" in capsys.readouterr().out
 
 
-def test_a_server_answers_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_check_sends_a_line_to_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(lambda request, attempt: Reply("Paris.")) as server:
         assert (
             main(["check", "llm=openai", "llm.model=a-model", "llm.api_key_env=''", f"llm.base_url={server.url}"]) == 0
@@ -70,14 +70,14 @@ def test_a_server_answers_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "'Paris.' (ok" in capsys.readouterr().out
 
 
-def test_a_class_of_llama_index_is_asked_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_check_sends_a_line_to_a_llama_index_class(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "llm=llama_index", "llm.class_path=llama_index.core.llms.MockLLM"]) == 0
     said = capsys.readouterr().out
     assert "llama_index.core.llms.MockLLM" in said
     assert "(ok" in said
 
 
-def test_a_server_that_is_away_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_check_reports_an_unreachable_server(capsys: pytest.CaptureFixture[str]) -> None:
     away = ["llm.api_key_env=''", "llm.base_url=http://127.0.0.1:9/v1", "llm.max_retries=0"]
     assert main(["check", "llm=openai", "llm.model=a-model", *away]) == 1
     assert "no connection" in capsys.readouterr().out
@@ -87,7 +87,7 @@ def test_a_server_that_is_away_is_an_error(capsys: pytest.CaptureFixture[str]) -
     ("overrides", "expected"),
     [(["llm=extractive"], "no chosen component has a model"), (["llm=none-such"], "none-such")],
 )
-def test_without_a_model_there_is_nothing_to_check(
+def test_models_check_without_a_model_explains_the_error(
     overrides: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", *overrides]) == 2

@@ -39,7 +39,7 @@ def test_the_best_the_baseline_and_two_tied_cells_are_traced() -> None:
     assert ids_of(traced_cells(standings(*cells, tied="b"), "a")) == ["a", "b"]
 
 
-def test_the_cell_to_take_comes_first() -> None:
+def test_traced_cells_begin_with_the_cell_to_take() -> None:
     best, cheap = cell("a", 0.9), cell("b", 0.8)
     tied = ((best,), (cheap,))
     choice = Choice(cheap, tied, tied, (best, cheap), {}, weighs_tokens=True)
@@ -76,12 +76,12 @@ def written(folder: Path, cell_id: str, f1: Values, states: dict[int, str] | Non
 
 
 @pytest.mark.parametrize("n", [None, 40, 50])
-def test_all_samples_if_so_many_are_wanted(tmp_path: Path, n: int | None) -> None:
+def test_trace_choice_returns_all_samples_if_the_limit_is_high(tmp_path: Path, n: int | None) -> None:
     cells = [written(tmp_path, "a", [0.5] * 40)]
     assert chosen_samples(cells, tmp_path, ["f1"], n) == [f"s{place:02}" for place in range(40)]
 
 
-def test_the_worst_and_those_in_which_cells_differ_are_among_them(tmp_path: Path) -> None:
+def test_trace_choice_includes_worst_samples_and_samples_with_differences(tmp_path: Path) -> None:
     best = [0.9] * 40
     other = [0.9] * 40
     best[7], best[8], best[9] = 0.1, 0.2, 0.3
@@ -94,7 +94,7 @@ def test_the_worst_and_those_in_which_cells_differ_are_among_them(tmp_path: Path
     assert chosen == sorted(chosen)
 
 
-def test_a_sample_without_an_answer_is_worst_and_one_that_does_not_count_is_not(tmp_path: Path) -> None:
+def test_failed_answer_is_traced_as_worst_and_inapplicable_is_not(tmp_path: Path) -> None:
     values: list[float | None] = [0.5 + place / 100 for place in range(40)]
     values[30], values[31] = None, None
     cells = [written(tmp_path, "a", values, {30: "answer_error", 31: "not_applicable"})]
@@ -103,13 +103,13 @@ def test_a_sample_without_an_answer_is_worst_and_one_that_does_not_count_is_not(
     assert len(alone) == 4
 
 
-def test_half_stand_for_all_by_their_shares(tmp_path: Path) -> None:
+def test_traced_samples_represent_groups_proportionally(tmp_path: Path) -> None:
     cells = [written(tmp_path, "a", [None] * 40, dict.fromkeys(range(40), "not_applicable"))]
     chosen = chosen_samples(cells, tmp_path, ["f1"], 20)
     assert Counter("small" if an_id[2] == "9" else "large" for an_id in chosen) == {"large": 18, "small": 2}
     assert chosen_samples(cells, tmp_path, ["f1"], 20) == chosen
 
 
-def test_only_samples_that_all_cells_have(tmp_path: Path) -> None:
+def test_only_samples_of_all_cells_are_traced(tmp_path: Path) -> None:
     cells = [written(tmp_path, "a", [0.5] * 40), written(tmp_path, "b", [0.5] * 10)]
     assert chosen_samples(cells, tmp_path, ["f1"], None) == [f"s{place:02}" for place in range(10)]

@@ -122,7 +122,7 @@ def test_a_reranker_has_a_step_of_its_own() -> None:
     assert (spans[1].seconds, spans[2].seconds) == (0.625, 0.125)
 
 
-def test_only_steps_that_the_cell_has() -> None:
+def test_trace_has_only_steps_of_the_cell() -> None:
     closed_book = replace(CELL, seconds={"answers": 1.0})
     assert [span.name for span in sample_trace({**ROW, "retrieved": []}, closed_book, None, None).spans] == ["generate"]
     unasked = {**ROW, "state": "not_asked", "answer": "", "latency_s": None, "prompt": ""}
@@ -130,7 +130,7 @@ def test_only_steps_that_the_cell_has() -> None:
     assert [span.name for span in trace.spans] == ["query", "retrieve", "context"]
 
 
-def test_a_score_is_a_value_or_says_why_there_is_none() -> None:
+def test_trace_feedback_has_a_value_or_a_reason() -> None:
     feedback = {each.name: each for each in sample_trace(ROW, CELL, CORPUS, None).feedback}
     assert set(feedback) == {"ndcg_at_10", "f1", "grade"}
     assert (feedback["ndcg_at_10"].value, feedback["ndcg_at_10"].error) == (0.5, "")
@@ -138,7 +138,7 @@ def test_a_score_is_a_value_or_says_why_there_is_none() -> None:
     assert (feedback["grade"].judge, feedback["grade"].rationale) == ("grade", "well said")
 
 
-def test_why_a_sample_failed_is_reported_with_what_led_to_it() -> None:
+def test_cause_of_failure_is_reported_with_its_evidence() -> None:
     verdict = Verdict(EvidenceStage.CUT, Outcome.WRONG, Failure.CUT, None, ("whole document",))
     first, *_ = sample_trace(ROW, CELL, CORPUS, verdict).feedback
     assert (first.name, first.value, first.judge) == ("cause_of_failure", "cut", "")
@@ -154,7 +154,7 @@ def test_passages_without_their_texts_are_reported_by_their_places() -> None:
     ]
 
 
-def test_inputs_hold_what_tells_samples_apart() -> None:
+def test_trace_inputs_contain_question_history_and_id() -> None:
     history = '[{"question": "Who?", "answer": "she"}]'
     assert sample_trace({**ROW, "history": history}, CELL, None, None).inputs == {
         "question": "What?",
@@ -179,10 +179,10 @@ def test_expectations_hold_the_references_and_the_gold() -> None:
     ("text", "expected"),
     [("<b>", "<b>"), ("\u202egnp", "\\u202egnp"), ("a\x00\udcff", "a\\x00\\udcff"), ("line\nline", "line\nline")],
 )
-def test_texts_hold_nothing_that_a_page_or_a_database_obeys(text: str, expected: str) -> None:
+def test_trace_texts_are_escaped_for_pages_and_databases(text: str, expected: str) -> None:
     assert page_text(text) == expected
 
 
-def test_a_long_text_is_cut_and_says_so() -> None:
+def test_long_trace_text_is_cut_with_a_note() -> None:
     text = page_text("x" * 100_000)
     assert text.startswith("x" * 10_000 + "\n[cut: 10,000 of 100,000 characters")

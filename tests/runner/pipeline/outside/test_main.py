@@ -38,7 +38,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str], metrics: str, *lin
     return capsys.readouterr().err
 
 
-def test_a_line_of_everything(tmp_path: Path) -> None:
+def test_record_with_all_fields_gets_all_requested_scores(tmp_path: Path) -> None:
     rows, summary = score(
         tmp_path, "rouge_l,em,ndcg@3,quest_eval_recall", {**RANKING, **QUEST, **ANSWER}, {**ANSWER, "id": "b"}
     )
@@ -77,7 +77,7 @@ def test_lines_with_a_relevant_document_in_common_are_one_cluster(tmp_path: Path
     assert summary["mrr"]["n_clusters"] == 5
 
 
-def test_parts_of_an_answer_and_questions_without_one(tmp_path: Path) -> None:
+def test_answer_parts_and_unanswerable_questions_are_scored(tmp_path: Path) -> None:
     lines = [
         {"id": "a", "prediction": "By a crew, in 1932.", "answer_parts": [["team", "crew"], "1932"]},
         {"id": "b", "prediction": "Insufficient information", "answerable": False},
@@ -90,13 +90,13 @@ def test_parts_of_an_answer_and_questions_without_one(tmp_path: Path) -> None:
     assert summary["right_refusals"]["n_excluded"] == {"not_applicable": 2}
 
 
-def test_several_values_of_one_metric_come_in_the_order_asked(tmp_path: Path) -> None:
+def test_requested_metrics_keep_their_order_without_repeats(tmp_path: Path) -> None:
     rows, summary = score(tmp_path, "recall@5, mrr,recall@1,mrr", RANKING)
     assert list(rows[0]["scores"]) == list(summary) == ["recall@5", "mrr", "recall@1"]
     assert rows[0]["scores"] == {"recall@5": 1.0, "mrr": 0.5, "recall@1": 0.0}
 
 
-def test_the_four_forms_of_rag_quest_eval(tmp_path: Path) -> None:
+def test_rag_quest_eval_has_its_four_variants(tmp_path: Path) -> None:
     names = "quest_eval_precision,quest_eval_recall,quest_eval_precision_crud_compat,quest_eval_recall_crud_compat"
     rows, _ = score(tmp_path, names, QUEST, {**QUEST, "id": "none", "answers_generated": ["无法推断"] * 3})
     assert rows[0]["scores"] == dict(zip(names.split(","), [1.0, 0.5, 1.0, 0.5], strict=True))
@@ -104,7 +104,7 @@ def test_the_four_forms_of_rag_quest_eval(tmp_path: Path) -> None:
     assert rows[1]["states"]["quest_eval_precision"] == "not_applicable"
 
 
-def test_a_corpus_metric_has_a_value_in_the_summary_alone(tmp_path: Path) -> None:
+def test_corpus_metric_has_a_value_only_in_the_summary(tmp_path: Path) -> None:
     rows, summary = score(
         tmp_path, "bleu", ANSWER, {"id": "b", "prediction": "天气很好", "references": ["今天天气很好"]}
     )
@@ -115,13 +115,13 @@ def test_a_corpus_metric_has_a_value_in_the_summary_alone(tmp_path: Path) -> Non
     assert summary["bleu"]["value"] == pytest.approx(expected.score / 100)
 
 
-def test_a_failed_answer_is_left_out_and_an_empty_one_is_zero(tmp_path: Path) -> None:
+def test_failed_answers_are_excluded_and_empty_answers_score_zero(tmp_path: Path) -> None:
     rows, summary = score(tmp_path, "f1", {**ANSWER, "prediction": None}, {**ANSWER, "id": "b", "prediction": ""})
     assert [row["states"]["f1"] for row in rows] == ["answer_error", "value"]
     assert (summary["f1"]["value"], summary["f1"]["n"], summary["f1"]["n_excluded"]) == (0.0, 1, {"answer_error": 1})
 
 
-def test_both_means_of_the_published_bleu(tmp_path: Path) -> None:
+def test_published_bleu_reports_means_with_and_without_empty_answers(tmp_path: Path) -> None:
     empty = {**ANSWER, "id": "b", "prediction": ""}
     rows, summary = score(tmp_path, "bleu_1_crud_compat,f1", {**ANSWER, "references": ["北京是首都"]}, empty)
     assert [row["scores"]["bleu_1_crud_compat"] for row in rows] == [1.0, 0.0]
@@ -159,13 +159,13 @@ def test_no_relevant_document_is_not_gold(tmp_path: Path) -> None:
         ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "field 'answers_generated': got a string"),
     ],
 )  # fmt: skip
-def test_bad_input_has_one_clear_error(
+def test_bad_scoring_input_is_one_clear_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], metrics: str, lines: list[object], message: str
 ) -> None:
     assert message in refused(tmp_path, capsys, metrics, *lines)
 
 
-def test_a_file_or_folder_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_input_file_and_output_folder_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--input", str(tmp_path / "none.jsonl"), "--metrics", "f1", "--output"]
     assert main([*arguments, str(tmp_path / "out.jsonl")]) == 2
     assert "none.jsonl: no such file" in capsys.readouterr().err
@@ -185,7 +185,7 @@ def test_the_summary_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (lines[2][0], lines[2][-3:]) == ("f1", ["1", "1", "answer_error"])
 
 
-def test_an_extra_that_is_missing_is_named_where_its_metric_is_wanted(
+def test_missing_extra_is_named_only_for_its_metric(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -225,7 +225,7 @@ def test_words_of_quest_answers_depend_on_the_language() -> None:
 @pytest.mark.parametrize(
     ("output", "summary"), [("in.jsonl", "s.json"), ("o.jsonl", "./in.jsonl"), ("o.jsonl", "o.jsonl")]
 )
-def test_no_file_of_the_command_overwrites_another(
+def test_scoring_output_does_not_overwrite_input_or_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output: str, summary: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -36,7 +36,7 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
     return refused
 
 
-def test_trec_eval_finds_the_cells_own_numbers_in_its_run(sweep: Path, tmp_path: Path) -> None:
+def test_trec_eval_reproduces_the_metrics_of_the_cell(sweep: Path, tmp_path: Path) -> None:
     output = tmp_path / "run.txt"
     assert main([str(sweep), "--cell", "chunk.size=32", "--format", "trec", "--output", str(output)]) == 0
     (cell,) = (cell for cell in cells_in(sweep.parents[1]) if cell.axes["chunk.size"] == 32)
@@ -52,7 +52,7 @@ def test_trec_eval_finds_the_cells_own_numbers_in_its_run(sweep: Path, tmp_path:
     assert sum(each["ndcg_cut_10"] for each in found.values()) / len(found) == pytest.approx(entry["value"], abs=1e-12)
 
 
-def test_samples_of_another_cell_are_refused(sweep: Path, tmp_path: Path, refused: Refused) -> None:
+def test_samples_file_of_another_cell_is_rejected(sweep: Path, tmp_path: Path, refused: Refused) -> None:
     copied = tmp_path / "copied"
     shutil.copytree(sweep, copied)
     first, second = (cell.cell_id for cell in cells_in(sweep.parents[1]))
@@ -67,7 +67,7 @@ def samples_in_cell(folder: Path) -> list[dict[str, object]]:
     return read_samples(folder, ["id", "gold"])
 
 
-def test_scores_fall_strictly_and_a_document_stands_once() -> None:
+def test_trec_scores_decrease_strictly_and_documents_are_unique() -> None:
     lines = list(trec_lines([SampleRanking("q", "", (("b", 2.0), ("a", 2.0), ("c", 2.0), ("d", 1.0)))], 3, "mine"))
     fields = [line.split() for line in lines]
     assert [field[2] for field in fields] == ["b", "a", "c"]

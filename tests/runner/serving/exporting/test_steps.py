@@ -121,7 +121,7 @@ def loaded(folder: Path) -> Pipeline:
     return pipeline
 
 
-def test_conditions_of_a_question(folder: Path) -> None:
+def test_search_conditions_filter_passages_of_an_export(folder: Path) -> None:
     pipeline = loaded(folder / "filter")
     asked = "When did acme sell tea?"
     assert pipeline.search(asked)[0].document_id == "acme-tea"
@@ -136,7 +136,7 @@ def test_conditions_of_a_question(folder: Path) -> None:
             pipeline.search(asked, where={"year": nothing})
 
 
-def test_a_reranker_for_each_set(folder: Path) -> None:
+def test_exported_rerankers_are_chosen_by_subset(folder: Path) -> None:
     pipeline = loaded(folder / "selected")
     assert set(pipeline.description.rerankers) == {"", "acme", "bolt"}
     assert pipeline.search("When did acme sell tea?", subset="acme")[0].document_id == "acme-tea"
@@ -145,7 +145,7 @@ def test_a_reranker_for_each_set(folder: Path) -> None:
         pipeline.search("When?", subset="other")
 
 
-def test_whoever_asks_says_what_was_answered_before(folder: Path) -> None:
+def test_caller_passes_the_history_of_a_question(folder: Path) -> None:
     pipeline = loaded(folder / "own")
     first = pipeline.answer("When did acme sell tea?")
     assert "indeed" in first.text
@@ -153,7 +153,7 @@ def test_whoever_asks_says_what_was_answered_before(folder: Path) -> None:
     assert "tea" in again.queries[0], "earlier questions are searched for too"
 
 
-def test_examples_came_along(folder: Path) -> None:
+def test_examples_are_exported(folder: Path) -> None:
     pipeline = loaded(folder / "examples")
     assert pipeline.description.pool
     assert pipeline.answer("When did acme sell tea?").state == "ok"
@@ -161,7 +161,7 @@ def test_examples_came_along(folder: Path) -> None:
     assert "jsonl" not in text.replace('"jsonl"', "")
 
 
-def test_code_of_ones_own_came_along(folder: Path, tmp_path: Path) -> None:
+def test_user_code_is_exported_and_requires_trust(folder: Path, tmp_path: Path) -> None:
     moved = shutil.copytree(folder / "plugin", tmp_path / "moved")
     command = [sys.executable, str(moved / "pipeline.py"), "--check"]
     refused, done = (

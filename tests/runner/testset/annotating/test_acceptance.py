@@ -41,7 +41,7 @@ def many(n: int = N) -> "content.Testset":
 SET = many()
 
 
-def test_acceptance_is_that_of_the_formula() -> None:
+def test_acceptance_equals_the_wilson_formula() -> None:
     ratings = {sample.id: [5 if number % 4 else 3] for number, sample in enumerate(SET.samples[:40])}
     whole, *cells = acceptance(SET, ratings)
     assert (whole.n_samples, whole.n_rated, whole.n_accepted) == (60, 40, {4: 30, 3: 40})
@@ -75,7 +75,7 @@ def test_cells_without_a_rating_have_no_share() -> None:
     assert {row[1] for row in rows[2:]} == {"'=long", "qa"}
 
 
-def test_most_of_those_who_rated_it() -> None:
+def test_sample_is_accepted_by_most_of_its_annotators() -> None:
     assert [is_accepted(own, 4) for own in ([4], [3], [4, 3], [5, 4, 1], [])] == [True, False, False, True, False]
     said = [Annotation("a", "x", rating=4), Annotation("a", "y"), Annotation("a", "z", rating=2)]
     assert ratings_of(said) == {"a": [4, 2]}
@@ -94,7 +94,7 @@ def rated(annotator: str, shift: int) -> list[Annotation]:
     ]
 
 
-def test_agreement_of_two() -> None:
+def test_agreement_of_two_annotators_has_alphas_and_intervals() -> None:
     found = annotator_agreement(SET, [*rated("bo", 1), *rated("ann", 0)])
     assert found.n_annotators == 2
     assert found.alphas["check_answer"].value == 1.0
@@ -113,7 +113,7 @@ def test_agreement_of_two() -> None:
     assert pair.ratings.weighted_kappa.value == pytest.approx(1 - np.mean((first - second) ** 2) / by_chance)
 
 
-def test_connected_samples_count_as_one() -> None:
+def test_connected_samples_count_as_one_cluster() -> None:
     joined = replace(SET, samples=tuple(replace(own, gold=(Evidence("d0"),)) for own in SET.samples))
     said = [*rated("bo", 1), *rated("ann", 0)]
     alone, together = (annotator_agreement(testset, said) for testset in (SET, joined))
@@ -122,12 +122,12 @@ def test_connected_samples_count_as_one() -> None:
     assert together.pairs[0].ratings.weighted_kappa.interval is None
 
 
-def test_nobody_in_common() -> None:
+def test_annotators_without_common_samples_have_no_agreement() -> None:
     found = annotator_agreement(SET, [Annotation("s000", "ann", rating=1), Annotation("s001", "bo", rating=2)])
     assert (found.n_annotators, found.alphas["rating"].value, found.marks.value, found.pairs) == (2, None, None, ())
 
 
-def test_parts_have_nothing_in_common() -> None:
+def test_split_parts_share_no_group() -> None:
     paired = tuple(
         replace(own, gold=(Evidence(f"d{number // 3}"),)) for number, own in enumerate(SET.samples)
     )  # groups of three
@@ -156,7 +156,7 @@ def test_samples_from_one_removed_document_stay_together() -> None:
     assert [len(part.samples) for part in parts] == [30, 30]
 
 
-def test_more_parts_than_groups() -> None:
+def test_more_parts_than_groups_are_rejected() -> None:
     one = replace(SET, samples=tuple(replace(own, gold=(Evidence("d0"),)) for own in SET.samples))
     with pytest.raises(
         ConfigError, match=r"got 2 parts, but these \d+ samples form only 1 groups; samples that share a gold"
@@ -164,7 +164,7 @@ def test_more_parts_than_groups() -> None:
         split(one, {"a": 1, "b": 1}, seed=0)
 
 
-def test_draws_of_each_cell_grow_and_never_change() -> None:
+def test_larger_draws_contain_smaller_draws_of_each_cell() -> None:
     few, more = (drawn(SET.samples, n, seed=1) for n in (2, 5))
     assert len(few) == 8
     assert len(more) == 20

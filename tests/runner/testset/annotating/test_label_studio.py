@@ -59,19 +59,19 @@ def test_every_result_has_its_control_and_its_text(language: Language) -> None:
     assert choices == ["roads", "towers", "water"]
 
 
-def test_a_topic_that_no_xml_holds() -> None:
+def test_topic_with_a_control_character_is_rejected() -> None:
     odd = replace(SET, samples=(replace(SAMPLES[0], topic="a\x00b"),))
     with pytest.raises(DataError, match=r"the topic 'a\\x00b' contains a control character"):
         labelling_config(odd.samples, odd, WORDINGS[Language.EN])
 
 
-def test_an_unchanged_export_changes_nothing(tmp_path: Path) -> None:
+def test_unchanged_label_studio_export_changes_no_sample(tmp_path: Path) -> None:
     found = read(write(tmp_path / "export.json", untouched(SET)))
     assert [own.gold for own in found.annotations] == [sample.gold for sample in SAMPLES]
     assert resolve(SET, found.annotations) == (SAMPLES, (), ())
 
 
-def test_everything_that_can_be_said(tmp_path: Path) -> None:
+def test_every_label_studio_field_is_imported(tmp_path: Path) -> None:
     tasks = untouched(SET, {"id": 7, "email": "ann@example.org"})
     first = tasks[0]
     value_of(first, "question")["text"] = ["When did it open?"]
@@ -95,7 +95,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
     assert {edit.by for edit in edits} == {("ann@example.org",)}
 
 
-def test_utf_16_offsets_of_an_older_label_studio(tmp_path: Path) -> None:
+def test_utf_16_offsets_of_old_label_studio_are_converted(tmp_path: Path) -> None:
     tasks = untouched(SET)
     for task in tasks:
         for result in results_of(task):
@@ -107,7 +107,7 @@ def test_utf_16_offsets_of_an_older_label_studio(tmp_path: Path) -> None:
     assert resolve(SET, found.annotations) == (SAMPLES, (), ())
 
 
-def test_only_rated_without_the_prediction(tmp_path: Path) -> None:
+def test_rating_without_a_prediction_changes_no_field(tmp_path: Path) -> None:
     tasks = untouched(SET)
     results_of(tasks[0]).clear()
     rate(tasks[0], 5)
@@ -150,7 +150,7 @@ def second_question(task: Task) -> None:
         (other_topic, "this set has no topic 'bread'"),
     ],
 )
-def test_an_unusable_annotation_is_a_conflict_and_changes_nothing(
+def test_unusable_annotation_is_a_conflict_without_changes(
     change: Callable[[Task], None], problem: str, tmp_path: Path
 ) -> None:
     tasks = untouched(SET)
@@ -236,7 +236,7 @@ def test_annotations_that_do_not_fit_the_set_are_refused(
         read(write(tmp_path / "export.json", tasks))
 
 
-def test_two_annotators_with_the_same_name(tmp_path: Path) -> None:
+def test_annotators_with_the_same_name_are_rejected(tmp_path: Path) -> None:
     files = [write(tmp_path / name, untouched(SET, 1)) for name in ("ann.json", "bo.json")]
     with pytest.raises(DataError, match=r"'1' annotated the sample 's1' here and in .*ann.json. If these are two"):
         read_annotations(files, SET, AnnotatorFrom.COMPLETED_BY, of_parent=False)
@@ -248,7 +248,7 @@ def test_two_annotators_with_the_same_name(tmp_path: Path) -> None:
         read_annotations(files, SET, AnnotatorFrom.FILE, of_parent=False)
 
 
-def test_ratings_of_the_version_before_hold_on(tmp_path: Path) -> None:
+def test_ratings_of_the_previous_version_are_kept(tmp_path: Path) -> None:
     file = write(tmp_path / "export.json", untouched(SET))
     after = SET.next_version(SAMPLES[1:], (), {})
     found = read_annotations([file], after, AnnotatorFrom.FILE, of_parent=True)
@@ -280,7 +280,7 @@ for task in json.loads(tasks):
 
 
 @pytest.mark.parametrize("language", Language)
-def test_the_sdk_of_label_studio_validates_it(language: Language, tmp_path: Path) -> None:
+def test_label_studio_sdk_validates_the_exported_config(language: Language, tmp_path: Path) -> None:
     """The SDK needs another NumPy than this project, so a separate environment has it. This variable names it."""
     python = os.environ.get(SDK)
     if not python:

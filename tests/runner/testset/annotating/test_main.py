@@ -84,7 +84,7 @@ def test_a_finished_import_given_again_is_already_done(
 
 
 @pytest.mark.parametrize("change", ["another annotation", "a note beside it", "a byte", "a file is missing"])
-def test_an_import_whose_result_differs_is_refused(
+def test_repeated_import_with_a_different_result_is_refused(
     change: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tasks, new = exported(tmp_path, folder), tmp_path / "new"
@@ -133,7 +133,7 @@ def test_conflicts_and_rejections_are_reported_and_kept(
     assert "0 conflicts" in capsys.readouterr().out
 
 
-def test_gates_are_those_of_the_run_that_made_the_set() -> None:
+def test_gates_are_read_from_the_provenance_of_the_set() -> None:
     everything = gates_of(SET)
     assert "form" in everything
     assert "location" not in everything
@@ -198,7 +198,7 @@ def test_agreement_of_annotators_is_reported(tmp_path: Path, folder: Path, capsy
     assert "got annotations of 1 annotators, expected at least 2" in capsys.readouterr().err
 
 
-def test_parts_are_there_together_or_not_at_all(
+def test_split_parts_are_all_written_or_none(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ("split", folder, "--sizes", "train=3", "test=2", "--out", tmp_path / "parts")
@@ -247,7 +247,7 @@ def test_parts_of_a_set_are_written(tmp_path: Path, folder: Path, capsys: pytest
         (["import", "SET", "EMPTY", "--out", "n"], "FILE: contains no annotations"),
     ],
 )
-def test_one_clear_error(
+def test_invalid_annotation_commands_give_one_clear_error(
     words: list[str], message: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     places = {
@@ -263,7 +263,9 @@ def test_one_clear_error(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_nothing_is_rated_well_enough(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accept_without_highly_rated_samples_is_an_error(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tasks = exported(tmp_path, folder)
     rate(tasks[0], 2)
     file = write(tmp_path / "export.json", tasks)

@@ -25,11 +25,11 @@ def test_whichever_reading_equals_the_text_is_taken(quote: str) -> None:
     assert place in places_of(TOWER, before, before + units(quote), recorded)
 
 
-def test_both_readings_fit() -> None:
+def test_ambiguous_emoji_offset_gives_both_readings() -> None:
     assert places_of("\U0001f600 aaaa", 3, 5, "aa") == [(3, 5), (2, 4)]
 
 
-def test_line_breaks_as_a_browser_shows_them() -> None:
+def test_marks_match_line_breaks_as_a_browser_shows_them() -> None:
     assert places_of("a\r\nb", 0, 4, "a\n\nb") == [(0, 4)]
 
 
@@ -46,6 +46,6 @@ def test_half_of_a_character_is_not_a_place() -> None:
     assert places_of(text, 2, 4, None) == [(2, 3)]
 
 
-def test_without_a_text_each_reading_counts() -> None:
+def test_mark_without_a_text_keeps_every_reading() -> None:
     assert places_of("plain", 0, 2, None) == [(0, 2)]
     assert len(places_of(TOWER, 38, 43, None)) == 2

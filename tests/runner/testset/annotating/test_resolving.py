@@ -23,7 +23,7 @@ def edited(annotator: str, question: str, sample: str = "s1") -> Annotation:
     return Annotation(sample, annotator, question=question)
 
 
-def test_all_say_the_same() -> None:
+def test_equal_edits_of_several_annotators_are_merged() -> None:
     found = resolve(SET, [edited("bo", "Why?"), edited("ann", " Why?\r\n"), Annotation("s1", "cy", rating=4)])
     (edit,) = found.edits
     assert (edit.sample, edit.field, edit.before, edit.after) == ("s1", "question", SAMPLES[0].question, "Why?")
@@ -32,7 +32,7 @@ def test_all_say_the_same() -> None:
     assert found.samples[1:] == SAMPLES[1:]
 
 
-def test_annotators_who_disagree_leave_the_sample_unchanged() -> None:
+def test_conflicting_annotations_leave_the_sample_unchanged() -> None:
     other = Annotation("s1", "bo", question=SAMPLES[0].question, topic="water")
     found = resolve(SET, [edited("ann", "Why?"), other, edited("bo", "How long?", "s2")])
     assert [(own.sample, own.detail) for own in found.conflicts] == [("s1", "question: ann / bo disagree")]
@@ -40,7 +40,7 @@ def test_annotators_who_disagree_leave_the_sample_unchanged() -> None:
     assert found.samples[1].question == "How long?"
 
 
-def test_one_counts_alone_where_they_say_something() -> None:
+def test_preferred_annotator_decides_only_samples_they_edited() -> None:
     found = resolve(SET, [edited("ann", "Why?"), edited("bo", "How?"), edited("ann", "How far?", "s2")], "bo")
     assert [own.question for own in found.samples[:2]] == ["How?", "How far?"]
     assert found.conflicts == ()
@@ -134,7 +134,7 @@ def test_an_edit_that_a_gate_rejects_is_in_no_history() -> None:
     assert [line["id"] for line in found.rejected] == ["s2"]
 
 
-def test_new_gold_is_that_of_the_marks() -> None:
+def test_edited_gold_is_the_marked_spans() -> None:
     gold = (*SAMPLES[0].gold, Evidence("bridge", 33, 39))
     made = imported(SET, [Annotation("s1", "ann", gold=gold)], None, {}).testset
     assert made.samples[0].gold == gold

@@ -66,7 +66,7 @@ def test_label_studio_survives_a_round_trip(testset: "content.Testset", counts: 
 
 
 @pytest.mark.parametrize(("delimiter", "line_end"), [(",", "\r\n"), (";", "\n")])
-def test_a_sheet_as_a_spreadsheet_saves_it(
+def test_sheet_saved_by_a_spreadsheet_has_no_changes(
     testset: "content.Testset", delimiter: str, line_end: str, tmp_path: Path
 ) -> None:
     sheet = sheet_of(testset.samples, testset, WORDINGS[Language.EN])

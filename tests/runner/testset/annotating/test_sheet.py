@@ -70,23 +70,23 @@ def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
         "＠x",
     ],
 )
-def test_no_formula_and_nothing_lost(cell: str) -> None:
+def test_formula_escaping_is_reversible(cell: str) -> None:
     assert unescaped(escaped(cell)) == cell
     assert not escaped(cell).startswith(FORMULA_STARTS)
 
 
-def test_an_apostrophe_that_somebody_typed_stays() -> None:
+def test_typed_apostrophe_is_kept() -> None:
     assert unescaped("'tis") == "'tis"
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_a_sheet_that_was_opened_and_saved(delimiter: str, tmp_path: Path) -> None:
+def test_sheet_saved_without_edits_has_no_annotations(delimiter: str, tmp_path: Path) -> None:
     saved = changed(0, {}, delimiter=delimiter, lineterminator="\r\n")
     found = read(tmp_path, saved.replace("\n=SUM", "\r\n=SUM"), "utf-8-sig")
     assert (found.annotations, found.n_untouched) == ((), 5)
 
 
-def test_questions_that_are_formulas(tmp_path: Path) -> None:
+def test_questions_that_are_formulas_are_escaped(tmp_path: Path) -> None:
     odd = replace(SET, samples=tuple(replace(own, question="=cmd|' /C calc'!A0") for own in SAMPLES))
     sheet = sheet_of(odd.samples, odd, WORDINGS[Language.ZH])
     assert sheet.startswith("\ufeff")
@@ -97,7 +97,7 @@ def test_questions_that_are_formulas(tmp_path: Path) -> None:
     assert found.n_untouched == 5
 
 
-def test_everything_that_can_be_said(tmp_path: Path) -> None:
+def test_every_sheet_field_is_imported(tmp_path: Path) -> None:
     unit = {"document": "bridge", "text": "designed by a team"}
     cells = {
         "question": "'=When?",
@@ -118,7 +118,7 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
     assert [edit.field for edit in resolve(SET, found.annotations).edits] == ["question", "references", "gold", "topic"]
 
 
-def test_several_answers_and_one_that_looks_like_a_list(tmp_path: Path) -> None:
+def test_references_that_look_like_lists_survive_the_sheet(tmp_path: Path) -> None:
     odd = replace(
         SET,
         samples=(replace(SAMPLES[0], references=("[1] one", "two")), replace(SAMPLES[1], references=("[503] metres",))),
@@ -142,7 +142,7 @@ def test_several_answers_and_one_that_looks_like_a_list(tmp_path: Path) -> None:
         ({"topic": "bread"}, "this set has no topic 'bread'"),
     ],
 )
-def test_an_unusable_row_is_a_conflict_and_changes_nothing(cells: dict[str, str], problem: str, tmp_path: Path) -> None:
+def test_unusable_sheet_row_is_a_conflict_without_changes(cells: dict[str, str], problem: str, tmp_path: Path) -> None:
     found = resolve(SET, read(tmp_path, changed(0, cells)).annotations)
     assert found.samples == SAMPLES
     (conflict,) = found.conflicts
@@ -169,7 +169,7 @@ def test_a_sheet_that_does_not_fit_the_set_is_refused(text: Callable[[], str], m
         read(tmp_path, text())
 
 
-def test_the_errors_of_all_rows_come_at_once(tmp_path: Path) -> None:
+def test_errors_of_all_sheet_rows_are_reported_together(tmp_path: Path) -> None:
     rows = list(csv.reader(io.StringIO(changed(0, {"rating": "6"}).removeprefix("\ufeff"), newline="")))
     rows[3][-1] = "good"
     text = io.StringIO(newline="")
@@ -180,11 +180,11 @@ def test_the_errors_of_all_rows_come_at_once(tmp_path: Path) -> None:
         read(tmp_path, text.getvalue())
 
 
-def test_an_encoding_of_other_times(tmp_path: Path) -> None:
+def test_sheet_that_is_not_utf8_is_rejected_with_advice(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r'not UTF-8 .* Save it as "CSV UTF-8"'):
         read(tmp_path, SHEET.removeprefix("\ufeff").replace("\U0001f309", "").replace("→", "-"), "gbk")
 
 
-def test_an_ending_that_is_neither(tmp_path: Path) -> None:
+def test_annotation_file_with_an_unknown_extension_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"got the extension '.xlsx', expected .json"):
         read_annotations([tmp_path / "a.xlsx"], SET, AnnotatorFrom.FILE, of_parent=False)

@@ -24,7 +24,7 @@ def sample(number: int, question: str, *references: str, gold: tuple[Evidence, .
 
 
 class TestNearDuplicates:
-    def test_similarity_is_that_of_the_sets_of_runs_of_five(self) -> None:
+    def test_similarity_is_the_jaccard_index_of_five_character_shingles(self) -> None:
         one, other = "abcdefgh", "abcdefgx"
         sets = [{text[i : i + 5] for i in range(4)} for text in (one, other)]
         assert jaccard(shingles_of(one), shingles_of(other)) == len(sets[0] & sets[1]) / len(sets[0] | sets[1])
@@ -46,7 +46,7 @@ class TestNearDuplicates:
         assert 20 < len(near) < 100
         assert count_near_duplicates(texts) == len(near)
 
-    def test_near_duplicates_equal_those_of_comparing_all_pairs_of_families(self) -> None:
+    def test_near_duplicates_in_families_equal_those_of_comparing_all_pairs(self) -> None:
         """Eight variants of each text, all pairs of them close to the threshold: they lie mixed in the buckets."""
         random = np.random.default_rng(3)
         texts = []
@@ -67,7 +67,7 @@ class TestNearDuplicates:
 
 
 class TestLeaks:
-    def test_references_in_the_question(self) -> None:
+    def test_references_in_questions_are_counted_as_leaks(self) -> None:
         found = count_leaks(
             benchmark(
                 sample(1, "Paris", " Pa ris"),
@@ -78,7 +78,7 @@ class TestLeaks:
         )
         assert (found["reference_equals_question"], found["reference_within_question"]) == (1, 1)
 
-    def test_questions_in_their_gold(self) -> None:
+    def test_questions_in_their_gold_are_counted_as_leaks(self) -> None:
         whole, part = Evidence("a"), Evidence("a", 0, 4)
         found = count_leaks(
             benchmark(
@@ -92,7 +92,7 @@ class TestLeaks:
         )
         assert (found["question_within_gold"], found["gold_equals_question"]) == (1, 2)
 
-    def test_equal_questions_that_are_answered_otherwise(self) -> None:
+    def test_equal_questions_with_different_answers_are_counted(self) -> None:
         found = count_leaks(
             benchmark(
                 sample(1, "Who?", "she"),
@@ -106,7 +106,7 @@ class TestLeaks:
         assert found["equal_questions_other_references"] == 2
 
 
-def test_counts_of_a_benchmark() -> None:
+def test_described_benchmark_has_counts_and_lengths() -> None:
     described = describe_benchmark(
         "own",
         benchmark(
@@ -150,7 +150,7 @@ class TestTables:
         samples = [sample(1, "Who?", "she", topic="t", task="u"), sample(2, "When?", "now", topic="t")]
         assert "samples without a topic or a task: 1" in self.show(*samples)
 
-    def test_of_many_topics_and_tasks_the_largest_are_shown(self) -> None:
+    def test_long_matrix_shows_the_largest_topics_and_tasks(self) -> None:
         cells = [(topic, task) for topic in range(23) for task in range(8) if topic <= task or task == 0]
         output = self.show(
             *(sample(i, "Who?", "she", topic=f"topic{a}", task=f"task{b}") for i, (a, b) in enumerate(cells))
@@ -162,12 +162,14 @@ class TestTables:
         assert "and 3 smaller topics, 2 smaller tasks: --json has them all" in output
         assert max(map(len, output.splitlines())) <= 100
 
-    def test_names_are_shown_as_they_are(self) -> None:
+    def test_topic_names_are_not_read_as_markup(self) -> None:
         assert "[bold]" in self.show(sample(1, "Who?", "she", topic="[bold]", task="u"))
 
 
 class TestCommand:
-    def test_the_bundled_benchmark(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_describe_command_describes_the_bundled_benchmark(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["describe", "--json", str(tmp_path / "demo.json")]) == 0
         output = capsys.readouterr().out
         assert "demo: 112 documents, 312 samples" in output

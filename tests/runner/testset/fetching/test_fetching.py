@@ -81,7 +81,7 @@ def pin(monkeypatch: pytest.MonkeyPatch, **fields: object) -> None:
 
 
 class TestFetched:
-    def test_writes_the_layout_with_the_judged_queries(
+    def test_fetched_set_contains_only_judged_queries(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert fetch("scifact") == 0
@@ -118,12 +118,12 @@ class TestFetched:
         assert f"{file}: is corrupted" in error_of(capsys)
         assert hub.requests == []
 
-    def test_reads_uncompressed_files(self, hub: HubServer, data: Path) -> None:
+    def test_uncompressed_files_are_fetched(self, hub: HubServer, data: Path) -> None:
         hub.repositories[TEXTS] = (COMMIT, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES})
         assert fetch("scifact") == 0
         assert (data / "scifact" / COMMIT / "corpus.jsonl").read_bytes() == CORPUS
 
-    def test_reads_parquet(self, hub: HubServer, data: Path) -> None:
+    def test_parquet_files_are_fetched(self, hub: HubServer, data: Path) -> None:
         documents, queries = (list(map(json.loads, text.splitlines())) for text in (CORPUS, QUERIES))
         for query in queries:
             query.pop("metadata", None)
@@ -153,7 +153,7 @@ class TestFetched:
         queries_written = (folder / "queries.jsonl").read_text().splitlines()
         assert [json.loads(line)["_id"] for line in queries_written] == ["q1", "q3"]
 
-    def test_reads_the_layout_of_c_mteb(self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_c_mteb_layout_is_fetched(self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """Documents and queries in one folder, without titles; judgements with columns of another order."""
         hub.repositories = {
             "C-MTEB/T2Retrieval": (
@@ -185,7 +185,7 @@ class TestFetched:
 
 
 class TestDataset:
-    def test_name_finds_the_fetched_folder(self, hub: HubServer, data: Path) -> None:
+    def test_dataset_name_resolves_to_the_fetched_folder(self, hub: HubServer, data: Path) -> None:
         assert fetch("scifact") == 0
         by_name, by_root = Beir(name="scifact"), Beir(root=str(data / "scifact" / COMMIT))
         assert by_name.check() == []
@@ -218,7 +218,7 @@ class TestBrokenOff:
         assert hub.ranges("corpus.jsonl.gz") == ["", "bytes=30-", "bytes=50-"]
         assert (data / "scifact" / COMMIT / "corpus.jsonl").read_bytes() == CORPUS
 
-    def test_later_fetch_continues_at_the_same_revision(
+    def test_later_fetch_resumes_a_download_at_the_same_revision(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.cut["corpus.jsonl.gz"] = [30, *[0] * 5]
@@ -246,7 +246,7 @@ class TestBrokenOff:
         assert fetch("scifact") == 0
         assert hub.ranges("corpus.jsonl.gz")[-1] == "bytes=30-"
 
-    def test_server_without_ranges_sends_the_file_from_its_beginning(
+    def test_server_without_ranges_resends_the_whole_file(
         self, hub: HubServer, data: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sent = fetching.Hub.open
@@ -263,7 +263,7 @@ class TestBrokenOff:
 
 
 class TestFailures:
-    def test_corrupted_file_is_deleted_and_comes_again(
+    def test_corrupted_file_is_deleted_and_fetched_again(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         for file, kind in (("corpus.jsonl.gz", "SHA-256"), ("test.tsv", "git hash")):
@@ -273,26 +273,28 @@ class TestFailures:
         assert fetch("scifact") == 0
         assert (data / "scifact" / COMMIT / "corpus.jsonl").read_bytes() == CORPUS
 
-    def test_hub_that_names_another_commit(
+    def test_different_commit_from_the_hub_is_rejected(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.named_commit = "c3" * 20
         assert f"the hub sent commit {'c3' * 20}, another revision" in error_of(capsys)
         assert sets(data) == []
 
-    def test_pinned_revision_that_the_hub_lacks(
+    def test_missing_pinned_revision_is_reported(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pin(monkeypatch, revision="d4" * 20)
         assert f"BeIR/scifact at revision {'d4' * 20}: {hub.url} does not have it" in error_of(capsys)
         assert sets(data) == []
 
-    def test_commit_that_is_a_path(self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_commit_that_is_a_path_is_rejected(
+        self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         hub.repositories[TEXTS] = ("../../../outside", hub.repositories[TEXTS][1])
         assert "sent no list of the files" in error_of(capsys)
         assert sets(data) == []
 
-    def test_pinned_hash_wins_over_the_one_of_the_hub(
+    def test_pinned_hash_overrides_the_hash_of_the_hub(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         content = hub.repositories[TEXTS][1]["corpus.jsonl.gz"]
@@ -304,7 +306,7 @@ class TestFailures:
         assert sets(data) == [COMMIT]
 
     @pytest.mark.parametrize("at", [("downloads", "corpus-00000.jsonl.gz"), ("set", "corpus.jsonl")])
-    def test_full_device(
+    def test_full_device_is_reported_and_leaves_no_partial_set(
         self,
         at: tuple[str, str],
         hub: HubServer,
@@ -326,7 +328,7 @@ class TestFailures:
         assert not (data / "scifact" / ".partial" / "set").exists()
         assert fetch("scifact") == 0
 
-    def test_download_larger_than_the_free_space(
+    def test_download_larger_than_the_free_space_is_refused(
         self, hub: HubServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         usage = shutil.disk_usage("/")._replace(free=3)
@@ -341,28 +343,34 @@ class TestFailures:
         assert "BeIR/scifact-qrels: expected test.tsv" in (line := error_of(capsys))
         assert "it has: train.tsv" in line
 
-    def test_denied_access(self, hub: HubServer, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_denied_access_suggests_a_token(self, hub: HubServer, capsys: pytest.CaptureFixture[str]) -> None:
         hub.status = 401
         assert "denies access (status 401); set HF_TOKEN" in error_of(capsys)
 
-    def test_judgements_of_other_queries(self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_judgements_of_other_queries_are_rejected(
+        self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         hub.repositories[JUDGEMENTS] = (QRELS_COMMIT, {"test.tsv": b"x\td1\t1\n"})
         assert "none of its 3 queries has a judgement" in error_of(capsys)
         assert sets(data) == []
 
-    def test_two_fetches_of_one_set(self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_concurrent_fetch_of_one_set_is_refused(
+        self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (data / "scifact").mkdir(parents=True)
         with FileLock(data / "scifact" / ".lock"):
             assert "another process is fetching" in error_of(capsys)
 
     @pytest.mark.parametrize("name", ["../scifact", "/etc", "scifact/../nq", "", "SciFact"])
-    def test_name_that_is_not_in_the_table(self, name: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_unknown_data_set_name_lists_the_known_names(
+        self, name: str, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert "expected one of CmedqaRetrieval" in error_of(capsys, name)
         assert not data.exists()
 
 
 class TestOffline:
-    def test_error_names_the_files_and_the_command(
+    def test_unreachable_hub_error_names_the_files_and_the_command(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
@@ -376,14 +384,16 @@ class TestOffline:
         ):
             assert part in line
 
-    def test_offline_variable_asks_nothing(
+    def test_offline_variable_prevents_all_requests(
         self, hub: HubServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
         assert "HF_HUB_OFFLINE is set" in error_of(capsys)
         assert hub.requests == []
 
-    def test_files_downloaded_by_hand(self, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_files_downloaded_by_hand_are_accepted(
+        self, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
         folder = tmp_path / "downloaded"
         folder.mkdir()
@@ -394,7 +404,7 @@ class TestOffline:
         assert sets(data) == ["by-hand"]
         assert len(Beir(name="scifact").load().samples) == 2
 
-    def test_damaged_file_downloaded_by_hand(
+    def test_damaged_file_downloaded_by_hand_is_rejected(
         self, tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         for name, content in (("corpus.jsonl.gz", gzip.compress(CORPUS)[:-9]), ("queries.jsonl", QUERIES)):
@@ -442,7 +452,7 @@ class TestBright:
         assert "query 1: 1 documents are excluded from its results" in error_of(capsys, "bright-biology")
         assert sets(data) == []
 
-    def test_without_a_network_both_addresses_are_named(
+    def test_offline_error_names_both_addresses(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: Path
     ) -> None:
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -457,7 +467,7 @@ class TestBright:
 
 
 class TestToken:
-    def test_goes_to_the_hub_and_not_to_another_origin(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_token_is_sent_only_to_the_hub(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         with hub_server(content_elsewhere=True) as hub:
             monkeypatch.setenv("HF_ENDPOINT", hub.url)
@@ -468,7 +478,7 @@ class TestToken:
         assert len(other) == 3
         assert TOKEN not in str(other)
 
-    def test_is_in_no_file_and_no_message(
+    def test_token_is_in_no_file_and_no_message(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HF_TOKEN", TOKEN)

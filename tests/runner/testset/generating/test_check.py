@@ -37,7 +37,7 @@ def test_a_set_without_findings_is_reported(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("overrides", [["dataset=demo_en"], ["dataset=demo", "language=en"]])
-def test_a_language_may_come_with_the_data_or_be_named(
+def test_language_is_taken_from_the_data_or_an_override(
     overrides: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _check(*overrides) == 0
@@ -72,7 +72,7 @@ def test_an_invalid_setting_is_one_clear_error(
     assert message in capsys.readouterr().err
 
 
-def test_published_questions_over_three_documents(shared_data: Path, tmp_path: Path) -> None:
+def test_containment_check_finds_nine_of_thirty_published_questions(shared_data: Path, tmp_path: Path) -> None:
     """In 9 of 30 questions, the other two texts contain half of one text, and in 2 of these nearly all of it."""
     crud = shared_data / "crud_rag"
     out = tmp_path / "findings.jsonl"

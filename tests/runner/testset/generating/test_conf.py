@@ -30,7 +30,7 @@ def _in_a_folder_with_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_all_tasks_and_gates_at_once(language: str) -> None:
+def test_all_tasks_and_gates_compose_together(language: str) -> None:
     chosen = [f"{group}=[{','.join(options(group))}]" for group in ("tasks", "gates")]
     made = settings(*chosen, f"language={language}", "topics=file", "topics.tree.path=tree.yaml")
     assert list(made.tasks) == options("tasks")
@@ -58,7 +58,7 @@ def test_every_language_is_composed(language: str) -> None:
     assert made.language.name == language
 
 
-def test_the_checker_is_the_writer_unless_another_is_named() -> None:
+def test_checker_defaults_to_the_writer() -> None:
     same = settings("tasks=[]", "gates=[]", "tasks=[extractive]")
     assert same.checker == same.llm
     other = settings("tasks=[extractive]", "gates=[closed_book]", "checker=scripted", "checker.reply=yes")
@@ -88,6 +88,6 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
         (["near_duplicates.threshold=2"], "threshold"),
     ],
 )
-def test_errors_are_reported(overrides: list[str], said: str) -> None:
+def test_invalid_generation_settings_are_reported(overrides: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         settings("gates=[]", *overrides)

@@ -82,7 +82,7 @@ def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: Ch
     assert not server.requests
 
 
-def test_a_plan_asks_nothing_and_is_an_upper_bound(
+def test_plan_sends_no_request_and_is_an_upper_bound(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments(tmp_path, server, *FEW, "run.plan_only=true")) == 0
@@ -95,7 +95,7 @@ def test_a_plan_asks_nothing_and_is_an_upper_bound(
     assert 100 < len(server.requests) < n_most
 
 
-def test_a_server_nobody_understands_is_not_asked_more_than_was_said(
+def test_unreadable_server_gets_at_most_the_announced_requests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with chat_server(lambda request, attempt: Reply("汉" * 3000)) as server:
@@ -110,7 +110,7 @@ def test_a_server_nobody_understands_is_not_asked_more_than_was_said(
     assert n_bytes / 3 + n_completion <= n_tokens
 
 
-def test_a_budget_of_requests_is_kept_and_a_larger_one_goes_on(tmp_path: Path, server: ChatServer) -> None:
+def test_request_budget_is_kept_and_a_larger_budget_continues(tmp_path: Path, server: ChatServer) -> None:
     assert main(arguments(tmp_path, server, *FEW, "budget.max_requests=60")) == 1
     assert 0 < len(server.requests) <= 60
     few = read_testset(tmp_path / "set")
@@ -130,7 +130,7 @@ def flawed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "set"
 
 
-def test_the_files_account_for_every_draft(flawed: Path) -> None:
+def test_set_files_account_for_every_draft(flawed: Path) -> None:
     made = read_testset(flawed)
     rows = [row.split(",") for row in (flawed / "coverage.csv").read_text(encoding="utf-8").splitlines()]
     coverage = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
@@ -168,7 +168,9 @@ def test_other_tools_read_the_set_with_the_same_evidence(flawed: Path) -> None:
     assert {own.labels[str(sample.topic)] for sample in own.samples} == {"银行", "证券", "保险", "人工智能", "交通"}
 
 
-def test_drafts_are_looked_through(flawed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_testset_command_shows_rejected_drafts(
+    flawed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "set.html"
     assert analysis_main(["testset", str(flawed), "--state", "rejected", "-n", "2", "--html", str(page)]) == 0
     shown, html = capsys.readouterr().out, page.read_text(encoding="utf-8")
@@ -185,7 +187,7 @@ def test_drafts_are_looked_through(flawed: Path, tmp_path: Path, capsys: pytest.
     assert "no draft has reason 'nonsense'" in capsys.readouterr().err
 
 
-def test_a_run_of_which_nothing_comes_writes_over_nothing(
+def test_failed_generation_does_not_overwrite_a_set(
     flawed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = shutil.copytree(flawed, tmp_path / "set")
@@ -201,12 +203,12 @@ def test_a_run_of_which_nothing_comes_writes_over_nothing(
     assert content(copy) == content(flawed)
 
 
-def test_an_error_ends_with_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generation_error_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(tmp_path, None, "corpus=files", "corpus.path=/nowhere")) == 2
     assert "/nowhere: no such file or folder" in capsys.readouterr().err
 
 
-def test_texts_in_another_language_are_reported_before_anything_is_asked(
+def test_corpus_in_another_language_is_rejected_before_any_request(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments(tmp_path, server, "language=en", "topics=auto")) == 2
@@ -244,7 +246,7 @@ def test_help_of_the_check_is_its_own(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--out" in capsys.readouterr().out
 
 
-def test_no_place_for_the_set_is_reported_before_anything_is_asked(
+def test_unusable_output_path_is_rejected_before_any_request(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = tmp_path / "set" / "documents.jsonl"

@@ -51,7 +51,7 @@ def test_near_duplicates_become_one_question_with_counts(tmp_path: Path) -> None
     assert counts["feedback"] == {"mixed": 1, "none": 1, "good": 1}
 
 
-def test_questions_with_other_numbers_are_not_folded(tmp_path: Path) -> None:
+def test_questions_with_different_numbers_are_not_merged(tmp_path: Path) -> None:
     asked = [TracedQuestion(str(year), f"What was the profit of ACME in {year}?") for year in (2019, 2020)]
     assert len(imported(tmp_path / "out", *asked)) == 2
 

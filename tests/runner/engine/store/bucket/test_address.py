@@ -42,7 +42,7 @@ def test_an_invalid_bucket_address_is_reported(address: str) -> None:
         ("file:/bucket", "s3://bucket"),
     ],
 )
-def test_a_slash_too_few_makes_no_folder(typed: str, meant: str) -> None:
+def test_bucket_address_with_a_missing_slash_is_rejected(typed: str, meant: str) -> None:
     (mistake,) = address_mistakes(typed)
     assert mistake == f"got {typed!r}, expected a folder, or a bucket: {meant} (a folder of that name is ./{typed})"
     assert address_mistakes(f"./{typed}") == []

@@ -68,7 +68,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         yield bucket
 
 
-def test_another_host_takes_over_and_both_report_its_result(link: Link, bucket: Bucket, tmp_path: Path) -> None:
+def test_host_that_is_cut_off_is_replaced_and_both_report_one_result(
+    link: Link, bucket: Bucket, tmp_path: Path
+) -> None:
     address = bucket.address("cut-off")
     command = [sys.executable, "-m", "tests.runner.engine.store.bucket.cut_off_host", address]
     with subprocess.Popen(

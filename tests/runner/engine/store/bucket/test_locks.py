@@ -89,9 +89,7 @@ def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: 
     thread.join()
 
 
-def test_a_stopped_holder_loses_its_lock_within_the_lease_and_leaves_it_to_others(
-    objects: Objects, writers_of: MakeWriters
-) -> None:
+def test_stopped_holder_loses_its_bucket_lock_within_the_lease(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
     with held(objects, first, "key", "working") as has_waited:
         assert not has_waited
@@ -125,7 +123,7 @@ def test_a_holder_stopped_after_others_waited_long_loses_its_lock(objects: Objec
     thread.join()
 
 
-def test_an_own_lock_that_was_lost_is_not_removed(objects: Objects, writers_of: MakeWriters) -> None:
+def test_lock_that_was_lost_to_another_host_is_not_removed(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
     with held(objects, first, "key", "working"):
         stopped(first)
@@ -149,7 +147,7 @@ def test_a_holder_without_a_heartbeat_is_dead(objects: Objects, writers_of: Make
         assert time.monotonic() - began < LEASE_S
 
 
-def test_a_lock_whose_response_was_lost_is_held(objects: Objects, writers_of: MakeWriters) -> None:
+def test_lock_is_held_even_if_the_response_was_lost(objects: Objects, writers_of: MakeWriters) -> None:
     own = writers_of("a")
     objects.put("locks/key", own.own_name.encode())
     with held(objects, own, "key", "working") as has_waited:

@@ -62,24 +62,24 @@ def listed(n_bytes: int, number: int = 0) -> Listed:
 
 
 class TestMergeThresholds:
-    def test_few_stay_as_they_are(self) -> None:
+    def test_few_objects_are_not_merged(self) -> None:
         assert mergeable([listed(10, number) for number in range(16)]) == []
 
-    def test_many_go_into_one_the_oldest_first(self) -> None:
+    def test_many_objects_are_merged_oldest_first(self) -> None:
         many = [listed(10, number) for number in range(17)]
         assert mergeable(many[::-1]) == [many]
 
-    def test_empty_ones_that_a_killed_merge_left_are_the_first(self) -> None:
+    def test_empty_objects_of_a_killed_merge_are_merged_first(self) -> None:
         many = [listed(0), *(listed(10, number) for number in range(1, 17))]
         assert mergeable(many) == [many]
 
-    def test_large_ones_stay_and_none_becomes_too_large(self) -> None:
+    def test_large_objects_are_not_merged_and_merges_stay_below_the_limit(self) -> None:
         many = [*(listed(MIB, number) for number in range(40)), *(listed(9 * MIB, number) for number in range(40, 60))]
         assert [len(group) for group in mergeable(many)] == [16, 16, 8]
 
 
 class TestMerged:
-    def test_many_are_one_which_all_can_read(self, host: Host, objects: Objects, bucket: Bucket) -> None:
+    def test_merged_object_is_readable_by_all_hosts(self, host: Host, objects: Objects, bucket: Bucket) -> None:
         first, before = host("a"), host("b")
         for number in range(5):
             add(store := host(f"of-{number}"), number, 100)
@@ -94,7 +94,7 @@ class TestMerged:
         assert contents is not None
         assert contents.contents.count(b'"100"') == 1
 
-    def test_a_writer_presumed_dead_continues_in_another_object(self, host: Host, objects: Objects) -> None:
+    def test_writer_presumed_dead_continues_in_a_new_object(self, host: Host, objects: Objects) -> None:
         add(writer := host("a"), 1)
         merge_all(objects)
         add(writer, 2)
@@ -146,7 +146,7 @@ class TestMerged:
         monkeypatch.setattr(Objects, "get_range", get_after_a_merge)
         assert found(reader) == [1]
 
-    def test_a_merge_that_was_killed_loses_nothing_and_is_done_by_the_next(
+    def test_next_merge_completes_a_killed_merge_without_loss(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def killed(paths: list[str]) -> None:
@@ -164,7 +164,7 @@ class TestMerged:
         assert len(objects.listed(FOLDER)) == 1
         assert found(host("d")) == [1, 2]
 
-    def test_again_and_again_beside_writers(self, host: Host, objects: Objects) -> None:
+    def test_repeated_merges_during_writes_lose_nothing(self, host: Host, objects: Objects) -> None:
         def write(name: str, first: int) -> None:
             store = host(name)
             for number in range(first, first + 25):

@@ -59,7 +59,7 @@ def found(store: Store) -> list[str]:
 
 
 class TestReplies:
-    def test_others_see_what_was_sent(self, host: Host) -> None:
+    def test_sent_replies_are_visible_to_other_hosts(self, host: Host) -> None:
         first, second = host("a"), host("b")
         assert found(second) == []
         add(first, "1", "2")
@@ -71,7 +71,7 @@ class TestReplies:
         sent(second)
         assert found(first) == found(second) == found(host("c")) == ["1", "2", "3", "4"]
 
-    def test_a_result_comes_after_the_replies_that_it_is_made_of(self, host: Host) -> None:
+    def test_replies_are_uploaded_before_the_result_made_from_them(self, host: Host) -> None:
         store = host("a")
         add(store, "1")
         store.write("answers", KEY, {"n": 1}, seconds=1, made_from={})
@@ -98,7 +98,9 @@ class TestReplies:
         sent(second)
         assert all("list-type" in path for _, path in bucket.requests)
 
-    def test_nobody_asks_too_often(self, host: Host, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_lookups_are_limited_to_one_per_interval(
+        self, host: Host, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(mirrors, "_LOOK_EVERY_S", 60.0)
         store = host("a")
         bucket.forget_requests()
@@ -106,7 +108,7 @@ class TestReplies:
             assert found(store) == []
         assert len(bucket.requests) == 1
 
-    def test_many_go_into_few_objects_and_only_the_last_is_sent_again(
+    def test_replies_are_packed_and_only_the_last_object_is_sent_again(
         self, host: Host, objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(mirrors, "_SEGMENT", 2000)
@@ -151,7 +153,7 @@ class TestReplies:
 
 
 class TestPairScores:
-    def test_others_see_them(self, host: Host, objects: Objects) -> None:
+    def test_pair_scores_are_visible_to_other_hosts(self, host: Host, objects: Objects) -> None:
         first, second = host("a"), host("b")
         assert np.isnan(second.pair_scores(KEY).look_up(["q"], PAIRS)).all()
         first.pair_scores(KEY).add(["q"], PAIRS, np.array([0.5], dtype=np.float32))

@@ -17,7 +17,7 @@ def objects(address: str) -> Objects:
     return Objects(address, patience_s=0.2)
 
 
-def test_of_many_concurrent_creations_one_succeeds(objects: Objects) -> None:
+def test_exactly_one_of_many_concurrent_creations_succeeds(objects: Objects) -> None:
     start = threading.Barrier(16)
 
     def put(number: int) -> bool:
@@ -32,7 +32,7 @@ def test_of_many_concurrent_creations_one_succeeds(objects: Objects) -> None:
     assert kept.contents == str(won.index(True)).encode()
 
 
-def test_an_object_that_changed_meanwhile_is_not_replaced(objects: Objects) -> None:
+def test_object_changed_by_another_writer_is_not_replaced(objects: Objects) -> None:
     tag = objects.create("one", b"1") or ""
     newer = objects.replace("one", b"2", tag)
     assert newer
@@ -71,7 +71,7 @@ def test_an_absurd_size_does_not_cause_a_request_per_piece(objects: Objects, buc
     assert len(bucket.requests) < 250
 
 
-def test_all_pages_of_a_listing_and_of_what_is_removed(
+def test_listing_and_deletion_cover_all_pages(
     objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket.list_in_pages_of(10)
@@ -116,6 +116,6 @@ def test_a_bucket_that_does_not_answer_is_named_after_a_while(
     assert "\n" not in str(raised.value)
 
 
-def test_no_such_bucket(bucket: Bucket) -> None:
+def test_missing_bucket_is_reported(bucket: Bucket) -> None:
     with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; create it"):
         Objects("s3://no-such-bucket/prefix", patience_s=0.1).create("one", b"1")

@@ -43,7 +43,7 @@ def test_a_damaged_package_is_not_unpacked(packed: bytes, damage: str) -> None:
     assert unpack(damaged) is None
 
 
-def test_large_files_stay_outside_and_so_do_many_that_are_large_together() -> None:
+def test_large_files_and_files_beyond_the_total_limit_stay_outside() -> None:
     files = {"large": ("", 4 * MIB + 1), **{f"part{n}": ("", 4 * MIB) for n in range(6)}, "small": ("", 1)}
     assert packed_files(files) == ["small", "part0", "part1", "part2"]
     assert large_files(files) == ["large", "part3", "part4", "part5"]

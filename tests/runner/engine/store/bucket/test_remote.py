@@ -62,7 +62,7 @@ def value_of(entry: StoredResult | None) -> float:
 
 
 class TestOneResult:
-    def test_another_host_finds_a_result(self, host: Host) -> None:
+    def test_result_is_found_by_another_host(self, host: Host) -> None:
         written = write(host("a"))
         assert written.is_new
         found = host("b").find(KIND, KEY)
@@ -72,7 +72,7 @@ class TestOneResult:
         assert found.part("facts") == {"n": 8}
         assert value_of(found) == 1.0
 
-    def test_the_first_stays_and_the_second_reports_it(self, host: Host, objects: Objects) -> None:
+    def test_first_host_wins_and_the_second_learns_of_the_stored_result(self, host: Host, objects: Objects) -> None:
         first, second = host("a"), host("b")
         assert second.find(KIND, KEY) is None
         write(first, 1.0)
@@ -81,7 +81,7 @@ class TestOneResult:
         assert value_of(entry) == value_of(second.find(KIND, KEY)) == value_of(host("c").find(KIND, KEY)) == 1.0
         assert [each.path for each in objects.listed("entries")] == [OBJECT]
 
-    def test_of_many_concurrent_results_one_stays_for_all(self, host: Host) -> None:
+    def test_all_hosts_see_one_of_many_concurrent_results(self, host: Host) -> None:
         hosts = [host(f"host{number}") for number in range(8)]
         start = threading.Barrier(8)
 
@@ -95,7 +95,7 @@ class TestOneResult:
         assert sum(is_new for is_new, _ in ended) == 1
         assert len({value for _, value in ended}) == 1
 
-    def test_a_partial_one_is_for_its_run(self, host: Host) -> None:
+    def test_partial_result_is_found_only_by_its_run(self, host: Host) -> None:
         write(host("a", "one run"), partial=True)
         assert value_of(host("b", "one run").find(KIND, KEY)) == 1.0
         assert host("c", "another run").find(KIND, KEY) is None
@@ -109,7 +109,7 @@ class TestOneResult:
         assert b"nothing" not in pickle.dumps(store)  # the secret of the environment
         assert value_of(handed.find(KIND, KEY)) == 1.0
 
-    def test_another_bucket_is_not_read_from_the_cache_of_the_first(
+    def test_cache_of_one_bucket_is_not_used_for_another(
         self, host: Host, objects: Objects, bucket: Bucket, tmp_path: Path
     ) -> None:
         write(host("a"))
@@ -120,7 +120,7 @@ class TestOneResult:
 
 
 class TestRequests:
-    def test_a_plan_lists_once(self, host: Host, bucket: Bucket) -> None:
+    def test_plan_lists_a_kind_in_the_bucket_only_once(self, host: Host, bucket: Bucket) -> None:
         write(host("a"))
         store = host("b")
         bucket.forget_requests()
@@ -157,7 +157,7 @@ class PaidAdder(Adder):
 
 
 class TestPaidWork:
-    def test_a_result_of_another_host_is_not_paid_for_again(self, host: Host, tmp_path: Path) -> None:
+    def test_paid_result_of_another_host_is_reused(self, host: Host, tmp_path: Path) -> None:
         calls = tmp_path / "calls"
         stage = Sum(PaidAdder(1, calls=str(calls)))
         first, second = host("a"), host("b")
@@ -167,7 +167,7 @@ class TestPaidWork:
         assert Worker(second).run(stage).reused
         assert calls.read_text().splitlines() == ["sum"]
 
-    def test_the_next_holder_of_a_lock_finds_replies_of_a_failed_stage(self, host: Host) -> None:
+    def test_next_lock_holder_finds_replies_of_a_failed_stage(self, host: Host) -> None:
         first, second = host("a"), host("b")
         assert second.replies(KEY).get_all(["1"]) == {}
         with suppress(ValueError), first.lock(KIND, KEY, from_stopped=False):
@@ -210,7 +210,7 @@ class TestDamage:
         assert write(store, 2.0).is_new
         assert value_of(host("c").find(KIND, KEY)) == 2.0
 
-    def test_a_result_that_another_host_repaired_is_kept(self, host: Host, objects: Objects) -> None:
+    def test_result_repaired_by_another_host_is_kept(self, host: Host, objects: Objects) -> None:
         write(host("a"))
         objects.put(OBJECT, b"damaged")
         first, second = host("b"), host("c")
@@ -221,12 +221,12 @@ class TestDamage:
         assert not entry.is_new
         assert value_of(entry) == 2.0
 
-    def test_damage_that_nobody_looked_at_gives_way(self, host: Host, objects: Objects) -> None:
+    def test_unnoticed_damaged_object_is_replaced_by_a_new_result(self, host: Host, objects: Objects) -> None:
         objects.put(OBJECT, b"")
         assert write(host("a")).is_new
         assert value_of(host("b").find(KIND, KEY)) == 1.0
 
-    def test_a_manifest_of_another_result_is_none(self, host: Host, objects: Objects) -> None:
+    def test_manifest_of_another_result_is_ignored(self, host: Host, objects: Objects) -> None:
         write(host("a"))
         other = "ab" + "cd" * 31
         objects.put(f"entries/{KIND}/ab/{other}", (objects.get(OBJECT) or pytest.fail("none")).contents)
@@ -244,7 +244,7 @@ class TestDamage:
         assert store.find(KIND, KEY) is None
         assert write(store, 2.0).is_new
 
-    def test_a_worker_mends_a_result_whose_object_is_damaged(self, host: Host, objects: Objects) -> None:
+    def test_worker_recomputes_a_result_with_a_damaged_object(self, host: Host, objects: Objects) -> None:
         stage = Sum(Adder(3))
         Worker(host("a")).run(stage)
         (path,) = [each.path for each in objects.listed("entries")]
@@ -278,7 +278,7 @@ class TestLargeFiles:
         ]
 
     @pytest.mark.parametrize("how", ["gone", "cut", "other"])
-    def test_a_damaged_one_has_its_result_made_again(self, host: Host, objects: Objects, how: str) -> None:
+    def test_damaged_large_file_causes_recomputation(self, host: Host, objects: Objects, how: str) -> None:
         self.written(host("a"))
         (large,) = objects.listed("parts")
         objects.delete([large.path])
@@ -296,7 +296,7 @@ class TestLargeFiles:
         assert found is not None
         np.testing.assert_array_equal(found.part("vectors"), LARGE + 1)
 
-    def test_those_of_who_came_second_do_not_stay(self, host: Host, objects: Objects) -> None:
+    def test_large_files_of_the_second_writer_are_removed(self, host: Host, objects: Objects) -> None:
         first, second = host("a"), host("b")
         self.written(first)
         (kept,) = objects.listed("parts")
@@ -348,7 +348,7 @@ class TestABucketThatGoesAway:
         assert value_of(again.find(KIND, KEY)) == 1.0
         assert value_of(host("b").find(KIND, KEY)) == 1.0
 
-    def test_a_result_computed_elsewhere_meanwhile_is_kept(
+    def test_result_computed_elsewhere_during_an_outage_is_kept(
         self, host: Host, gone: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, address: str
     ) -> None:
         opened = host("a")
@@ -383,7 +383,7 @@ def test_a_description_that_arrives_damaged_is_not_written_back(
     assert found.contents == whole.contents
 
 
-def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
+def test_service_without_conditional_writes_is_refused(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Objects, "create", Objects.put)
@@ -396,7 +396,7 @@ def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
 @pytest.mark.parametrize(
     ("described", "expected"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
 )
-def test_a_bucket_with_another_description_is_refused_and_unchanged(
+def test_bucket_with_another_description_is_refused_and_unchanged(
     address: str, objects: Objects, tmp_path: Path, described: bytes, expected: str
 ) -> None:
     objects.put("store.json", described)
