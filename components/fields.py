@@ -27,7 +27,7 @@ def runtime_only(default: T, reason: str, *, runs: str = "") -> T: ...
 def runtime_only(default: object, reason: str, *, runs: str = "") -> object:
     """Return a dataclass field that changes how fast or where a component works, but never its result.
 
-    `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raise ValueError
+    `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raises ValueError
     without a reason.
     """
     if not reason.strip():

@@ -46,7 +46,7 @@ class LlamaIndexSentences:
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
         """Return spans sorted by (document, start).
 
-        Raise ComponentError if the chunks of a document do not match its text, MissingExtraError without llama-index.
+        Raises ComponentError if the chunks of a document do not match its text, MissingExtraError without llama-index.
         """
         try:
             from llama_index.core.node_parser import SentenceSplitter
@@ -71,7 +71,7 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
 
     The splitter returns texts without offsets, and the same words may occur in several places. Therefore we follow all
     chains of places in which each chunk begins within or right after the previous one, and take a chain that reaches
-    the end of the text. Raise ComponentError if there is none.
+    the end of the text. Raises ComponentError if there is none.
     """
     if not chunks:
         return []

@@ -71,7 +71,7 @@ class Beir:
         """Return all documents, and one sample per query up to the limit.
 
         The notes count queries without judgements, and judgements that are not relevant, repeated, or about unknown
-        queries and documents. Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        queries and documents. Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

@@ -81,7 +81,7 @@ class BuiltCorpus:
         """Return the remaining documents, sorted by id, and counts.
 
         The counts say how many documents were read, changed by each step of the cleaning, and left out for each reason,
-        with examples. Raise DataError for errors in the files, and if no document remains.
+        with examples. Raises DataError for errors in the files, and if no document remains.
         """
         read, notes = self.source.read()
         require_unique(read.ids, self.path, "document")

@@ -73,7 +73,7 @@ class CrudRag:
     def load(self) -> Benchmark:
         """Return the corpus with the added gold, and the samples of the chosen subsets.
 
-        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

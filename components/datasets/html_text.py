@@ -45,8 +45,8 @@ def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> Ht
     inline elements (links, bold text). With `keep_structure`, headings and tables are written as in Markdown, except
     for tables that only lay out a page: those with a table inside, or with a single column.
 
-    Raise DataError if the bytes are not in the encoding that the page declares (UTF-8 by default), or if the page takes
-    more than a minute to parse. Raise MissingExtraError without Beautiful Soup.
+    Raises DataError if the bytes are not in the encoding that the page declares (UTF-8 by default), or if the page
+    takes more than a minute to parse. Raises MissingExtraError without Beautiful Soup.
     """
     try:
         from bs4 import BeautifulSoup

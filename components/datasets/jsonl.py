@@ -83,14 +83,14 @@ class Jsonl:
     def load(self) -> Benchmark:
         """Return all documents, and questions up to the limit.
 
-        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
         return self.load_over(*self.source.read()) if self.source else self.load_over(Documents((), (), ()), {})
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
-        """Return the questions up to the limit, over documents that `source` has read. Raise DataError."""
+        """Return the questions up to the limit, over documents that `source` has read. Raises DataError."""
         own = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
         if not self.documents and not own.passages:
             raise DataError(

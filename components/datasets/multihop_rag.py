@@ -61,7 +61,7 @@ class MultiHopRag:
     def load(self) -> Benchmark:
         """Return the articles, and a sample per question.
 
-        The notes count facts that no article of the question contains; the whole article is then gold. Raise
+        The notes count facts that no article of the question contains; the whole article is then gold. Raises
         ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
         """
         if mistakes := self.check():

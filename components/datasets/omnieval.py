@@ -75,7 +75,7 @@ class OmniEval:
     def load(self) -> Benchmark:
         """Return the nodes as documents, and one sample per item or per turn of a conversation.
 
-        Raise ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

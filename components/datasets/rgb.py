@@ -85,7 +85,7 @@ class Rgb:
         """Return the passages as documents, and a sample per line.
 
         The notes count blank passages, which are left out, and correct passages beside false ones, which no prompt
-        gets. Raise ConfigError if `check` finds an error, DataError for errors in the file.
+        gets. Raises ConfigError if `check` finds an error, DataError for errors in the file.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

@@ -110,7 +110,7 @@ class OpenAIEmbeddings:
         return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d], unit length. Raise ComponentError if a request fails for good."""
+        """Return float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
         return self._embed(chunks.texts, self._passages, state)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -160,7 +160,7 @@ class OpenAIEmbeddings:
         """Return vectors of unit length in the order of the texts.
 
         Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
-        (None: any number) are not stored. Raise ComponentError.
+        (None: any number) are not stored. Raises ComponentError.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         stored = received.get_all(keys)
@@ -190,7 +190,7 @@ class OpenAIEmbeddings:
 
 
 def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
-    """Return vectors of unit length in the order of the texts, which a server may change. Raise Malformed."""
+    """Return vectors of unit length in the order of the texts, which a server may change. Raises Malformed."""
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:

@@ -56,7 +56,7 @@ class ByMetadata:
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
         """Return the allowed documents; samples with equal conditions share a group.
 
-        Raise ComponentError for a name that no document has.
+        Raises ComponentError for a name that no document has.
         """
         fixed = tuple(self.where.items())
         of_samples = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]

@@ -101,7 +101,7 @@ class Intervals:
         """Return for each subset of the samples one Interval per column.
 
         `clusters` int64[n_samples] are ids of groups of dependent samples (`components.clusters`); without them, all
-        samples are independent. Without samples that count, value, low and high are None. Raise ComponentError if the
+        samples are independent. Without samples that count, value, low and high are None. Raises ComponentError if the
         columns or the clusters differ in their number of samples.
         """
         by_column = self._intervals_by_column(columns, subsets, clusters, joined=False)

@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> Pairs:
     """Pair every answer with each of its references, except references without a unit.
 
-    Raise ComponentError if the inputs do not belong together.
+    Raises ComponentError if the inputs do not belong together.
     """
     require_texts_of(samples, answers, references)
     if answers.units is None or references.units is None:
@@ -44,7 +44,7 @@ def best_over_references(
 ) -> Scores:
     """Return per sample the largest similarity of its answer and a reference, as the scores of a mean.
 
-    References without a unit are left out; a sample without any other is NOT_APPLICABLE. Raise ComponentError if the
+    References without a unit are left out; a sample without any other is NOT_APPLICABLE. Raises ComponentError if the
     inputs do not belong together.
     """
     pairs = pair_units(samples, answers, references)

@@ -55,7 +55,7 @@ class TrecMeasures:
     ) -> dict[str, Scores]:
         """Return every measure of each ranking.
 
-        Raise ComponentError for a measure that `check` rejects, for a repeated document in a ranking, or unless there
+        Raises ComponentError for a measure that `check` rejects, for a repeated document in a ranking, or unless there
         is one mapping per ranking.
         """
         trec_names = {name: _require_trec_name(name) for name in self.measures}

@@ -55,8 +55,8 @@ def krippendorff_alpha(
 
     Units with fewer than two values are left out. Ordinal and interval values are numbers. `clusters` holds the cluster
     of each unit; None makes every unit a cluster. The interval holds percentiles of alpha over clusters drawn with
-    replacement (Efron 1979). Raise ValueError if a number is required but a value is not finite, or unless there is one
-    cluster per unit.
+    replacement (Efron 1979). Raises ValueError if a number is required but a value is not finite, or unless there is
+    one cluster per unit.
 
     Formula: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", with his differences of nominal, ordinal
     and interval data.

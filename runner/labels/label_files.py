@@ -116,7 +116,7 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
 def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tuple[str, Record]]:
     """Yield the place and the fields of each row. The columns in `lists` are one text, or a JSON list of several.
 
-    Raise DataError for a file that is not CSV. `expected` describes what the file should contain.
+    Raises DataError for a file that is not CSV. `expected` describes what the file should contain.
     """
     text = "\n".join(line for _, line in read_lines(file, expected))
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))

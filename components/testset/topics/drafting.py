@@ -62,7 +62,7 @@ class DraftedTopics:
         return self.n_samples + (self.n_samples > 1)
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """Return the leaves of the merged tree. Raise ComponentError if a request failed, or if no draft could be
+        """Return the leaves of the merged tree. Raises ComponentError if a request failed, or if no draft could be
         read.
         """
         drafts = self._drafts(corpus, ask)
@@ -103,7 +103,7 @@ class DraftedTopics:
 
 
 def _leaf(item: object) -> Leaf:
-    """Return the leaf of an item. Raise DataError if it is not a topic with a name."""
+    """Return the leaf of an item. Raises DataError if it is not a topic with a name."""
     own = item if isinstance(item, dict) else {"name": item}
     area, name = own.get("area"), checked_name(own.get("name"), _WHERE)
     path = (name,) if area in (None, "") else (checked_name(area, _WHERE), name)

@@ -36,7 +36,7 @@ Files = Mapping[str, list[Path]]
 def fetch(name: str, source: Path | None, report: Report) -> Path:
     """Return the folder of a data set, after downloading it or checking the one that is there.
 
-    `source` is a folder with the repository's files, which replaces the hub. Raise DataError.
+    `source` is a folder with the repository's files, which replaces the hub. Raises DataError.
     """
     if name not in NAMED_SETS:
         raise DataError(f"fetch: got {name!r}, expected one of {', '.join(sorted(NAMED_SETS))}.")
