@@ -63,7 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the file. Returns 0. Raises DataError."""
+    """Write the file. Returns 0.
+
+    Raises DataError if the sweep or a metric cannot be read, or the file cannot be written.
+    """
     sweep = results.load(options.sweep)
     cell = chosen_cell(sweep, options.cell)
     baseline = baseline_of(sweep, cell, options.metric or [sweep.headline_metric()])
@@ -169,7 +172,7 @@ def checksum_of(value: Mapping[str, Any]) -> str:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a file of `python -m analysis baseline`. Raises DataError."""
+    """Read a file of `python -m analysis baseline`. Raises DataError if it cannot be read or was changed."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def share(text: str) -> float:
-    """Return a number between 0 and 1. Raises ArgumentTypeError."""
+    """Return a number between 0 and 1. Raises ArgumentTypeError for other texts."""
     try:
         value = float(text)
     except ValueError:
@@ -70,7 +70,10 @@ def share(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the comparison and write the requested files. Returns 0. Raises DataError."""
+    """Print the comparison and write the requested files. Returns 0.
+
+    Raises DataError if a sweep cannot be read, or if no two cells can be compared.
+    """
     sweep = results.load_together(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     test = PairedTest(confidence=1 - options.alpha)

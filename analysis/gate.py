@@ -134,7 +134,7 @@ def _margin(text: str) -> tuple[str, float]:
 def run(options: argparse.Namespace) -> int:
     """Print the checks and write the requested file. Returns 0 if all passed, 1 if a metric is worse, otherwise 3.
 
-    Raises DataError.
+    Raises DataError if the sweep or the baseline cannot be read, or if they cannot be compared.
     """
     baseline = read_baseline(options.baseline)
     sweep = results.load(options.sweep)
@@ -206,7 +206,10 @@ def junit(checks: Sequence[Check]) -> str:
 
 
 def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
-    """Return the margin of each metric of the baseline; "" names that of all others. Raises DataError."""
+    """Return the margin of each metric of the baseline; in `named`, "" stands for all other metrics.
+
+    Raises DataError for a metric that the baseline lacks.
+    """
     if unknown := sorted(set(named) - {"", *baseline.metrics}):
         raise DataError(f"--margin {unknown[0]}: the baseline has no such metric, only {', '.join(baseline.metrics)}")
     return {metric: named.get(metric, named.get("", MARGIN)) for metric in baseline.metrics}
@@ -215,7 +218,10 @@ def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
 def check(
     baseline: Baseline, sweep: LoadedSweep, cell: CellResult, margin_of: Mapping[str, float], *, alpha: float = 0.05
 ) -> list[Check]:
-    """Compare a cell with the baseline by each of its metrics. Raises DataError."""
+    """Compare a cell with the baseline by each of its metrics.
+
+    Raises DataError for a metric that the sweep lacks or defines differently.
+    """
     pairs = [_pair(name, before, sweep, cell) for name, before in baseline.metrics.items()]
     return checks_of(pairs, margin_of, PairedTest(confidence=1 - alpha))
 

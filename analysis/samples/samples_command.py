@@ -56,7 +56,7 @@ def _count(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the samples. Returns 0. Raises DataError."""
+    """Show the samples. Returns 0. Raises DataError for an unknown sweep, cell, metric or class of failures."""
     wanted = class_named(options.failure) if options.failure else None
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())

@@ -19,7 +19,7 @@ _LINES_AROUND = 4
 
 
 def watch(console: Console, watcher: Watcher) -> None:
-    """Show the state until the sweep has ended. Raises DataError."""
+    """Show the state until the sweep has ended. Raises DataError if a file of the sweep cannot be read."""
     watched = watcher.look()
     if not console.is_terminal or console.is_dumb_terminal:
         watched = _print_lines(console, watcher, watched)

@@ -84,7 +84,10 @@ class Demo:
 
 
 def read_demo(documents_file: Path, samples_file: Path, labels: Mapping[str, str]) -> Benchmark:
-    """Read files in the format of the bundled files. Raises DataError, also for gold that is not in the corpus."""
+    """Read files in the format of the bundled files.
+
+    Raises DataError for errors in the files, and for gold that is not in the corpus.
+    """
     documents = read_demo_documents(documents_file)
     texts = dict(zip(documents.ids, documents.texts, strict=True))
     samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, EXPECTED)]
@@ -99,7 +102,10 @@ def packaged(name: str, stack: ExitStack, folder: str = Demo.data_folder) -> Pat
 
 
 def read_demo_documents(file: Path) -> Documents:
-    """Read documents in the format of the bundled file. Raises DataError."""
+    """Read documents in the format of the bundled file.
+
+    Raises DataError if it cannot be read or a record lacks a field.
+    """
     records = list(read_records(file, EXPECTED))
     ids, titles, texts = (
         [required_text(record, key, where) for where, record in records] for key in ("id", "title", "text")

@@ -90,7 +90,10 @@ class Jsonl:
         return self.load_over(*self.source.read()) if self.source else self.load_over(Documents((), (), ()), {})
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
-        """Return the questions up to the limit, over documents that `source` has read. Raises DataError."""
+        """Return the questions up to the limit, over documents that `source` has read.
+
+        Raises DataError for errors in the questions, and for gold that is not in the corpus.
+        """
         own = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
         if not self.documents and not own.passages:
             raise DataError(

@@ -26,7 +26,8 @@ def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list
     - "start" and "end": characters, end exclusive. If a quote is given too, both must agree;
     - "grade": the grade of relevance, 1 or more.
 
-    `texts` are the documents' texts by id. Return [] for a question that lacks both fields. Raises DataError.
+    `texts` are the documents' texts by id. Return [] for a question that lacks both fields. Raises DataError for units
+    of another form, unknown documents, and quotes that are not in the document.
     """
     sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", where)]
     if any_of := _entries(record, "gold_any", where):

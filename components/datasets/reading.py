@@ -143,7 +143,10 @@ class RepeatedKeyError(ValueError):
 
 
 def parse_json(text: str) -> object:
-    """Return the value of a JSON text. Raises RepeatedKeyError, and the errors of `json.loads`."""
+    """Return the value of a JSON text.
+
+    Raises RepeatedKeyError for a key that an object has twice, and ValueError or RecursionError as `json.loads`.
+    """
     return _DECODER.decode(text)
 
 

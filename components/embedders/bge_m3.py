@@ -103,7 +103,10 @@ class BgeM3:
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return the dense vectors, float32[n_chunks, d]. Raises ComponentError as `encode_chunks` does."""
+        """Return the dense vectors, float32[n_chunks, d].
+
+        Raises ComponentError if the model cannot be loaded or run.
+        """
         return self._encode(chunks.texts, dense_alone=True).dense
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:

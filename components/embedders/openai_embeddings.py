@@ -160,7 +160,7 @@ class OpenAIEmbeddings:
         """Return vectors of unit length in the order of the texts.
 
         Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
-        (None: any number) are not stored. Raises ComponentError.
+        (None: any number) are not stored. Raises ComponentError if a request fails for good.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         stored = received.get_all(keys)
@@ -190,7 +190,10 @@ class OpenAIEmbeddings:
 
 
 def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
-    """Return vectors of unit length in the order of the texts, which a server may change. Raises Malformed."""
+    """Return vectors of unit length in the order of the texts, which a server may change.
+
+    Raises Malformed unless the reply has one vector of finite numbers per text.
+    """
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:

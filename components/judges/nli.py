@@ -102,7 +102,7 @@ def _labels_of(model: str, encoder: "CrossEncoder") -> list[Support]:
 
 @load_once
 def _load(model: str, revision: str, max_length: int, device: str) -> "CrossEncoder":
-    """Load the model, once per process. Raises ComponentError."""
+    """Load the model, once per process. Raises ComponentError if a package is missing or the model cannot be loaded."""
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]
     import torch

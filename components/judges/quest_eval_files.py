@@ -28,7 +28,9 @@ class PublishedQuestions:
 
 
 def question_files(path: Path) -> list[Path]:
-    """Return the file, or the files with published names in a folder, in a fixed order. Raises DataError without any.
+    """Return the file, or the files with published names in a folder, in a fixed order.
+
+    Raises DataError if none exists.
     """
     files = [path / f"{task}{_SUFFIX}" for task in _SUBSETS] if path.is_dir() else [path]
     found = [file for file in files if file.is_file()]
@@ -55,7 +57,7 @@ def read_published(path: Path) -> dict[str, PublishedQuestions]:
 
 
 def hash_of_published(path: Path) -> str:
-    """Return the SHA-256 (hex) of the names and contents of the files. Raises DataError without any."""
+    """Return the SHA-256 (hex) of the names and contents of the files. Raises DataError if no file exists."""
     digest = hashlib.sha256()
     for file in question_files(path):
         stat = file.stat()

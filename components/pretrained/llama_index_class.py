@@ -74,7 +74,7 @@ class LlamaIndexClass:
     def _parameters(self) -> tuple[set[str], set[str]]:
         """Return all names that the constructor accepts (parameters and fields), and the required ones.
 
-        Raises ComponentError.
+        Raises ComponentError if the class cannot be imported, or is no subclass of `base`.
         """
         cls = _imported(self.class_path, self.base, self.example)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]

@@ -155,9 +155,9 @@ class PretrainedCrossEncoder:
 def _load(
     model: str, revision: str, dtype: Dtype, max_length: int, trust_remote_code: bool, own_activation: bool, device: str
 ) -> "CrossEncoder":
-    """Load the model, once per process. Its files may name a function to call with `own_activation`.
+    """Load the model, once per process. With `own_activation`, its files may name a function that computes the scores.
 
-    Raises ComponentError.
+    Raises ComponentError if a package is missing, or if the model cannot be loaded or has several scores.
     """
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]

@@ -132,7 +132,10 @@ class RerankApi:
 
 
 def _scores(reply: object, n_chunks: int) -> NDArray[np.float32]:
-    """Return the scores in the order of the chunks; the server sorts them by score. Raises Malformed."""
+    """Return the scores in the order of the chunks; the server sorts them by score.
+
+    Raises Malformed unless the reply has one finite score per chunk.
+    """
     results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
     ordered = in_order(results, n_chunks)
     scores = numbers_of([result.get("relevance_score", result.get("score")) for result in ordered])

@@ -96,7 +96,10 @@ class ExistingIndex:
         return IndexedText(text or "", *("" if own is None else str(own) for own in (an_id, document)))
 
     def hit_of(self, record: object, an_id: object) -> IndexedText:
-        """Return the hit of a record with the fields of text and document. Raises ComponentError without a text."""
+        """Return the hit of a record with the fields of text and document.
+
+        Raises ComponentError if the record lacks the text.
+        """
         if (text := value_at(record, self.text_field)) is None:
             raise missing_text(self.text_field, record)
         return self.hit(text, an_id, value_at(record, self.document_field))

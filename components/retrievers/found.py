@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 def hits_of(value: object, depth: int) -> list[IndexedText]:
-    """Return the first `depth` passages of a reply: a list, or a mapping with `passages`. Raises BadReply."""
+    """Return the first `depth` passages of a reply: a list, or a mapping with `passages`.
+
+    Raises BadReply for a reply of another form.
+    """
     passages = read_passages(value.get("passages") if isinstance(value, Mapping) else value)
     return [IndexedText(each.text, each.source, each.document_id) for each in passages[:depth]]
 

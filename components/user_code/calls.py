@@ -57,7 +57,7 @@ class CallsUserCode:
 
 
 def imported(path: str) -> Any:
-    """Return what a dotted path names. Raises ComponentError."""
+    """Return the object at a dotted path. Raises ComponentError if it cannot be imported."""
     module, _, name = _dotted(path).rpartition(".")
     try:
         return getattr(import_module(module), name)

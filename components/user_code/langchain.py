@@ -51,7 +51,8 @@ def runnable_mistakes(
 def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any], Parameters]":
     """Return a Runnable, and the parameters for its configurable fields.
 
-    A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError.
+    A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError if the
+    path cannot be imported, or if the function fails or returns something else.
     """
     found = imported(path)
     if _is_runnable(found):
@@ -68,7 +69,10 @@ def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any],
 def chain_answering(
     path: str, parameters: Parameters, question_key: str, history_key: str
 ) -> Callable[[str, list[dict[str, str]]], object]:
-    """Return the function that invokes a chain, and returns a mapping for `read_reply`. Raises ComponentError."""
+    """Return the function that invokes a chain, and returns a mapping for `read_reply`.
+
+    Raises ComponentError if the path names no chain with these keys.
+    """
     runnable, configurable = runnable_at(path, parameters)
     for mistake in _chain_mistakes(runnable, question_key, history_key):
         raise ComponentError(f"{path}: {mistake}")
@@ -84,7 +88,10 @@ def chain_answering(
 
 
 def retriever_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
-    """Return the function that invokes a retriever, and returns passages. Raises ComponentError."""
+    """Return the function that invokes a retriever, and returns passages.
+
+    Raises ComponentError if the path names no Runnable.
+    """
     runnable, configurable = runnable_at(path, parameters)
     config: Any = {"configurable": dict(configurable)}
 

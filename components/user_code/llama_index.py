@@ -34,7 +34,10 @@ def engine_mistakes(path: str, parameters: Parameters, group: str) -> list[str]:
 
 
 def engine_at(path: str, parameters: Parameters, group: str) -> Any:
-    """Return the engine. A function that returns one is called with the parameters. Raises ComponentError."""
+    """Return the engine. A function that returns one is called with the parameters.
+
+    Raises ComponentError if the path cannot be imported, or leads to no engine of `group`.
+    """
     found = imported(path)
     if not _kind_mistakes(found, group):
         return found
@@ -48,7 +51,10 @@ def engine_at(path: str, parameters: Parameters, group: str) -> Any:
 
 
 def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[dict[str, str]]], object]:
-    """Return the function that queries an engine, and returns a mapping for `read_reply`. Raises ComponentError."""
+    """Return the function that queries an engine, and returns a mapping for `read_reply`.
+
+    Raises ComponentError if the path leads to no query engine.
+    """
     from llama_index.core.query_engine import CustomQueryEngine
 
     engine = engine_at(path, parameters, "pipeline")
@@ -69,7 +75,10 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
 
 
 def engine_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
-    """Return the function that retrieves, and returns passages. Raises ComponentError."""
+    """Return the function that retrieves, and returns passages.
+
+    Raises ComponentError if the path leads to no retriever.
+    """
     from llama_index.core import QueryBundle
 
     engine = engine_at(path, parameters, "retriever")

@@ -149,7 +149,10 @@ class _Schedule:
         """True once no stage is running, and all of them have an outcome."""
 
     def ended(self) -> Iterator[StageRun]:
-        """Yield the outcome of each stage. Raises BudgetReached."""
+        """Yield the outcome of each stage.
+
+        Raises BudgetReached at the end if a stage stopped at a limit of the budget.
+        """
         runs = self._give_up(self._steering.look())
         has_more = self._begin()
         yield from runs

@@ -78,7 +78,7 @@ class _Jobs:
         *,
         search: SearchJobs | None = None,
     ) -> int:
-        """Run the sweep and return its exit code. Raises its errors."""
+        """Run the sweep and return its exit code: see `start_sweep`."""
         self.folder = Path(jobs[0].config["run"]["results_dir"]).absolute() / sweep_id
         self.exit_code = start_sweep(jobs, sweep_id, overrides, keep, search=search)
         return self.exit_code

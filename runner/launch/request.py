@@ -37,7 +37,8 @@ def _ignored_settings(cell: Cell, job: Job) -> list[str]:
 
 
 def _refuse_secrets(jobs: Sequence[Job]) -> None:
-    """Refuse secrets first, so that no later error repeats one. Raises ConfigError.
+    """Raise ConfigError if a configuration contains a secret. This check comes first, so that no later error repeats
+    one.
 
     Parts that cells share are searched once. Variables that the configuration names for API keys count as secrets from
     now on.

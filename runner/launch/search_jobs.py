@@ -31,7 +31,8 @@ class SearchJobs:
         """For each axis, those of the points that differ only in it."""
 
     def corners(self) -> list[Job]:
-        """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises Hydra's errors.
+        """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises HydraException or
+        OmegaConfBaseException for values that cannot be composed.
 
         Values of a field that the first values lack are tried beside the first option that has it.
         """

@@ -134,7 +134,8 @@ def _interval_values(override: Override, present: object) -> tuple[list[str], st
     """Return the values of an interval, and their description.
 
     They are whole numbers if the `present` value of the field is one, or, for a field that does not exist yet, if the
-    interval was written with whole numbers. A tag `log` spaces them by their ratio. Raises ConfigError.
+    interval was written with whole numbers. A tag `log` spaces them by their ratio. Raises ConfigError for limits that
+    are not ascending and finite (with `log`: positive).
     """
     found = override.value()
     assert isinstance(found, IntervalSweep)

@@ -161,7 +161,7 @@ class _ProgressFile:
     """
 
     def __init__(self, sweep_dir: Path) -> None:
-        """Begin the heartbeat in the folder. Raises OSError."""
+        """Begin the heartbeat in the folder. Raises OSError if the folder cannot be written."""
         self._sweep_dir = sweep_dir
         self._writers = Writers(sweep_dir / HEARTBEATS)
         self.process = self._writers.own_name

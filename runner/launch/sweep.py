@@ -130,7 +130,8 @@ def start_sweep(
     search: SearchJobs | None = None,
     is_part: bool = False,
 ) -> int:
-    """Run all cells, and return the exit code: 0 success, 1 a cell failed, 130 interrupted. Raises RagGridError.
+    """Run all cells, and return the exit code: 0 success, 1 a cell failed, 130 interrupted. Raises RagGridError for a
+    refused configuration, unusable data or a store that fails.
 
     `sweep_id` names the results folder. `overrides` are the overrides of the whole sweep, for the record. `keep` is
     called after the configuration and the data were accepted, because a refused configuration may contain a secret.

@@ -56,7 +56,10 @@ def local_folder(uri: str) -> Path | None:
 
 
 def put_files(folder: Path, files: Mapping[str, Content]) -> None:
-    """Write or link files into a folder, by their paths within it. Missing folders are created. Raises OSError."""
+    """Write or link files into a folder, by their paths within it. Missing folders are created.
+
+    Raises OSError if a file cannot be read or written.
+    """
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

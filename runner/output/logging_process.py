@@ -71,7 +71,7 @@ def _log() -> dict[str, str]:
 
 
 def parse_n_traces(text: str) -> int | None:
-    """Return the number of samples to trace, or None for "all". Raises ValueError."""
+    """Return the number of samples to trace, or None for "all". Raises ValueError for other words."""
     return None if text == "all" else int(text)
 
 

@@ -109,7 +109,8 @@ class CellBuilder:
 def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> Built:
     """Build one component that satisfies the protocol `expected`. `path` is the place of the node.
 
-    The node may name classes of this project and of the packages in `plugins` (see `plugins_of`). Raises ConfigError.
+    The node may name classes of this project and of the packages in `plugins` (see `plugins_of`). Raises ConfigError
+    with all errors in the node: unknown fields, wrong types, other classes.
     """
     builder = _Builder(plugins)
     component = builder.build(node, expected, path)

@@ -71,5 +71,8 @@ def texts_of(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[st
 
 
 def read_hits(cell_folder: Path, places: Sequence[int]) -> list[list[dict[str, Json]]]:
-    """Return the column `retrieved` of the samples at these places of a cell's table. Raises DataError."""
+    """Return the column `retrieved` of the samples at these places of a cell's table.
+
+    Raises DataError if the table cannot be read.
+    """
     return [row["retrieved"] for row in read_rows(cell_folder, ["retrieved"], places)]

@@ -30,7 +30,10 @@ def new_queue(sweep_dir: Path, drivers: Writers) -> Path:
 
 
 def new_probe(store: Store) -> Path | None:
-    """Return a path for a probe. None for a store that is no shared folder. Raises OSError."""
+    """Return a path for a probe, or None if the store is not a shared folder.
+
+    Raises OSError if the heartbeat cannot be written.
+    """
     return None if store.is_cache else store.root / "tmp" / _new_name(_PROBE, store.writers)
 
 

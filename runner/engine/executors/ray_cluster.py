@@ -116,7 +116,10 @@ class _Joined(Workers):
 
 
 def _join(address: str, n_workers: int) -> None:
-    """Connect this process to the cluster, or start one. Raises ConfigError."""
+    """Connect this process to the cluster, or start one.
+
+    Raises ConfigError if the cluster does not answer or Ray fails.
+    """
     _check_reachable(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics of a cluster that we start
     import ray

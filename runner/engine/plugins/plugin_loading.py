@@ -437,13 +437,13 @@ class _RefusedLoader(SourceFileLoader):
     """Loader of user code without a snapshot. `name` is the package that imports it."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Raise ComponentError."""
+        """Raise ComponentError, because no snapshot contains this file."""
         raise ComponentError(_unknown_file_message(top_level(fullname), self.path, self.name))
 
 
 class _PluginLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the bytes in the snapshot. Raises ComponentError if the file has others."""
+        """Compile the bytes in the snapshot. Raises ComponentError if the file has changed since."""
         content = self.get_data(self.path)
         _check(fullname, self.path, sha256(content).hexdigest())
         code: CodeType = self.source_to_code(content, self.path)

@@ -91,7 +91,7 @@ class Ledger:
         self._has_begun = False
 
     def begin(self) -> None:
-        """Create the file, so that `spent` notices if it is removed. Raises StoreError."""
+        """Create the file, so that `spent` notices if it is removed. Raises StoreError if it cannot be written."""
         with self._numbers.changed():
             self._has_begun = True
 

@@ -84,7 +84,7 @@ class Manifests:
 
 
 def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
-    """Write a manifest and return its path. Raises OSError."""
+    """Write a manifest and return its path. Raises OSError if the folder cannot be written."""
     path = folder / MANIFEST
     text = json.dumps({**vars(manifest), "made_from": made_from}, ensure_ascii=False)
     mask = current_mask()

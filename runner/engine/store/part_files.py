@@ -115,7 +115,7 @@ def part_name(file: str) -> str:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 (hex) of a file. Raises OSError."""
+    """Return the SHA-256 (hex) of a file. Raises OSError if it cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

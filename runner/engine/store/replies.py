@@ -194,7 +194,7 @@ class Replies:
             _SPARE.reserve()
 
     def _merge(self) -> None:
-        """Merge the files of ended writers if there are many. Raises OSError.
+        """Merge the files of ended writers if they are many. Raises OSError if a file cannot be read or written.
 
         A kill at any moment loses no reply: a reply that is in two files counts once.
         """

@@ -87,7 +87,10 @@ class StoredResult:
         return StoredParts(self)
 
     def part(self, name: str) -> Part:
-        """Return one part after comparing its file with the checksum. Raises DamagedEntryError."""
+        """Return one part.
+
+        Raises DamagedEntryError if its file is missing, unreadable, or differs from its checksum.
+        """
         path = self.file(name)
         try:
             return read_part(path)
@@ -96,7 +99,7 @@ class StoredResult:
             raise self._damage_error(self.unreadable[path.name]) from error
 
     def file(self, name: str) -> Path:
-        """Return the file of a part after comparing it with the checksum. Raises DamagedEntryError."""
+        """Return the file of a part. Raises DamagedEntryError if it is missing or differs from its checksum."""
         file = next((file for file in self.manifest.files if part_name(file) == name), name)
         self._verify(file)
         return self.folder / file
@@ -151,7 +154,10 @@ class StoredParts(Mapping[str, Part]):
         return name in self._names
 
     def file(self, name: str) -> Path:
-        """Return the file of a part, for callers that read only some of it. Raises DamagedEntryError."""
+        """Return the file of a part, for callers that read only some of it.
+
+        Raises DamagedEntryError if it is missing or differs from its checksum.
+        """
         return self._entry.file(name)
 
     def __iter__(self) -> Iterator[str]:

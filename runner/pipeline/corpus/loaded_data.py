@@ -233,7 +233,10 @@ class Data:
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
-    """Return at most `n_documents` documents, from all over the corpus. Raises DataError."""
+    """Return at most `n_documents` documents, from all over the corpus.
+
+    Raises DataError if the data set must be loaded first and has errors.
+    """
 
     def read(entry: StoredResult) -> Documents:
         documents = documents_of(entry.parts())
@@ -243,7 +246,10 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
 
 
 def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
-    """Return the names of the documents' metadata, sorted. Raises DataError."""
+    """Return the names of the documents' metadata, sorted.
+
+    Raises DataError if the data set must be loaded first and has errors.
+    """
 
     def read(entry: StoredResult) -> tuple[str, ...]:
         return tuple(sorted({name for facts in documents_of(entry.parts()).metadata for name in facts}))

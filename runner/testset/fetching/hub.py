@@ -79,7 +79,8 @@ class Hub:
     def repository(self, repo: str, revision: str) -> Repository:
         """Return the files of a repository at a branch or commit.
 
-        Raises Offline, BrokenOff, and DataError if the hub does not have it or does not describe it.
+        Raises Offline if the hub cannot be reached, BrokenOff if the connection ends early, and DataError if the hub
+        lacks the repository or describes it in another form.
         """
         where = f"{repo} at revision {revision}"
         with self._get(f"{self.endpoint}/api/datasets/{repo}/revision/{revision}?blobs=true", where, {}) as reply:

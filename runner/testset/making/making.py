@@ -79,7 +79,7 @@ class Making:
     """A run in progress, with its store, its leases and its spending."""
 
     def __init__(self, settings: GenerationSettings, announce: Announce) -> None:
-        """Open the store. Raises StoreError."""
+        """Open the store. Raises StoreError if it cannot be opened."""
         self._settings = settings
         self._announce = announce
         self.store = open_store(settings.run.store_dir, settings.run.cache_dir, uuid.uuid4().hex)

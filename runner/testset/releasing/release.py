@@ -25,7 +25,10 @@ TREE = "topic_tree.json"
 
 
 def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
-    """Write the set in place of an earlier one, and return it. Raises DataError."""
+    """Write the set in place of an earlier one, and return it.
+
+    Raises DataError for an invalid set, and if the folder cannot be written.
+    """
     counts, labels = coverage(made), labels_of(made.topics)
     testset = _testset_of(made, counts, labels, about)
     layout, n_left_out = omnieval_files(testset, made.topics)

@@ -47,7 +47,7 @@ class BucketRemote:
     def __init__(self, address: str, cache: Path, *, lease_s: float = LEASE_S, patience_s: float = PATIENCE_S) -> None:
         """`cache` is the folder of the store. All users of a bucket must have the same `lease_s`. Sends no request yet.
 
-        Raises MissingExtraError or StoreError.
+        Raises MissingExtraError without obstore, and StoreError for an unusable address or cache.
         """
         self._arguments = address, cache, lease_s, patience_s
         self._cache = cache
