@@ -216,7 +216,10 @@ TABLES: Mapping[str, TableInfo] = {info.name: info for info in _LIST}
 
 
 def find_table(name: str) -> TableInfo:
-    """Return the table of that name, such as "crud_rag/3". Raises DataError, which lists the existing tables."""
+    """Return the table of that name, such as "crud_rag/3".
+
+    Raises DataError, which lists the existing tables, for an unknown name.
+    """
     if name not in TABLES:
         raise DataError(
             f"{name}: no such table; expected one of: {', '.join(TABLES)}. "

@@ -71,7 +71,7 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
 
     The splitter returns texts without offsets, and the same words may occur in several places. Therefore we follow all
     chains of places in which each chunk begins within or right after the previous one, and take a chain that reaches
-    the end of the text. Raises ComponentError if there is none.
+    the end of the text. Raises ComponentError if no chain does.
     """
     if not chunks:
         return []

@@ -46,7 +46,10 @@ class DrawnExamples:
         return mistakes + ([] if self.dataset else ["dataset: got none, expected a data set with the examples"])
 
     def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
-        """Return the positions of the chosen examples in the pool. Raises DataError if a sample has too few."""
+        """Return the positions of the chosen examples in the pool.
+
+        Raises DataError if the pool has too few for a sample.
+        """
         usable: dict[Kind, list[int]] = defaultdict(list)
         for place in self._usable(pool, documents):
             usable[pool[place].kind].append(place)

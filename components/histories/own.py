@@ -35,7 +35,10 @@ class OwnHistory:
         ]
 
     def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
-        """Return, per sample, the positions of its earlier turns in order. Raises ComponentError if one is missing."""
+        """Return, per sample, the positions of its earlier turns in order.
+
+        Raises ComponentError if a turn is not a sample.
+        """
         if mistakes := self.check_samples(samples):
             raise ComponentError(mistakes[0])
         return [tuple(row for row in rows if row is not None) for rows in _earlier_turns(samples)]

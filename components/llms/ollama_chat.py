@@ -129,7 +129,7 @@ class OllamaChat:
 
 
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
-    """Return the answer in an unchecked reply. Raises Malformed if it has none."""
+    """Return the answer in an unchecked reply. Raises Malformed if it has no message."""
     if not isinstance(part_of(reply, "message"), dict):
         raise Malformed(f"{shown(reply)}, expected an object as message")
     thoughts, text = split_thoughts(text_in(reply, "message", "content"))

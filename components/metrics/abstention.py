@@ -40,7 +40,10 @@ class Abstention:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return the score of each answer. Raises ComponentError if the inputs do not belong together."""
+        """Return the score of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)
         return {"right_refusals": shares_of(abstained, [not sample.answerable for sample in samples])}

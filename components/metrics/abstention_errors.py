@@ -38,7 +38,10 @@ class AbstentionErrors:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return both scores of each answer. Raises ComponentError if the inputs do not belong together."""
+        """Return both scores of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)
         answerable = [sample.answerable for sample in samples]

@@ -66,7 +66,10 @@ class ErrorDetection(ErrorPhrases):
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return both scores of each answer. Raises ComponentError if the inputs do not belong together."""
+        """Return both scores of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]

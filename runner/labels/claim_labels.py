@@ -42,8 +42,9 @@ class LabelledClaim:
 
 
 def read_claim_labels(file: Path) -> list[LabelledClaim]:
-    """Return all claims with a verdict, and ties. Raises DataError for a value that cannot be used, and for no verdict
-    at all.
+    """Return all claims with a verdict, and ties.
+
+    Raises DataError for an invalid value, and if no claim has a verdict.
     """
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:

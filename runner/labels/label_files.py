@@ -57,9 +57,7 @@ class LabelledItem:
 
 
 def read_labels(file: Path) -> list[LabelledItem]:
-    """Return all items. Raises DataError with the place of a value that cannot be used, and if there is no label at
-    all.
-    """
+    """Return all items. Raises DataError, which names the place, for an invalid value, and if no item has a label."""
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
         raise DataError(

@@ -57,8 +57,9 @@ class JobComposer:
     def compose_sweep(self, jobs: Sequence[Sequence[str]], *, each_value: bool = True) -> list[ComposedJob]:
         """Compose all jobs of a sweep. If their options vary, a field only applies to the jobs that have it.
 
-        This also holds for jobs that are composed later. Raises Hydra's errors for an invalid override, and for a key
-        that applies to no job; with `each_value`, also for a value that applies to none.
+        This also holds for jobs that are composed later. Raises HydraException or OmegaConfBaseException for an invalid
+        override and for a key that applies to no job. With `each_value`, a value that applies to no job is an error
+        too.
         """
         values: dict[str, set[str]] = {}
         for override in {override for job in jobs for override in job}:
@@ -76,7 +77,7 @@ class JobComposer:
         return composed
 
     def compose(self, overrides: Sequence[str], number: int) -> ComposedJob:
-        """Compose job `number`. Raises Hydra's errors for an invalid override."""
+        """Compose job `number`. Raises HydraException or OmegaConfBaseException for an invalid override."""
         overrides = self._that_apply(overrides)
         parsed = [self._parse(override) for override in overrides]
         values = [override for override in parsed if self._sets_value(override)]

@@ -162,7 +162,10 @@ class RunningSweep:
         search: SearchJobs | None = None,
         is_part: bool = False,
     ) -> None:
-        """Check that results and store can be written. Raises StoreError, and ConfigError as in `SafeTracker`."""
+        """Check that results and store can be written.
+
+        Raises StoreError if they cannot, and ConfigError if `tracking.uri` is ambiguous.
+        """
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run

@@ -37,7 +37,8 @@ def require_named_server(tracking_uri: str, place: str) -> None:
 def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None:
     """Add files to a run, by their paths within it. `client` is an `MlflowClient`.
 
-    Raises OSError, whatever MLflow raises, and DataError as in `require_named_server`.
+    Raises OSError if a file cannot be written, whatever MLflow raises, and DataError if a local database sends
+    artifacts to a server.
     """
     require_named_server(client.tracking_uri, run.info.artifact_uri)
     folder = local_folder(run.info.artifact_uri)

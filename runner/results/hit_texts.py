@@ -34,7 +34,7 @@ class CorpusTexts:
 
 
 def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
-    """Return the corpus that a cell searched, before refining. Raises DataError if it is not in a store."""
+    """Return the corpus that a cell searched, before refining. Raises DataError if no known store has it."""
     key = cell.dataset.get("corpus", "")
     from runner.engine.store import is_bucket
 

@@ -63,8 +63,9 @@ class LoadedSweep:
         return tuple(cell for cell in self.cells if cell.status == STOPPED)
 
     def metric(self, text: str) -> "SubsetMetric":
-        """Return the metric that "[subset:]metric" names in this sweep. Raises DataError, which lists the known
-        names.
+        """Return the metric that "[subset:]metric" names in this sweep.
+
+        Raises DataError, which lists the known names, for an unknown one.
         """
         self._require_a_result()
         return find_metric(text, self.cells)
@@ -255,8 +256,9 @@ def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str |
 
 
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
-    """Return the metric that "[subset:]metric" names. Raises DataError, which lists the metrics or subsets of the
-    cells.
+    """Return the metric that "[subset:]metric" names.
+
+    Raises DataError, which lists the known names, for an unknown one.
     """
     cells = tuple(cells)
     subset, _, metric = text.rpartition(":")

@@ -51,7 +51,10 @@ def columns_of(folder: Path) -> list[str]:
 
 
 def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
-    """Return these columns of a file that `open_samples` opened. Raises OSError for a missing text."""
+    """Return these columns of a file that `open_samples` opened.
+
+    Raises OSError if a column of texts contains a null.
+    """
     table = file.read(list(columns), use_threads=False)
     for name in set(columns).intersection(_TEXTS, table.column_names):
         if table[name].null_count:

@@ -83,8 +83,8 @@ class Workers(Protocol):
     def ended(self) -> Sequence[StageRun | Lost]:
         """Wait until a stage ends, and return the outcomes. Returns nothing if only more room became available.
 
-        Raises errors that a worker could not return as an outcome, such as a StoreError, and an error if no worker is
-        left.
+        Raises errors that a worker could not return as an outcome, such as a StoreError. Raises an error if no worker
+        is left.
         """
 
     def stop(self) -> None:

@@ -41,7 +41,7 @@ def write_part(path: Path, value: Part) -> None:
     """Write one part. JSON has sorted keys and no NaN, so that equal values give equal bytes. Pages of tables
     have checksums, because links of results outside the store are read without the manifest.
 
-    Raises OSError, or TypeError or ValueError for a value without a file format.
+    Raises OSError if the file cannot be written, and TypeError or ValueError for a value without a file format.
     """
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("a masked array, whose mask no file holds; expected plain numbers, as of .filled(0)")

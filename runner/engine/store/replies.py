@@ -153,7 +153,8 @@ class Replies:
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
         """Write answers under their `request_id` and return them `as_read`. Failed answers are not written.
 
-        The disk is synced about once a second. Raises StoreError, so that no further replies are paid and lost.
+        The disk is synced about once a second. Raises StoreError if they cannot be written, so that no further replies
+        are paid and lost.
         """
         read = list(map(as_read, answers))
         kept = [each for each in read if each.state is not AnswerState.ERROR]

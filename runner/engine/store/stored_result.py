@@ -120,7 +120,8 @@ class StoredResult:
     def put_file(self, file: str, path: Path) -> None:
         """Link a file to another path after comparing it with the checksum, or copy it if a link is impossible.
 
-        Raises DamagedEntryError, or OSError if the file cannot be written there.
+        Raises DamagedEntryError if the file is missing or differs from its checksum, and OSError if `path` cannot be
+        written.
         """
         self._verify(file)
         try:

@@ -55,7 +55,8 @@ class Store:
         """`run_id` is the run that writes; "" for a reader. With a `remote`, the folder is a cache of it.
 
         Without `may_write`, the folder must be a store and stays unchanged, for example because it belongs to another
-        user. Raises StoreError, also for a symbolic link in place of a folder.
+        user. Raises StoreError if the folder cannot be written, has another format, or contains a symbolic link in
+        place of a folder.
         """
         self.root = root
         self.run_id = run_id
