@@ -34,7 +34,7 @@ class LlamaIndexSentences:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors in size and overlap, and the package if it is missing."""
+        """Return one message per error in size and overlap, and a message if the package is missing."""
         mistakes = size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
         return mistakes if importlib.util.find_spec("llama_index") else [*mistakes, str(_MISSING)]
 

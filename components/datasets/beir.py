@@ -57,7 +57,7 @@ class Beir:
     groups: Groups = groups_field()
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root or self.name in NAMED_SETS else [_nothing_named(self.name)]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
             mistakes.append(f"subset: got '{self.subset}', expected a name of a-z, 0-9 and _, such as nfcorpus")

@@ -64,7 +64,7 @@ class Demo:
         return "demo"
 
     def check(self) -> list[str]:
-        """Return errors in the two limits."""
+        """Return one message per error in the two limits."""
         return limit_mistakes(self.limit, self.max_documents)
 
     def fingerprint(self) -> str:

@@ -77,7 +77,7 @@ class FinanceRag:
         return "financerag"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_EXPECTED}"]
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)

@@ -50,7 +50,7 @@ class MultiHopRag:
         return "multihop_rag"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_CORPUS} and {_QUESTIONS}"]
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 

@@ -59,7 +59,7 @@ class OmniEval:
         return "omnieval"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else ["root: is empty; expected the folder that holds OmniEval's data"]
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 

@@ -42,7 +42,7 @@ class Part:
         return self.of.name
 
     def check(self) -> list[str]:
-        """Return errors in the share and the two limits."""
+        """Return one message per error in the share and the two limits."""
         mistakes = limit_mistakes(self.limit, self.max_documents)
         if not 0 < self.held_out_share < 1:
             mistakes.append(f"held_out_share: got {self.held_out_share}, expected a share in (0, 1)")

@@ -73,7 +73,7 @@ class Rgb:
         return f"rgb_{self.part}"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder that holds RGB's {self.part}.json"]
         return [*mistakes, *limit_mistakes(self.limit, None)]
 

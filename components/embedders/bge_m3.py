@@ -56,7 +56,7 @@ class BgeM3:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers out of range."""
+        """Return error messages about missing packages, an unusable model, and numbers out of range."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "the embedder bge-m3-heads")
         mistakes += max_length_mistakes(self.max_length)
         mistakes += batch_tokens_mistakes(self.batch_tokens)

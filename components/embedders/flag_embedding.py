@@ -60,7 +60,7 @@ class FlagEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, "the embedder flag_embedding")
         mistakes += max_length_mistakes(self.max_length)
         if self.batch_size < 1:

@@ -54,7 +54,9 @@ class LlamaIndexEmbeddings:
         return self._class.revision
 
     def check(self) -> list[str]:
-        """Return errors about the class, unknown or missing arguments, secrets, and an unset key. Imports the class."""
+        """Return error messages about the class, unknown or missing arguments, secrets, and an unset key. Imports the
+        class.
+        """
         return self._class.check()
 
     def fit(self, documents: Passages) -> EmbedderState:

@@ -90,7 +90,7 @@ class OpenAIEmbeddings:
         return hash(tuple(frozenset(value.items()) if isinstance(value, Mapping) else value for value in values))
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         mistakes = self._server.check() + too_small(self, batch_size=1)
         if self.dimensions is not None and self.dimensions < 1:
             mistakes.append(

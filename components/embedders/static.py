@@ -34,7 +34,7 @@ class StaticEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors about missing packages and an unusable model."""
+        """Return error messages about missing packages and an unusable model."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder static")]
         return mistakes + model_mistakes(self.model, self.revision)
 

@@ -41,7 +41,7 @@ class DrawnExamples:
     version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, or without a data set."""
+        """Return an error message for numbers out of range, or without a data set."""
         mistakes = too_small(self, n=0, max_tokens=1)
         return mistakes + ([] if self.dataset else ["dataset: got none, expected a data set with the examples"])
 

@@ -12,7 +12,7 @@ from components.text.ranking import sort_hits
 
 
 def out_of_range(weights: Sequence[float]) -> list[str]:
-    """Return an error for weights of searches that are out of range. Empty weights mean equal weights."""
+    """Return an error message for weights of searches that are out of range. Empty weights mean equal weights."""
     if not weights or (all(0 <= weight < inf for weight in weights) and sum(weights) > 0):
         return []
     return [f"weights: got {list(weights)}, expected a number per search, none negative and not all 0"]

@@ -28,7 +28,7 @@ class SelfConsistency:
     version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
-        """Return an error for too few draws."""
+        """Return an error message for too few draws."""
         return (
             []
             if self.n_draws >= 2

@@ -20,7 +20,7 @@ class OwnHistory:
     has_rounds: ClassVar[bool] = True
 
     def check_samples(self, samples: Sequence[Sample]) -> list[str]:
-        """Return an error if earlier turns of samples are not samples themselves."""
+        """Return an error message if earlier turns of samples are not samples themselves."""
         found = _earlier_turns(samples)
         lacking = [sample for sample, rows in zip(samples, found, strict=True) if None in rows]
         if not lacking:

@@ -44,7 +44,7 @@ class CrossEncoderEntailment:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, _NEEDED_BY)
         return mistakes + too_small(self, max_length=8, batch_size=1)
 

@@ -58,7 +58,7 @@ class QuestEval:
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
-        """Return errors for missing places in prompts, missing phrases, and a missing questions_file."""
+        """Return error messages for missing placeholders in prompts, missing phrases, and a missing questions_file."""
         required = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
         mistakes = [
             f"{field}: has no {place}"

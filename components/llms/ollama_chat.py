@@ -58,7 +58,9 @@ class OllamaChat:
     is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return errors of the fields. With a `digest`, ask the server for the weights under the model's name."""
+        """Return one message per error in the fields. With a `digest`, ask the server whether the model's name still
+        means these weights.
+        """
         mistakes = self._server.check() + sampling_mistakes(self)
         if not self.num_ctx > self.max_new_tokens:
             mistakes.append(

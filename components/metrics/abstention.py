@@ -34,7 +34,7 @@ class Abstention:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return an error for missing or empty phrases."""
+        """Return an error message for missing or empty phrases."""
         return phrase_mistakes(self.phrases)
 
     def score_answers(
@@ -54,7 +54,7 @@ class Abstention:
 
 
 def phrase_mistakes(phrases: Sequence[str], said: str = "that it has no answer") -> list[str]:
-    """Return an error if the phrases are empty, or if a phrase is empty after normalisation."""
+    """Return an error message if the phrases are empty, or if a phrase is empty after normalisation."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []

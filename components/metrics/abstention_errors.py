@@ -32,7 +32,7 @@ class AbstentionErrors:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return an error for missing or empty phrases."""
+        """Return an error message for missing or empty phrases."""
         return phrase_mistakes(self.phrases)
 
     def score_answers(

@@ -59,7 +59,7 @@ class BertScore:
         return None
 
     def check(self) -> list[str]:
-        """Return an error for missing packages, an invalid model, or numbers below 1."""
+        """Return an error message for missing packages, an invalid model, or numbers below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision)
         return mistakes + too_small(self, num_layers=1, batch_size=1)

@@ -32,7 +32,7 @@ class ErrorPhrases:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return an error for missing or empty phrases."""
+        """Return an error message for missing or empty phrases."""
         return phrase_mistakes(self.phrases, "that its passages are wrong")
 
     def detected(self, answers: Sequence[str]) -> list[bool]:

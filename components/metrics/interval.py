@@ -85,7 +85,9 @@ class Intervals:
     version: ClassVar[int] = 4
 
     def check(self) -> list[str]:
-        """Return an error for too few resamples for a percentile, a confidence outside (0, 1), or a negative seed."""
+        """Return an error message for too few resamples for a percentile, a confidence outside (0, 1), or a negative
+        seed.
+        """
         mistakes = []
         if self.n_resamples < 100:
             mistakes.append(f"n_resamples: got {self.n_resamples}, expected at least 100")

@@ -62,7 +62,7 @@ class Text2VecSimilarity:
         return None
 
     def check(self) -> list[str]:
-        """Return an error for missing packages, an invalid model, or a batch size below 1."""
+        """Return an error message for missing packages, an invalid model, or a batch size below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
         mistakes += model_mistakes(self.model, self.revision)
         if self.batch_size < 1:

@@ -40,7 +40,7 @@ class TrecMeasures:
         return tuple(map(self._name, self.measures))
 
     def check(self) -> list[str]:
-        """Return an error for an unknown measure, a repeated measure, or an empty list."""
+        """Return an error message for an unknown measure, a repeated measure, or an empty list."""
         if not self.measures:
             return [f"measures: got none, expected any of {_KNOWN_FORMS}"]
         unknown = [name for name in self.measures if _trec_name(name) is None]

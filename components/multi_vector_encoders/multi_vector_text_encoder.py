@@ -52,7 +52,7 @@ class MultiVectorTextEncoder:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "token vectors")
         mistakes += max_length_mistakes(self.max_length)
         mistakes += [error.replace("max_", "max_query_", 1) for error in max_length_mistakes(self.max_query_length)]

@@ -57,7 +57,7 @@ class HttpPipeline:
         return f"pipeline {self.revision}"
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the API key is not set."""
+        """Return one message per error in the fields, and a message if the API key is not set."""
         mistakes = [] if self.url.strip() else [f"url: is empty, expected the address of the pipeline, e.g. {_EXAMPLE}"]
         if not str(self.revision).strip():
             mistakes.append(

@@ -41,8 +41,8 @@ class LlamaIndexClass:
         return json.dumps([self.class_path, dict(self.arguments)], sort_keys=True)
 
     def check(self) -> list[str]:
-        """Return errors about the class, unknown or missing arguments, secrets, and a key that is not set. Imports the
-        class.
+        """Return error messages about the class, unknown or missing arguments, secrets, and a key that is not set.
+        Imports the class.
         """
         mistakes = [
             f"arguments.{name}: a secret cannot be in a configuration, which is stored; name the environment variable "

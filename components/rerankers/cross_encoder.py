@@ -79,7 +79,7 @@ class PretrainedCrossEncoder:
     n_pairs_per_block: ClassVar[int] = 4096
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, _NEEDED_BY)
         return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_tokens=1)
 

@@ -73,7 +73,7 @@ class RerankApi:
     n_pairs_per_block: ClassVar[int] = 2000
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         mistakes = self._server.check()
         if not self.base_url:
             mistakes.append("base_url: is empty, expected the address before /rerank, e.g. https://api.jina.ai/v1")

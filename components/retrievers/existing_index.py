@@ -70,7 +70,7 @@ class ExistingIndex:
         return VECTOR in self.template
 
     def mistakes(self, field: str) -> list[str]:
-        """Return errors of the fields of this class. `field` is the name of the template."""
+        """Return one message per error in the fields of this class. `field` is the name of the template."""
         found = depth_mistakes(self.depth)
         if not str(self.revision).strip():
             found.append(
@@ -126,7 +126,9 @@ class ExistingCollection(ExistingIndex):
         return bool(self.base_url) and "://" not in self.base_url
 
     def collection_mistakes(self, example: str) -> list[str]:
-        """Return errors of the fields of this class. `example` is an address. What is at `base_url` is not checked."""
+        """Return one message per error in the fields of this class. `example` is a valid address. No request is sent to
+        `base_url`.
+        """
         found = self.mistakes("request")
         found += request_mistakes(self.request) if self.request.strip() else []
         if not self.collection.strip():
@@ -141,7 +143,7 @@ class ExistingCollection(ExistingIndex):
 
 
 def request_mistakes(request: str) -> list[str]:
-    """Return errors of a template in JSON whose placeholders are whole strings: see `filled`."""
+    """Return one message per error in a JSON template whose placeholders are whole strings: see `filled`."""
     try:
         value = json.loads(request)
     except (ValueError, RecursionError) as error:

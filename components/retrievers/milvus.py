@@ -44,7 +44,7 @@ class MilvusCollection(ExistingCollection):
     option: ClassVar[str] = "retriever=milvus"
 
     def check(self) -> list[str]:
-        """Return errors of the fields, of a missing database or key, and of a missing package."""
+        """Return one message per error in the fields, and messages for a missing database, key or package."""
         found = self.collection_mistakes(_EXAMPLE)
         if self.is_local and not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
             found.append(

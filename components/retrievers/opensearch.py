@@ -59,7 +59,7 @@ class SearchServer(ExistingIndex):
         return self.request
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         found = self.mistakes("request")
         found += request_mistakes(self.request) if self.request.strip() else []
         if not self.index.strip():

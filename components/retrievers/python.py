@@ -23,7 +23,7 @@ class PythonRetriever(CalledRetriever):
     option: ClassVar[str] = "retriever=python"
 
     def mistakes(self) -> list[str]:
-        """Return errors of a function that cannot be imported or called."""
+        """Return error messages if the function cannot be imported or called."""
         return import_mistakes(self.call, "a function, e.g. my_app.search.find") or function_mistakes(
             imported(self.call), "query", "top_k", self.parameters, "retriever"
         )

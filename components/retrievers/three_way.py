@@ -40,5 +40,5 @@ class ThreeWay:
         return dense, sparse, ByLateInteraction(self.encoder, () if self.exhaustive else (dense, sparse))
 
     def check(self) -> list[str]:
-        """Return errors of the depth and of the fusion's weights."""
+        """Return error messages for a depth below 1, and for another number of weights than searches."""
         return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, 3)]

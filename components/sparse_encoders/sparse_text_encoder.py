@@ -51,7 +51,7 @@ class SparseTextEncoder:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "learned sparse vectors")
         mistakes += max_length_mistakes(self.max_length)
         if self.max_weights is not None and self.max_weights < 1:

@@ -25,9 +25,9 @@ _EXAMPLE = "a Runnable, or a function that returns one, e.g. my_app.chain:chain"
 def runnable_mistakes(
     path: str, parameters: Parameters, group: str, question_key: str = "", history_key: str = ""
 ) -> list[str]:
-    """Return errors of a path to a Runnable, or to a function that returns one. Imports it.
+    """Import the path, and return error messages unless it leads to a Runnable, or to a function that returns one.
 
-    With `group` "pipeline" it must answer, with "retriever" find documents.
+    With `group` "pipeline", the Runnable must answer. With "retriever", it must find documents.
     """
     if missing := missing_packages(["langchain_core"], f"{group}=langchain", "langchain"):
         return list(map(str, missing))

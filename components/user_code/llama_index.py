@@ -12,7 +12,7 @@ _OR_FUNCTION = "or a function that returns one, e.g. my_app.engine:engine"
 
 
 def engine_mistakes(path: str, parameters: Parameters, group: str) -> list[str]:
-    """Return errors of a path to an engine, or to a function that returns one. Imports it.
+    """Import the path, and return error messages unless it leads to an engine, or to a function that returns one.
 
     `group` is "pipeline" for an engine that answers, and "retriever" for one that finds nodes.
     """

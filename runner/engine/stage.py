@@ -38,7 +38,7 @@ class Resources:
     memory_gb: float = 0.0
 
     def check(self) -> list[str]:
-        """Return one error per negative value."""
+        """Return one message per negative value."""
         return [f"{name}: got {value}, expected at least 0" for name, value in vars(self).items() if value < 0]
 
 

@@ -141,7 +141,7 @@ def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str
 
 
 def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
-    """Return an error for a `run.headline` that no cell computes, or that cannot rank cells."""
+    """Return an error message for a `run.headline` that no cell computes, or that cannot rank cells."""
     named = cells[0].run.headline if cells else ""
     if not named:
         return []

@@ -26,7 +26,7 @@ def settings_fields() -> tuple[str, ...]:
 
 
 def _ignored_settings(cell: Cell, job: Job) -> list[str]:
-    """Return errors for settings of the user that the chosen executor ignores.
+    """Return error messages for settings of the user that the chosen executor ignores.
 
     Ignored settings of a preset are not errors. They may be for other executors, and this executor reports them when it
     starts.

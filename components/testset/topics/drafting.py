@@ -51,7 +51,7 @@ class DraftedTopics:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, and for missing or unknown places."""
+        """Return an error message for numbers out of range, and for missing or unknown placeholders."""
         mistakes = too_small(self, n_topics=1, n_samples=1, n_documents=1, n_characters=1, max_attempts=1)
         mistakes += self.draft.mistakes("draft", ("{documents}", "{n}"))
         return mistakes + self.merge.mistakes("merge", ("{drafts}", "{n}"))

@@ -28,7 +28,7 @@ class GivenTopics:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return the error of a file that cannot be read as a tree."""
+        """Return an error message if the file cannot be read as a tree."""
         if mistakes := too_small(self, depth=1):
             return mistakes
         try:

@@ -97,7 +97,7 @@ class Executor(Protocol):
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return errors in its settings, missing packages included."""
+        """Return one message per error in its settings and per missing package."""
 
     def unheeded(self) -> dict[str, str]:
         """Return settings that other executors use and this one ignores, by dotted name, with the reason.

@@ -277,6 +277,6 @@ def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, A
 
 
 def compressor_mistakes(compressor: AnyCompressor) -> list[str]:
-    """Return an error for a compressor that would ask something else than a language model."""
+    """Return an error message for a compressor that would ask something else than a language model."""
     models = [compressor.llm] if isinstance(compressor, AskingCompressor) else []
     return model_mistakes(COMPRESSOR, "the numbers of sentences", models)

@@ -51,7 +51,7 @@ def corpus_in_prompts(cell: "Cell", data: Data, store: Store, known: dict[str, C
 def _line_or_mistake(
     whole: WholeCorpus, builder: ContextBuilder, top_k: int, data: Data, store: Store
 ) -> tuple[str, str]:
-    """Return the line or the error, and "" for the other."""
+    """Return a line and "", or "" and an error message."""
     n_samples = data.n_samples
     documents = read_kept(data.loaded, store, lambda entry: documents_of(entry.parts()))
     n_characters = sum(map(len, documents.texts))

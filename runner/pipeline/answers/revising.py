@@ -229,8 +229,8 @@ def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, AskedCou
 
 
 def reviser_mistakes(reviser: AnyReviser, llm: LLM) -> list[str]:
-    """Return an error for a reviser that would ask something else than a language model. Without an `llm` that answers,
-    there is nothing to revise.
+    """Return an error message for a reviser that would ask something else than a language model. Without an `llm` that
+    answers, there is nothing to revise.
     """
     if not isinstance(reviser, Reviser) or llm.answers_from is AnswersFrom.NOTHING:
         return []

@@ -120,7 +120,7 @@ def fact_counts(run: Run, asked: Sequence[AskedFacts]) -> dict[str, AskedCounts]
 
 
 def extractor_mistakes(retriever: Retriever) -> list[str]:
-    """Return errors for graphs that would ask something else than a language model for facts."""
+    """Return error messages for graphs that would ask something else than a language model for facts."""
     names: Sequence[str] = getattr(retriever, "arm_names", ())
     places = [f"retriever.searches.{name}" for name in names] or ["retriever"] * len(retriever.arms)
     return [

@@ -346,7 +346,9 @@ _COLUMNS = ("sample", "document", "start", "end")
 
 
 def iteration_mistakes(iteration: AnyIteration, retriever: Retriever) -> list[str]:
-    """Return errors for an iteration that would ask no language model, or search an index that gives its own texts."""
+    """Return error messages for an iteration that would ask no language model, or search an index that gives its own
+    texts.
+    """
     if not isinstance(iteration, IterativeSearch):
         return []
     mistakes = model_mistakes(ITERATIVE, "the next search", [iteration.llm])
