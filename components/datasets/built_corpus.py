@@ -60,8 +60,7 @@ class BuiltCorpus:
         )
 
     def check(self) -> list[str]:
-        """Return one message per error in the fields, and per missing library that the documents need. Reads no file.
-        """
+        """Return one message per error in the fields, and per missing library for the documents. Reads no file."""
         mistakes = too_small(self, min_characters=0, max_characters=max(self.min_characters, 1))
         if not 0.5 <= self.similarity <= 1:
             mistakes.append(f"similarity: got {self.similarity}, expected a similarity in [0.5, 1]")

@@ -51,8 +51,7 @@ class Jsonl:
     groups: Groups = groups_field()
 
     def check(self) -> list[str]:
-        """Return one message per error in the fields, and per missing library that the documents need. Reads no file.
-        """
+        """Return one message per error in the fields, and per missing library for the documents. Reads no file."""
         mistakes = [] if self.samples else [f"samples: is empty; expected {_EXPECTED}"]
         if not self.samples and not self.documents:
             mistakes.insert(0, f"documents: is empty; expected {_EXPECTED_DOCUMENTS}")

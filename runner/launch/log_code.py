@@ -74,8 +74,7 @@ def _maker_mistakes(
 
 
 def _value_mistakes(value: Json, place: str, depth: int) -> Iterator[str]:
-    """Yield error messages for names of objects (`ext://`, `cfg://`), and for keys that name a class outside a section.
-    """
+    """Yield messages for names of objects (`ext://`, `cfg://`), and for keys that name a class outside a section."""
     if isinstance(value, str) and value.startswith(("ext://", "cfg://")) and value not in _STREAMS:
         yield f"{place}: got {value!r}, expected {' or '.join(_STREAMS)}"
     if isinstance(value, Mapping):

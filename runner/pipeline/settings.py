@@ -103,8 +103,7 @@ class JudgeSettings:
     sample_seed: int = 0
 
     def check(self) -> list[str]:
-        """Return error messages for metrics that two judges compute, names that no file can have, and a sample below 1.
-        """
+        """Return messages for metrics that two judges compute, names that no file can have, and a sample below 1."""
         if mistakes := _bad_declarations(self.scores):
             return mistakes
         mistakes = [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]

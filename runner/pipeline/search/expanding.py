@@ -114,8 +114,7 @@ def expander_mistakes(expander: Expander) -> list[str]:
 
 
 def gold_answer_mistakes(expander: Expander) -> list[str]:
-    """Return an error message for variants that search with gold answers although the history has the model's answers.
-    """
+    """Return a message for variants that search with gold answers although the history has the model's answers."""
     if not any(getattr(variant, "with_answers", False) for variant in expander.variants):
         return []
     return [
