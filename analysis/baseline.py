@@ -21,7 +21,7 @@ FORMAT = 1
 """Version of the file. Another version cannot be read."""
 
 _N_DIGITS = 12
-"""Hexadecimal digits of a question's hash. With an equal id, they tell an edited question."""
+"""Hexadecimal digits of a question's hash, which reveals an edited question with the same id."""
 
 _EXPECTED = "expected a file of `python -m analysis baseline`; write it again"
 
@@ -166,7 +166,7 @@ def _text(baseline: Baseline) -> str:
 
 
 def checksum_of(value: Mapping[str, Any]) -> str:
-    """Return the hash of all that a baseline contains, without its checksum."""
+    """Return the hash of a baseline's content, without its checksum."""
     others = {name: part for name, part in value.items() if name != "checksum"}
     return _hash(json.dumps(others, sort_keys=True))
 

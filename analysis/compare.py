@@ -118,7 +118,7 @@ def show(console: Console, family: Family) -> None:
 
 
 def _search_lines(family: Family) -> Iterator[str]:
-    """Yield the marks of searches, and a line if no p-value could be small enough for that many cells."""
+    """Yield lines about searches, and a line if the number of cells rules out a significant p-value."""
     yield from map(search_text, family.sweep.searches)
     if family.n_corrected > len(family.rows) and family.test.n_resamples * family.alpha < family.n_corrected:
         yield (

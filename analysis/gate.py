@@ -187,7 +187,7 @@ def _interval(own: Check, digits: int) -> str:
 
 
 def junit(checks: Sequence[Check]) -> str:
-    """Return the checks as JUnit XML. A check that is worse is a failure, and one that cannot tell is an error."""
+    """Return the checks as JUnit XML. A check that is worse is a failure, and an undecided one is an error."""
     counts = Counter(own.verdict for own in checks)
     suite = ElementTree.Element(
         "testsuite",
@@ -229,8 +229,8 @@ def check(
 def checks_of(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: PairedTest) -> list[Check]:
     """Return the check of each pair, at the error rate of the test.
 
-    p-values of the metrics are corrected for each other (Holm). To pass needs no correction, because all metrics have
-    to.
+    p-values of the metrics are corrected for each other (Holm). Passing needs no correction, because all metrics must
+    pass.
     """
     alpha = 1 - test.confidence
     compared = [test.compare(pair.scores, alpha / len(pairs))[0] for pair in pairs]

@@ -1,4 +1,4 @@
-"""Section: single samples, beside each other in two cells, with their hits and the gold in them."""
+"""Section: single samples with their hits and gold, compared between two cells."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

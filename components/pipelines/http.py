@@ -1,4 +1,4 @@
-"""A pipeline of the user's own behind an HTTP address."""
+"""A custom pipeline behind an HTTP address."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

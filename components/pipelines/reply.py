@@ -1,4 +1,4 @@
-"""The reply of a pipeline of the user's own: an answer, and optionally its passages, its usage and its seconds.
+"""The reply of a custom pipeline: an answer, and optionally its passages, its usage and its seconds.
 
 Nothing in a reply is believed before it is checked. A reply that breaks the contract is a failed request.
 """

@@ -104,7 +104,9 @@ class KeptWorkers:
 
     @contextmanager
     def running(self, order: Sequence[AnyStage], watch: Watch = ignore_progress) -> Iterator[Iterator[StageRun]]:
-        """Start workers if none is kept that can run these stages: see `running`. They stop early if stages remain."""
+        """Start workers unless the current ones can run these stages: see `running`. If stages remain at the end, all
+        workers stop.
+        """
         self._watch = watch
         schedule = _Schedule(order, self._workers_for({stage.key: stage for stage in order}), self._steering)
         try:
@@ -184,7 +186,7 @@ class _Schedule:
         return self._waiting.has_ready
 
     def _give_up(self, keys: Collection[str]) -> list[StageRun]:
-        """Return the outcome of those of the stages that have not started."""
+        """Return a failed outcome for each of these stages that has not started."""
         runs = [StageRun(stage.key, stage.kind, error=GIVEN_UP) for stage in self._waiting.remove(keys)]
         self._failed |= {run.key: run for run in runs}
         return runs
@@ -270,7 +272,7 @@ class _Waiting:
                 yield stage
 
     def remove(self, keys: Collection[str]) -> list[AnyStage]:
-        """Remove those of the stages that have not started, and return them."""
+        """Remove these stages if they have not started, and return the removed ones."""
         if not keys:
             return []
         ready = {place for places in self._ready.values() for place in places}

@@ -73,7 +73,7 @@ class _Reader:
 
     @property
     def also_read(self) -> Sequence["AnyStage"]:
-        """Stages that are read besides those among the fields: inputs of these, whose keys cover them."""
+        """Further stages that are read: inputs of the stages among the fields, whose keys cover them."""
         return ()
 
 

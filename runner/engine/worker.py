@@ -337,7 +337,7 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
 
 
 def _wrapped(error: BaseException, text: str) -> str:
-    """Return the message of this project that a library replaced by its own, such as that of a refused import."""
+    """Return this project's error message that a library's error hides, such as the message of a refused import."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is None:
         return ""

@@ -92,7 +92,7 @@ class JobComposer:
         return ComposedJob(job, unresolved, tuple(overrides), composition.folder_of(parsed, number))
 
     def _that_apply(self, overrides: Sequence[str]) -> Sequence[str]:
-        """Return the overrides without those that the options of this job do not have."""
+        """Return the overrides that apply to the options of this job."""
         parsed = [self._parse(override) for override in overrides]
         conditional = [each for each in parsed if self._is_conditional(each)]
         if not conditional:
@@ -117,7 +117,10 @@ class JobComposer:
         return self._options_vary and is_plain and "." in (override.package or override.key_or_group)
 
     def _has_places(self, options: Sequence[str]) -> bool:
-        """Return whether the options have a place for each other. Raises HydraException for all other mistakes."""
+        """Return whether Hydra can compose these options, because each sets a key that exists.
+
+        Raises HydraException for other errors.
+        """
         key = tuple(options)
         if key not in self._refused:
             try:
@@ -129,7 +132,7 @@ class JobComposer:
         return key not in self._refused
 
     def present_value(self, key: str, options: Sequence[str]) -> Json:
-        """Return the value that the first of these options that has this field gives it; None without one."""
+        """Return the field's value in the first of these options that has the field; None if no option has it."""
         for option in options:
             with suppress(HydraException):  # an unknown option is an error of the job that chooses it
                 if self._composition([option]).has(key):

@@ -28,7 +28,7 @@ class SearchJobs:
         self.points: list[Point] = []
         """The points of `corners`."""
         self.along: list[list[Point]] = []
-        """For each axis, those of the points that differ only in it."""
+        """For each axis, the points that differ only in its value."""
 
     def corners(self) -> list[Job]:
         """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises HydraException or
@@ -45,7 +45,7 @@ class SearchJobs:
         return [each.job for each in (*composed, *more)]
 
     def _base_of(self, axis: int, applied: Mapping[Point, Sequence[str]]) -> Point:
-        """Return the first of some points at which the first value of an axis applies, or else the first point."""
+        """Return the first point at which the first value of an axis applies, or else the first point of all."""
         first = set(self.space.axes[axis].steps[0])
         base = next(iter(applied))
         return next((point for point, overrides in applied.items() if first <= set(overrides)), base)

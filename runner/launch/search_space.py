@@ -71,14 +71,18 @@ class SearchSpace:
         return [by_key[key] for key in self.keys]
 
     def corners(self) -> Iterator[Point]:
-        """Yield points with every value at least once, changing one axis at a time. Of ordered axes only the ends."""
+        """Yield points with every value at least once, changing one axis at a time. Ordered axes only take their end
+        values.
+        """
         base = tuple(0 for _ in self.axes)
         yield base
         for axis in range(len(self.axes)):
             yield from self.along(axis, base)[1:]
 
     def along(self, axis: int, base: Point) -> list[Point]:
-        """Return a point with every value of an axis, of an ordered axis only the ends. The first value comes first."""
+        """Return `base` with each value of an axis, or with the end values of an ordered axis. The first value comes
+        first.
+        """
         last = len(self.axes[axis].steps) - 1
         places = [0, last] if self.axes[axis].is_ordered else range(last + 1)
         return [(*base[:axis], place, *base[axis + 1 :]) for place in places]

@@ -42,7 +42,7 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
 
     @property
     def answerer(self) -> LLM:
-        """The component that answers: the language model, or a pipeline of the user's own."""
+        """The component that answers: the language model, or a custom pipeline."""
         return self.llm if self.pipeline.is_built_in else self.pipeline
 
     @property

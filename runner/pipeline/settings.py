@@ -222,11 +222,11 @@ class RunSettings:
     """Settings of how a sweep is run. None of them changes a number.
 
     `workers` is the number of workers; 0 lets the executor choose. `headline` is the metric that ranks the cells; ""
-    for the default one. `max_requests`, `max_tokens` and `max_cost` limit what all processes of the sweep together may
-    ask models for. With `report`, the finished sweep writes its report, as `python -m analysis report` does. Corpora
-    are processed in blocks of at most `documents_per_block` documents. `store_dir` is a folder, or a bucket
-    ("s3://...") that is read through `cache_dir`. Cached results of the stage kinds in `fresh` are computed again if
-    other library versions produced them.
+    for the default one. `max_requests`, `max_tokens` and `max_cost` limit the requests, tokens and cost of all
+    processes of the sweep together. With `report`, the finished sweep writes its report, as `python -m analysis report`
+    does. Corpora are processed in blocks of at most `documents_per_block` documents. `store_dir` is a folder, or a
+    bucket ("s3://...") that is read through `cache_dir`. Cached results of the stage kinds in `fresh` are computed
+    again if other library versions produced them.
     """
 
     results_dir: str

@@ -65,8 +65,8 @@ def combination_mistakes(
 ) -> list[str]:
     """Return one message per wrong combination of fields of a cell, before anything is loaded.
 
-    None stands for a field that could not be built. A pipeline of the user's own replaces the components that search
-    and answer, so their combinations do not matter.
+    A field that could not be built is None. A custom pipeline replaces the components that search and answer, so their
+    combinations do not matter.
     """
     of_draws = _wrong_draws(repeat=repeat, judge_repeat=judge_repeat)
     if pipeline is not None and not pipeline.is_built_in:

@@ -194,8 +194,9 @@ def _outcome(worker: Worker, stage: AnyStage) -> dict[str, Json]:
 
 
 def run_of(outcome: Mapping[str, Json]) -> StageRun:
-    """Return the outcome of a stage that a worker wrote down. Raises StoreError if the worker could not store the
-    result.
+    """Return the outcome of a stage that a worker recorded.
+
+    Raises StoreError if the worker could not store the result.
     """
     if error := outcome.get("store_error"):
         raise StoreError(error)

@@ -74,10 +74,10 @@ def mapped_file(value: Part) -> Path | None:
 
 
 UNREADABLE = (OSError, ValueError, EOFError, RecursionError, pa.ArrowException)
-"""Errors raised by reading something else as a part."""
+"""Errors raised by reading a file that is not a part."""
 
 UNFIT = (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
-"""Errors raised by using other parts as those of a result."""
+"""Errors raised by decoding parts of another result."""
 
 
 def read_part(path: Path) -> Part:

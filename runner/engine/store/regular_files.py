@@ -1,4 +1,4 @@
-"""Files of a store that somebody else may have written: no pipe, device or folder is read, and no endless content."""
+"""Reading of files that another user may have written. Refuses pipes, devices and folders, and limits the size."""
 
 import os
 import stat

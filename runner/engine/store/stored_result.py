@@ -106,9 +106,9 @@ class StoredResult:
 
     @contextmanager
     def as_damage(self) -> Iterator[None]:
-        """Turn errors of reading other parts than those of its kind into DamagedEntryError: it is then computed again.
+        """Turn errors of decoding the parts into DamagedEntryError, so that the result is computed again.
 
-        Their checksums are right, so another program wrote them, or somebody changed them.
+        Their checksums are right, so another program wrote the parts, or somebody changed them.
         """
         try:
             yield

@@ -211,12 +211,12 @@ class PiecePassages(RetrievedPassages):
             yield [tuple(own) for own in of_passage.values()]
 
     def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
-        """Return the chunks of the passage of these pieces."""
+        """Return the chunks of the passage that these pieces come from."""
         pieces = run.read(self.pieces)
         return range(int(pieces.chunk[chunks[0]]), int(pieces.last_chunk[chunks[0]]) + 1)
 
     def text_of(self, texts: SpanTexts, chunks: Sequence[int]) -> str:
-        """Return the pieces, with a space between two that are apart."""
+        """Return the pieces, joined by spaces."""
         return " ".join(texts[chunk].strip() for chunk in chunks)
 
 

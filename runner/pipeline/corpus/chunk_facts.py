@@ -92,7 +92,7 @@ def _checked(read: object, n_chunks: int, extractor: object) -> list[FactsOfChun
 
 
 def _is_valid(own: object) -> bool:
-    """Return True for an outcome with fields of their types, which a class of the user's own may not have."""
+    """Return True for an outcome with fields of their types, which a custom class may violate."""
     if not isinstance(own, FactsOfChunk) or not all(isinstance(fact, Fact) for fact in own.facts):
         return False
     parts = [part for fact in own.facts for part in (fact.subject, fact.relation, fact.object)]

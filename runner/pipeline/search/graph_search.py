@@ -153,7 +153,7 @@ class GraphHits(Search, kind="graph_hits", version=1, work=Work.PER_QUERY):
 
 @dataclass(frozen=True)
 class GraphReport(StepReport):
-    """The size of all graphs of a cell, and what it took to read their facts."""
+    """The sizes of a cell's graphs, and the requests and tokens that reading their facts took."""
 
     step: ClassVar[str] = "retriever"
 

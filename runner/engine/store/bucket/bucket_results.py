@@ -34,8 +34,8 @@ _TAG = ".tag"
 """File beside a cached result with the tag of its object in the bucket."""
 
 _ABSENT_S = 5.0
-"""Seconds before a missing result is looked up again. Two hosts may therefore do this much work twice, but none that is
-paid.
+"""Seconds before a missing result is looked up again. Two hosts may therefore repeat the work of this time, but no paid
+requests.
 """
 
 _LOOK_EVERY_S = 2.0
