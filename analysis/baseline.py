@@ -33,8 +33,8 @@ SampleId = tuple[str, str]
 class BaselineMetric:
     """A metric of the baseline, with the scores of the samples that have a value.
 
-    A score is what the metric is computed from: one number, or several sums of a metric of a corpus, such as BLEU.
-    `definition` is the hash of the settings of its component, "" if unknown.
+    The metric is computed from the scores. A score is one number, or several sums for a metric of a corpus, such as
+    BLEU. `definition` is the hash of the settings of its component, "" if unknown.
     """
 
     larger_is_better: bool

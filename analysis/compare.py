@@ -202,7 +202,7 @@ def _same_lines(family: Family) -> list[str]:
 
 
 def _sample_lines(family: Family) -> list[str]:
-    """Describe the compared samples, and what was left out and why. Cells with equal reasons share a line."""
+    """Describe the compared samples, and the left-out ones with the reasons. Cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
     worth = worth_of_groups(family.n_clusters, family.n_effective)
     groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"

@@ -82,7 +82,7 @@ class SampleView:
 
 @dataclass(frozen=True)
 class SamplesSection:
-    """A selection of the `n` samples, by `metric`. `cells` are the names of the cells beside each other."""
+    """A selection of the `n` samples, by `metric`. `cells` are the names of the compared cells."""
 
     metric: str
     n: int

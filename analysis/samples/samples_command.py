@@ -101,7 +101,7 @@ def _headline(selection: Selection, metric: SubsetMetric, names: list[str], fail
 
 
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: SubsetMetric) -> list[str]:
-    """Return notes on what the listing leaves out or sorts last, and why."""
+    """Return notes on samples that the listing leaves out or sorts last, with the reasons."""
     lines = []
     others = [name for name in sweep.headlines() if name in _OF_ANSWERS and name != metric.metric]
     if selection.are_equal and others:

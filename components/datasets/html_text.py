@@ -199,6 +199,6 @@ def _decode(content: bytes, place: str) -> str:
             "Expected: a page in UTF-8, or in the encoding that it declares. Convert the file, or correct its "
             "declaration."
         ) from error
-    except (LookupError, ValueError) as error:  # not an encoding of text, or a name with a NUL
+    except (LookupError, ValueError) as error:  # the name is not an encoding of text, or contains a NUL
         shown = repr((declared or "")[:_SHOWN])
         raise DataError(f"{place}: declares an unknown encoding, {shown}. Convert it to UTF-8.") from error

@@ -1,4 +1,4 @@
-"""A user's own documents and questions."""
+"""Documents and questions of the user."""
 
 import hashlib
 from collections.abc import Mapping

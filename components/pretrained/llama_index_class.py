@@ -91,7 +91,7 @@ def _instance(_model: str, revision: str, class_path: str, api_key_env: str, bas
     _, arguments = json.loads(revision)
     try:
         return _imported(class_path, base, example)(**arguments, **secret)
-    except Exception as error:  # of pydantic, or any error of a constructor
+    except Exception as error:  # pydantic's error, or any error of a constructor
         raise ComponentError(
             f"arguments: {class_path} cannot be built from them ({type(error).__name__}: {error})"
         ) from error

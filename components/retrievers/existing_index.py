@@ -1,4 +1,4 @@
-"""Base of retrievers over an index that exists already, such as a table or a collection of the user's own."""
+"""Base of retrievers over an index that exists already, such as a user's table or collection."""
 
 import json
 from abc import abstractmethod
@@ -24,7 +24,7 @@ Self = TypeVar("Self", bound="ExistingIndex")
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingIndex:
-    """A read-only search by the user's own query, which a backend declares as a template.
+    """A read-only search by a custom query, which a backend declares as a template.
 
     The placeholders {vector}, {query} and {top_k} stand for the vector of the query by `embedder`, its text, and
     `depth`. They are bound as values, never spliced as text. `text_field` names the field of a hit with its text,

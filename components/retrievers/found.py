@@ -1,4 +1,4 @@
-"""Hits of searches of the user's own: passages as hits, in the order of the queries."""
+"""Hits of custom searches: passages as hits, in the order of the queries."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""A search of the user's own behind an HTTP address."""
+"""A custom search behind an HTTP address."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing

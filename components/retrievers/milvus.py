@@ -1,4 +1,4 @@
-"""Search in a collection of Milvus that exists already, by the user's own request."""
+"""Search in a collection of Milvus that exists already, by a custom request."""
 
 import json
 import logging
@@ -98,7 +98,7 @@ class MilvusCollection(ExistingCollection):
             if self.is_local:
                 from milvus_lite.server_manager import server_manager_instance
 
-                server_manager_instance.release_server(self.base_url)  # else the database stays open in this process
+                server_manager_instance.release_server(self.base_url)  # or the database stays open in this process
 
     @contextmanager
     def _refusals(self, vectors: NDArray[np.float32] | None) -> Iterator[None]:

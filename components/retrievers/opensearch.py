@@ -1,4 +1,4 @@
-"""Search in an index of OpenSearch or Elasticsearch that exists already, by the user's own query DSL."""
+"""Search in an index of OpenSearch or Elasticsearch that exists already, by a custom query."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

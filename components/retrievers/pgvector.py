@@ -1,4 +1,4 @@
-"""Search in a table of PostgreSQL, by the user's own SQL; see https://github.com/pgvector/pgvector."""
+"""Search in a table of PostgreSQL, by custom SQL; see https://github.com/pgvector/pgvector."""
 
 import re
 from collections.abc import Iterator, Sequence

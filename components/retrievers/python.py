@@ -1,4 +1,4 @@
-"""A function of the user's own package as a retriever."""
+"""A function in the user's package as a retriever."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

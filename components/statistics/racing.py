@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RaceRules:
-    """The error rate of a race, what it may lose, and its looks.
+    """The error rate of a race, the loss that it accepts, and its looks.
 
     With probability 1 - `alpha`, the winner of the full run is not stopped. Of several winners with equal sums, each is
     stopped with probability `alpha` at most, so at least one finishes with probability 1 - `alpha`. With a `margin`,
@@ -72,7 +72,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Bets:
-    """The differences of some samples from the opponent, and what was known before each of them.
+    """The differences of some samples from the opponent, and the sums of the differences before each of them.
 
     All arrays are float64[n_samples, n_cells], but `n_before` is float64[n_samples, 1]. `total` and `squares` are the
     sums of the earlier differences from the same opponent and of their squares.

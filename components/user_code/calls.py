@@ -1,4 +1,4 @@
-"""Base of components that call a function, a chain or an engine of the user's own package."""
+"""Base of components that call a function, a chain or an engine in the user's package."""
 
 import inspect
 from abc import abstractmethod

@@ -150,7 +150,7 @@ def _variables(runnable: "Runnable[Any, Any]") -> tuple[list[str], list[str], bo
     """
     try:
         schema = runnable.get_input_jsonschema()
-    except Exception:  # noqa: BLE001 - of Pydantic: some types of inputs have no schema
+    except Exception:  # noqa: BLE001 - Pydantic has no schema for some types of inputs
         return [], [], False
     return list(schema.get("properties", {})), list(schema.get("required", [])), schema.get("type") == "object"
 

@@ -64,7 +64,7 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
         if hasattr(response, "get_response"):  # it streams
             response = response.get_response()
         text, nodes = getattr(response, "response", response), getattr(response, "source_nodes", None)
-        if not nodes and isinstance(engine, CustomQueryEngine):  # which need not say what it read
+        if not nodes and isinstance(engine, CustomQueryEngine):  # it need not report the nodes that it read
             nodes = None
         return {
             "answer": "" if text is None else text if isinstance(text, str) else str(text),

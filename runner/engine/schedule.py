@@ -2,7 +2,8 @@
 
 A stage waits for its inputs, and fails if one of them fails. Of the ready stages that fit on a worker, the first in the
 plan starts. Stages that use a loaded model start before stages that would load another one. If no ready stage is near
-to a free worker (see `Workers.near`), the worker takes the last one of the plan, so that workers stay apart.
+to a free worker (see `Workers.near`), the worker takes the last one of the plan, so that workers rarely need the same
+inputs.
 
 A user may pause the schedule, and give up stages (see `Steering`).
 """

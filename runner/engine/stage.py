@@ -174,9 +174,9 @@ class Stage(_Reader, ABC, Generic[T]):
         return None
 
     def lost(self, parts: Parts) -> Sequence[str]:
-        """Return what is missing of a stored result outside the store, such as on a server.
+        """Return the missing parts of a stored result that are outside the store, such as on a server.
 
-        `parts` are the parts of the stored result. If something is missing, the result is computed again. Return () for
+        `parts` are the parts of the stored result. If any part is missing, the result is computed again. Return () for
         a complete result, or if completeness cannot be checked.
         """
         return ()

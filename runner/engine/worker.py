@@ -78,7 +78,7 @@ class Worker:
         self._damaged = []
         try:
             made = self._ensure_planned(stage, report)
-        except StageFailed as failure:  # of the stage, or of an input that had to be computed again
+        except StageFailed as failure:  # the stage failed, or an input that had to be computed again
             return replace(failure.run, key=stage.key, kind=stage.kind)
         except BudgetReached as reached:
             return StageRun(stage.key, stage.kind, over_budget=str(reached))

@@ -69,9 +69,9 @@ _DEEPEST = 50
 def require_known_code(config: DictConfig) -> None:
     """Check the node `hydra` of a composed configuration.
 
-    Interpolations in the checked nodes are replaced by their values, so that Hydra builds what was checked. Variables
-    that the configuration names for API keys count as secrets from now on. Raises HydraException with every error. If a
-    node contains a secret, only secrets are reported, because other errors quote values.
+    Interpolations in the checked nodes are replaced by their values, so that Hydra builds the checked classes.
+    Variables that the configuration names for API keys count as secrets from now on. Raises HydraException with every
+    error. If a node contains a secret, only secrets are reported, because other errors quote values.
     """
     _mark_variables(config)
     if secrets := list(_secret_mistakes(config)):

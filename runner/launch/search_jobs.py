@@ -34,7 +34,7 @@ class SearchJobs:
         """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises HydraException or
         OmegaConfBaseException for values that cannot be composed.
 
-        Values of a field that the first values lack are tried beside the first option that has it.
+        If the first option of a group lacks a field, the field's values are tried with the first option that has it.
         """
         points = list(self.space.corners())
         composed = self._composer.compose_sweep([self.space.overrides(point) for point in points], each_value=False)

@@ -290,9 +290,9 @@ class RunningSweep:
             self._console.print(str(error), style="yellow", markup=False)
 
     def _describe_refusal(self, error: OSError) -> str:
-        """Describe the place that the system refused, and what to do."""
+        """Describe the place that the system refused, with advice."""
         cause = error.strerror or str(error)
-        place = error.filename2 or error.filename  # of two paths, the one that was written
+        place = error.filename2 or error.filename  # if the error names two paths, the second was written
         if place and Path(place).is_relative_to(self._store.root):
             if isinstance(error, FileNotFoundError):
                 return f"run.store_dir: {place} was deleted during the sweep; run the same command again"

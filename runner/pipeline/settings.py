@@ -251,7 +251,7 @@ class RunSettings:
 
     @property
     def budget(self) -> Budget:
-        """Limits of what the sweep may spend."""
+        """Limits of the sweep's spending."""
         return Budget(self.max_requests, self.max_tokens, self.max_cost)
 
     def check(self) -> list[str]:

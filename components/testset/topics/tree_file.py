@@ -60,7 +60,7 @@ def _read_yaml(text: str) -> Json:
 
     def mapping(loader: Any, node: Any) -> Iterator[dict[object, Json]]:
         found: dict[object, Json] = {}
-        yield found  # before its content, which may contain itself
+        yield found  # the mapping comes before its content, which may contain it
         loader.flatten_mapping(node)
         pairs = [(loader.construct_object(key, deep=True), loader.construct_object(value)) for key, value in node.value]
         found.update(_distinct(pairs))

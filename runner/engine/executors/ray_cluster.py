@@ -166,7 +166,8 @@ def _resolve_address(address: str) -> str:
     """Return HOST:PORT from the setting, the environment or a file of Ray. "" if none of them has it."""
     if address != "auto":
         return address
-    noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"  # by `ray start`
+    # `ray start` writes this file.
+    noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"
     return os.environ.get("RAY_ADDRESS", "") or (noted.read_text().strip() if noted.is_file() else "")
 
 

@@ -165,7 +165,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
 
 
 def opened_by_model(cls: type) -> set[str]:
-    """Return what the code of a user's language model opened so far, by names as in `Snapshot.opened_by`."""
+    """Return the files that a user's language model has opened so far, by names as in `Snapshot.opened_by`."""
     return snapshot_of(cls).opened_by(cls, _state.opened)
 
 

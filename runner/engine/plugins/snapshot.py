@@ -97,7 +97,7 @@ class Snapshot:
         return self.models[name]
 
     def opened_by(self, cls: type, opened: OpenedFiles) -> set[str]:
-        """Return what a model's modules were seen to open besides the files in its `model_code`.
+        """Return the files that a model's modules were seen to open, without the files in its `model_code`.
 
         These are names of files, names of folders with a slash at the end, and `ALL_CODE`. Code that opens a file which
         its source does not show may look for others first, so the names of all data of the package count too.

@@ -11,7 +11,7 @@ _OF_LIBRARIES = frozenset(
         "cloudpickle",
         "dictConfig",
         "dill",
-        "get_class",  # of Hydra, as get_method, get_object and instantiate
+        "get_class",  # Hydra's, like get_method, get_object and instantiate
         "get_method",
         "get_object",
         "instantiate",
@@ -48,7 +48,7 @@ _DYNAMIC = (
         "import_module",
         "import_string",
         "load_module",
-        "locate",  # of pydoc
+        "locate",  # pydoc's
         "pkgutil",
         "reload",
         "resolve_name",

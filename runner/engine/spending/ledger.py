@@ -106,7 +106,7 @@ class Ledger:
     def admit(self, most: Tokens, price: Price | None, timeout_s: float) -> float:
         """Reserve an attempt and return 0.0 if it fits, otherwise return the seconds to wait for running attempts.
 
-        Raises BudgetReached if the attempt does not fit, whatever the running attempts take.
+        Raises BudgetReached if the attempt would not fit even if the running attempts took nothing.
         """
         cost = _cost(most, price)
         with self._numbers.changed() as numbers:

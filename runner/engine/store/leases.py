@@ -72,7 +72,7 @@ class Leases:
         self._remote.lease(run_id, needed)
         with self.pruning(), keeping("the lease of this run", self._folder):
             self._folder.mkdir(exist_ok=True)
-            unfinished = self._folder.parent / "tmp" / f"{run_id}.unfinished"  # which prune clears
+            unfinished = self._folder.parent / "tmp" / f"{run_id}.unfinished"  # prune clears `tmp`
             unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
             unfinished.chmod(shared_mode(self._folder))
             unfinished.replace(path)
@@ -92,7 +92,7 @@ class Leases:
 
 
 def needed_by_all(needs: Sequence[frozenset[str] | None]) -> Leased:
-    """Return what several runs need together, from the keys of each."""
+    """Return the number of runs and the union of their keys, None if one of them may need any result."""
     keys: set[str] = set()
     for needed in needs:
         if needed is None:

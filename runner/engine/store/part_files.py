@@ -23,8 +23,7 @@ if sys.platform != "win32":
 Part = Any
 """A NumPy array, a PyArrow table, bytes, or a JSON value.
 
-A RecordBatchReader stands for a table that is written batch by batch. The name of a part in bytes includes the file
-suffix.
+A RecordBatchReader is a table that is written batch by batch. The name of a part in bytes includes the file suffix.
 """
 
 
@@ -159,6 +158,6 @@ def keeping(what: str, place: Path) -> Iterator[None]:
 
 
 def if_of_another_user(folder: Path) -> str:
-    """Return what to do about a folder that another user may have created for itself."""
+    """Return advice about a folder that another user may have created without access for others."""
     command = f"chmod -R g+rwX {shlex.quote(str(folder))}"
     return f"Make it accessible ({command} by the user who created it, whose umask must be 002)"

@@ -108,7 +108,7 @@ class StoredResult:
     def as_damage(self) -> Iterator[None]:
         """Turn errors of decoding the parts into DamagedEntryError, so that the result is computed again.
 
-        Their checksums are right, so another program wrote the parts, or somebody changed them.
+        Their checksums are right, so another program wrote the parts, or a user changed them.
         """
         try:
             yield

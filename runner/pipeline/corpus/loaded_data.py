@@ -164,7 +164,7 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHM
         return loaded
 
     def _load(self, run: Run) -> Benchmark:
-        for stage in self.sources:  # at most one
+        for stage in self.sources:  # there is at most one
             if isinstance(self.dataset, DatasetOverSource):
                 read = run.read(stage)
                 return self.dataset.load_over(read.documents, read.counts)

@@ -38,8 +38,9 @@ class ScoringParts:
 class MetricInputs:
     """Inputs of the metrics of a cell.
 
-    `reported` are the samples; samples that no aggregate counts are marked. `answerable` are the same samples,
-    marked by what the cell can answer. `places` are hits and contexts in the `original` corpus, None in a closed book.
+    `reported` are the samples; samples that no aggregate counts are marked. `answerable` are the same samples, each
+    marked as answerable or not in this cell. `places` are hits and contexts in the `original` corpus, None in a closed
+    book.
     """
 
     reported: Stage[SampleSet]

@@ -1,4 +1,4 @@
-"""Stages of the search in an index that exists already, such as a table of the user's own.
+"""Stages of the search in an index that exists already, such as a user's table.
 
 Its hits are texts. Each is located in the corpus like the passages of a custom pipeline, and becomes a chunk there. A
 text that is not in the corpus becomes a document behind the others, so that it keeps its rank and later steps can read

@@ -1,4 +1,4 @@
-"""Stages of iterative searches: a language model reads what was found, and writes what to search for next.
+"""Stages of iterative searches: a language model reads the hits, and writes the next query.
 
     hits ── new_hits ── next_searches ── (search) ── search_hits ── new_hits ── next_searches ── ... ── merged_hits
 

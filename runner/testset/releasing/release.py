@@ -39,7 +39,7 @@ def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
         PICTURE: as_svg(counts, labels),
         REJECTED: b"".join(map(line_of, rejections(made.tried, labels))),
     }
-    rmtree(folder / FOLDER, ignore_errors=True)  # from an earlier release: its topics may no longer exist
+    rmtree(folder / FOLDER, ignore_errors=True)  # topics of an earlier release may no longer exist
     for name in (VOTES, TREE):
         (folder / name).unlink(missing_ok=True)
     if made.topics:

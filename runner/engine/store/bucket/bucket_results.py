@@ -31,7 +31,7 @@ from runner.engine.store.writers import LEASE_S, Writers
 log = logging.getLogger(__name__)
 
 _TAG = ".tag"
-"""File beside a cached result with the tag of its object in the bucket."""
+"""File in a cached result's folder with the tag of its object in the bucket."""
 
 _ABSENT_S = 5.0
 """Seconds before a missing result is looked up again. Two hosts may therefore repeat the work of this time, but no paid
