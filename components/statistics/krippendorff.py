@@ -31,7 +31,7 @@ class Alpha:
 
     `value` is None if alpha is undefined: no unit has two ratings, or all values are equal. `low` and `high` are None
     then, and for fewer than 5 clusters. They are also None if redrawing shows no spread because all raters agree, which
-    does not tell how certain the value is.
+    does not show how certain the value is.
 
     `n_units` counts the compared units, which have two or more values, and `n_values` counts their values.
     """
