@@ -155,7 +155,7 @@ class PretrainedCrossEncoder:
 def _load(
     model: str, revision: str, dtype: Dtype, max_length: int, trust_remote_code: bool, own_activation: bool, device: str
 ) -> "CrossEncoder":
-    """Load the model, once per process. With `own_activation`, its files may name a function that computes the scores.
+    """Load the model, once per process. With `own_activation`, its files may name the activation function.
 
     Raises ComponentError if a package is missing, or if the model cannot be loaded or has several scores.
     """

@@ -87,7 +87,7 @@ def depth_mistakes(depth: int) -> list[str]:
 
 
 def weight_mistakes(fusion: Fusion, n_searches: int) -> list[str]:
-    """Return an error message if the fusion has weights, but not one per search."""
+    """Return an error message if the fusion has unequal weights, but not one per search."""
     weights = getattr(fusion, "weights", None)
     if weights is None or len(weights) == n_searches or len(set(weights)) <= 1:
         return []
