@@ -43,7 +43,7 @@ def load(
     Several sweeps are joined to one. An experiment that several of them contain is one cell, taken from the first sweep
     in which it did not fail. `plugins` names your packages that this process may import from now on. A metric of theirs
     that needs the whole corpus is recomputed by its code, and results never import a package on their own. Raises
-    DataError, and ConfigError for invalid package names.
+    DataError if a sweep does not exist or cannot be read, and ConfigError for invalid package names.
     """
     from analysis.frames.sweep_frames import Sweep
     from components.errors import ConfigError

@@ -21,7 +21,7 @@ FORMAT = 1
 """Version of the file. Another version cannot be read."""
 
 _N_DIGITS = 12
-"""Hexadecimal digits of a question's hash. With an equal id, they tell an edited question."""
+"""Hexadecimal digits of a question's hash, which reveals an edited question with the same id."""
 
 _EXPECTED = "expected a file of `python -m analysis baseline`; write it again"
 
@@ -33,8 +33,8 @@ SampleId = tuple[str, str]
 class BaselineMetric:
     """A metric of the baseline, with the scores of the samples that have a value.
 
-    A score is what the metric is computed from: one number, or several sums of a metric of a corpus, such as BLEU.
-    `definition` is the hash of the settings of its component, "" if unknown.
+    The metric is computed from the scores. A score is one number, or several sums for a metric of a corpus, such as
+    BLEU. `definition` is the hash of the settings of its component, "" if unknown.
     """
 
     larger_is_better: bool
@@ -63,7 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the file. Returns 0. Raises DataError."""
+    """Write the file. Returns 0.
+
+    Raises DataError if the sweep or a metric cannot be read, or the file cannot be written.
+    """
     sweep = results.load(options.sweep)
     cell = chosen_cell(sweep, options.cell)
     baseline = baseline_of(sweep, cell, options.metric or [sweep.headline_metric()])
@@ -163,13 +166,13 @@ def _text(baseline: Baseline) -> str:
 
 
 def checksum_of(value: Mapping[str, Any]) -> str:
-    """Return the hash of all that a baseline contains, without its checksum."""
+    """Return the hash of a baseline's content, without its checksum."""
     others = {name: part for name, part in value.items() if name != "checksum"}
     return _hash(json.dumps(others, sort_keys=True))
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a file of `python -m analysis baseline`. Raises DataError."""
+    """Read a file of `python -m analysis baseline`. Raises DataError if it cannot be read or was changed."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

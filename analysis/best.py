@@ -31,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a row for all samples and for each subset, task and topic. Returns 0. Raises DataError."""
+    """Print a row for all samples and for each subset, task and topic. Returns 0.
+
+    Raises DataError if the sweep cannot be read or lacks the metric.
+    """
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.quality_metric())
     found = candidates(sweep, metric)

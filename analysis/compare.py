@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def share(text: str) -> float:
-    """Return a number between 0 and 1. Raises ArgumentTypeError."""
+    """Return a number between 0 and 1. Raises ArgumentTypeError for other texts."""
     try:
         value = float(text)
     except ValueError:
@@ -70,7 +70,10 @@ def share(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the comparison and write the requested files. Returns 0. Raises DataError."""
+    """Print the comparison and write the requested files. Returns 0.
+
+    Raises DataError if a sweep cannot be read, or if no two cells can be compared.
+    """
     sweep = results.load_together(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     test = PairedTest(confidence=1 - options.alpha)
@@ -115,7 +118,7 @@ def show(console: Console, family: Family) -> None:
 
 
 def _search_lines(family: Family) -> Iterator[str]:
-    """Yield the marks of searches, and a line if no p-value could be small enough for that many cells."""
+    """Yield lines about searches, and a line if the number of cells rules out a significant p-value."""
     yield from map(search_text, family.sweep.searches)
     if family.n_corrected > len(family.rows) and family.test.n_resamples * family.alpha < family.n_corrected:
         yield (
@@ -199,7 +202,7 @@ def _same_lines(family: Family) -> list[str]:
 
 
 def _sample_lines(family: Family) -> list[str]:
-    """Describe the compared samples, and what was left out and why. Cells with equal reasons share a line."""
+    """Describe the compared samples, and the left-out ones with the reasons. Cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
     worth = worth_of_groups(family.n_clusters, family.n_effective)
     groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"

@@ -29,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print axes and pairs of axes by the share of variance that they explain. Returns 0. Raises DataError."""
+    """Print axes and pairs of axes by the share of variance that they explain. Returns 0.
+
+    Raises DataError if the sweep is a search or cannot be read, or if all cells have the same value.
+    """
     sweep = results.load(options.sweep)
     sweep.require_grid(results.NO_EFFECTS)
     metric = sweep.metric(options.metric or sweep.headline_metric())

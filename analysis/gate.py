@@ -134,7 +134,7 @@ def _margin(text: str) -> tuple[str, float]:
 def run(options: argparse.Namespace) -> int:
     """Print the checks and write the requested file. Returns 0 if all passed, 1 if a metric is worse, otherwise 3.
 
-    Raises DataError.
+    Raises DataError if the sweep or the baseline cannot be read, or if they cannot be compared.
     """
     baseline = read_baseline(options.baseline)
     sweep = results.load(options.sweep)
@@ -187,7 +187,7 @@ def _interval(own: Check, digits: int) -> str:
 
 
 def junit(checks: Sequence[Check]) -> str:
-    """Return the checks as JUnit XML. A check that is worse is a failure, and one that cannot tell is an error."""
+    """Return the checks as JUnit XML. A check that is worse is a failure, and an undecided one is an error."""
     counts = Counter(own.verdict for own in checks)
     suite = ElementTree.Element(
         "testsuite",
@@ -206,7 +206,10 @@ def junit(checks: Sequence[Check]) -> str:
 
 
 def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
-    """Return the margin of each metric of the baseline; "" names that of all others. Raises DataError."""
+    """Return the margin of each metric of the baseline; in `named`, "" stands for all other metrics.
+
+    Raises DataError for a metric that the baseline lacks.
+    """
     if unknown := sorted(set(named) - {"", *baseline.metrics}):
         raise DataError(f"--margin {unknown[0]}: the baseline has no such metric, only {', '.join(baseline.metrics)}")
     return {metric: named.get(metric, named.get("", MARGIN)) for metric in baseline.metrics}
@@ -215,7 +218,10 @@ def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
 def check(
     baseline: Baseline, sweep: LoadedSweep, cell: CellResult, margin_of: Mapping[str, float], *, alpha: float = 0.05
 ) -> list[Check]:
-    """Compare a cell with the baseline by each of its metrics. Raises DataError."""
+    """Compare a cell with the baseline by each of its metrics.
+
+    Raises DataError for a metric that the sweep lacks or defines differently.
+    """
     pairs = [_pair(name, before, sweep, cell) for name, before in baseline.metrics.items()]
     return checks_of(pairs, margin_of, PairedTest(confidence=1 - alpha))
 
@@ -223,8 +229,8 @@ def check(
 def checks_of(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: PairedTest) -> list[Check]:
     """Return the check of each pair, at the error rate of the test.
 
-    p-values of the metrics are corrected for each other (Holm). To pass needs no correction, because all metrics have
-    to.
+    p-values of the metrics are corrected for each other (Holm). Passing needs no correction, because all metrics must
+    pass.
     """
     alpha = 1 - test.confidence
     compared = [test.compare(pair.scores, alpha / len(pairs))[0] for pair in pairs]

@@ -60,7 +60,10 @@ def _price(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the cells from cheapest to dearest, with the front marked. Returns 0. Raises DataError."""
+    """Print the cells from cheapest to dearest, with the front marked. Returns 0.
+
+    Raises DataError if no cell has a value of the metric, or all costs are 0 or unknown.
+    """
     head, cost_of = _cost(options)
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())

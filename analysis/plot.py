@@ -30,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the means and write the picture. Returns 0. Raises DataError."""
+    """Print the means and write the picture. Returns 0.
+
+    Raises DataError if the axis does not vary, or if no two of its levels can be compared.
+    """
     sweep = results.load_together(options.sweep)
     found = axis_means(sweep, options.metric or sweep.headline_metric(), options.axis, options.by)
     digits = terminal.n_digits(row.mean for row in found.means)

@@ -37,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a row for each repeated configuration. Returns 0. Raises DataError."""
+    """Print a row for each repeated configuration. Returns 0.
+
+    Raises DataError if no configuration with a value was repeated.
+    """
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric)
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
@@ -81,7 +84,10 @@ def _group_draws(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
 
 
 def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetMetric) -> Repeated:
-    """Split the noise over the samples that have a value in all draws. Raises DataError."""
+    """Split the noise over the samples that have a value in all draws.
+
+    Raises DataError if a combination of draws is missing, or fewer than two samples have values.
+    """
     answers, judgements = (sorted({draw[place] for draw in group}) for place in (0, 1))
     draws = [(answer, judgement) for answer in answers for judgement in judgements]
     if missing := [draw for draw in draws if draw not in group]:

@@ -33,9 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the list of tables, one table, or a table beside a sweep, and write the requested file. Returns 0.
+    """Print the list of tables, one table, or a table with the results of a sweep, and write the requested file.
+    Returns 0.
 
-    Raises DataError.
+    Raises DataError for an unknown table, sweep or metric, and for options that do not go together.
     """
     console = terminal.make_console(options.format)
     if not options.table:
@@ -61,7 +62,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(table: PrintedTable, wanted: Sequence[str]) -> list[str]:
-    """Return the printed names of the requested metrics, or of all metrics by default. Raises DataError."""
+    """Return the printed names of the requested metrics, or of all metrics by default.
+
+    Raises DataError for a metric that the table lacks.
+    """
     if unknown := [name for name in wanted if name not in table.metrics]:
         raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; expected one of: {', '.join(table.metrics)}")
     return [name for name in table.metrics if name in wanted or not wanted]

@@ -129,8 +129,10 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def write_beside_results(path: Path, text: str) -> None:
-    """Write a file into a folder of results, which may come from somebody else: a link at its place is replaced, not
-    followed. Raises DataError if the file cannot be written.
+    """Write a file into a folder of results, which may come from another user. A link at its path is replaced, not
+    followed.
+
+    Raises DataError if the file cannot be written.
     """
     if path.is_symlink():
         path.unlink()

@@ -35,7 +35,7 @@ def groups_field() -> Groups:
 
 
 def groups_of(dataset: object) -> Groups:
-    """Return the `groups` of a data set, or `document` without such a field. Raise ValueError for an unknown rule."""
+    """Return the `groups` of a data set, or `document` without such a field. Raises ValueError for an unknown rule."""
     return Groups(getattr(dataset, "groups", Groups.DOCUMENT))
 
 

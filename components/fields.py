@@ -27,8 +27,8 @@ def runtime_only(default: T, reason: str, *, runs: str = "") -> T: ...
 def runtime_only(default: object, reason: str, *, runs: str = "") -> object:
     """Return a dataclass field that changes how fast or where a component works, but never its result.
 
-    `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raise ValueError
-    without a reason.
+    `runs` names the code that the field runs, as in `naming_code`; "" for a field that names no code. Raises ValueError
+    if `reason` is blank.
     """
     if not reason.strip():
         raise ValueError("a runtime-only field needs the reason why it cannot change a result")

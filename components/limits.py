@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 
 def too_small(component: object, **least: float) -> list[str]:
-    """Return an error for each named field below the given least value. None as a value passes."""
+    """Return one message per named field below the given least value. None as a value passes."""
     values = {name: getattr(component, name) for name in least}
     return [
         f"{name}: got {value}, expected at least {least[name]}"

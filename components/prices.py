@@ -29,7 +29,7 @@ class Price:
         return (self.prompt * (n_prompt - n_cached) + cached * n_cached + self.completion * n_completion) / _PER
 
     def check(self) -> list[str]:
-        """Return an error for each price below 0."""
+        """Return one message per price below 0."""
         prices = {"prompt": self.prompt, "completion": self.completion, "cached": self.cached or 0.0}
         return [f"{name}: got {price}, expected at least 0" for name, price in prices.items() if not price >= 0]
 
@@ -48,7 +48,7 @@ class PriceList:
     host: str = ""
 
     def check(self) -> list[str]:
-        """Return an error if `as_of` is not a date."""
+        """Return an error message if `as_of` is not a date."""
         try:
             date.fromisoformat(self.as_of)
         except ValueError:

@@ -40,7 +40,7 @@ class LevelMean:
 @dataclass(frozen=True)
 class AxisMeans:
     """Means over the `n` samples that all cells have, in `n_clusters` groups. Every level is averaged over the same
-    `n_combinations` of `other_axes`. `apart` lists the combinations of level and `by` that lack these. Levels are
+    `n_combinations` of `other_axes`. `apart` lists the combinations of level and `by` without such cells. Levels are
     float64 if all of them are numbers, otherwise text. `left_out` are lines about cells that are in no mean.
     """
 

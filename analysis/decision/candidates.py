@@ -30,7 +30,7 @@ draws.
 
 @dataclass(frozen=True)
 class Candidate:
-    """A cell that may be the best: its mean over the samples that all cells have, and what it costs."""
+    """A cell that may be the best: its mean over the samples that all cells have, and its cost."""
 
     cell_id: str
     mean: float

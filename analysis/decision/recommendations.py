@@ -219,7 +219,7 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
         for place in order
     ]
     candidates = [one for one in levels if one.may_be_best]
-    is_blind = verdict == SAME and not scored.weighs_tokens  # such as top_k for a metric of rankings
+    is_blind = verdict == SAME and not scored.weighs_tokens  # top_k is blind for a metric of rankings
     place = None if is_blind else cheapest([one.cost for one in candidates])
     return Recommendation(
         scenario=scored.scenario,

@@ -66,7 +66,9 @@ class TestedLevels:
 
 
 def designs_of(scored: ScoredCells) -> list[LevelDesign]:
-    """Return a design for each axis to choose on with comparable levels. A condition of the test is no such axis."""
+    """Return a design for each axis to choose on with comparable levels. The noise of given passages is left out: it is
+    a condition of the test, not a choice.
+    """
     axes = [axis for axis in scored.axes if axis != CONDITION]
     return [design for axis in axes if (design := level_design(axis, scored.levels))]
 

@@ -84,7 +84,7 @@ CRUD_RAG = Paper(
     metrics={
         "bleu": MetricNames("bleu_crud_compat", "bleu"),
         "rouge_l": MetricNames("rouge_l_crud_compat", "rouge_l"),
-        "bert_score": MetricNames("text2vec_similarity_crud_compat"),  # what the paper's code logs as bertScore
+        "bert_score": MetricNames("text2vec_similarity_crud_compat"),  # the paper's code logs it as bertScore
         "quest_eval_precision": MetricNames("quest_eval_precision_crud_compat", "quest_eval_precision"),
         "quest_eval_recall": MetricNames("quest_eval_recall_crud_compat", "quest_eval_recall"),
         "length": MetricNames("length"),
@@ -216,7 +216,10 @@ TABLES: Mapping[str, TableInfo] = {info.name: info for info in _LIST}
 
 
 def find_table(name: str) -> TableInfo:
-    """Return the table of that name, such as "crud_rag/3". Raises DataError, which lists the existing tables."""
+    """Return the table of that name, such as "crud_rag/3".
+
+    Raises DataError, which lists the existing tables, for an unknown name.
+    """
     if name not in TABLES:
         raise DataError(
             f"{name}: no such table; expected one of: {', '.join(TABLES)}. "

@@ -1,4 +1,4 @@
-"""Our numbers beside the printed ones."""
+"""Our numbers next to the printed ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from runner.results import OK, CellResult
 
 @dataclass(frozen=True)
 class PrintedLine:
-    """A printed number beside a cell's number. `pair` is None for a row without a cell.
+    """A printed number and the number of a cell. `pair` is None for a row without a cell.
 
     `value`, its interval and `n`, its number of samples, are None if the cell has no value.
     """
@@ -44,7 +44,7 @@ class PrintedBlock:
 
 @dataclass(frozen=True)
 class Beside:
-    """A table beside the cells of a sweep. Failed cells are left out."""
+    """A table and the cells of a sweep. Failed cells are left out."""
 
     table: PrintedTable
     blocks: tuple[PrintedBlock, ...]
@@ -53,8 +53,9 @@ class Beside:
 
 
 def put_beside(table: PrintedTable, metrics: Sequence[str], cells: Sequence[CellResult]) -> Beside:
-    """Return the printed `metrics` of the table beside the cells. Raises DataError if no cell has the levels of any
-    row.
+    """Return the printed `metrics` of the table with the numbers of the cells.
+
+    Raises DataError if no cell has the levels of any row.
     """
     sound = [cell for cell in cells if cell.status == OK]
     paired = pair(table, sound)

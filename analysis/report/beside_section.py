@@ -1,4 +1,4 @@
-"""Section: our numbers beside numbers printed in papers, for sweeps over their data."""
+"""Section: our numbers next to numbers printed in papers, for sweeps over their data."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ MOST_LINES = 60
 
 @dataclass(frozen=True)
 class PublishedLine:
-    """A printed number beside a cell's number."""
+    """A printed number and the number of a cell."""
 
     subset: str
     row: str

@@ -32,7 +32,7 @@ class CellNames:
 
     @property
     def compared_at(self) -> str:
-        """Say at which settings of the other axes the values of an axis are compared."""
+        """Describe the settings of the other axes at which the values of an axis are compared."""
         if self.base is not None:
             return f"with the other axes at the base ({self.base_text})"
         return "averaged over all settings of the other axes"

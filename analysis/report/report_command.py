@@ -26,7 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write `report.html`, `report.md` and `report.json`, and print the answer. Returns 0. Raises DataError."""
+    """Write `report.html`, `report.md` and `report.json`, and print the answer. Returns 0.
+
+    Raises DataError if the sweep cannot be read or the folder cannot be written.
+    """
     source = open_source(options.sweep, options.metric)
     folder = options.out or source.sweep.folder
     make_folder(folder, "--out")

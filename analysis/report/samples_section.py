@@ -1,4 +1,4 @@
-"""Section: single samples, beside each other in two cells, with their hits and the gold in them."""
+"""Section: single samples with their hits and gold, compared between two cells."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ class SampleView:
 
 @dataclass(frozen=True)
 class SamplesSection:
-    """A selection of the `n` samples, by `metric`. `cells` are the names of the cells beside each other."""
+    """A selection of the `n` samples, by `metric`. `cells` are the names of the compared cells."""
 
     metric: str
     n: int

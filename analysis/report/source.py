@@ -127,7 +127,7 @@ class ReportSource:
             return ComparedCells(metric, why_not=f"{NO_BEST}.")
         try:
             return ComparedCells(metric, comparison.compare_cells(self.sweep, metric, self.test, alpha=self.alpha))
-        except DataError as error:  # such as cells without a common sample: the page reports this instead of a table
+        except DataError as error:  # if cells have no common sample, the page reports this instead of a table
             return ComparedCells(metric, why_not=str(error))
 
 

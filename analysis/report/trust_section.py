@@ -1,4 +1,4 @@
-"""Section: limits of the numbers. Every check reports its result, also without a finding."""
+"""Section: limits of the numbers. Every check reports its result, even if it finds no problem."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -143,7 +143,7 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
 
 
 def _stand_ins(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
-    """Warn of components that replace models by rules, so that everything works without a download."""
+    """Warn of components that replace models by rules, so that a sweep runs without a download."""
     for (axis, option), (head, text) in _STAND_INS.items():
         using = [cell for cell in cells if cell.axes.get(axis) == option]
         if using:

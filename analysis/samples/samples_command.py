@@ -56,7 +56,7 @@ def _count(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the samples. Returns 0. Raises DataError."""
+    """Show the samples. Returns 0. Raises DataError for an unknown sweep, cell, metric or class of failures."""
     wanted = class_named(options.failure) if options.failure else None
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
@@ -101,7 +101,7 @@ def _headline(selection: Selection, metric: SubsetMetric, names: list[str], fail
 
 
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: SubsetMetric) -> list[str]:
-    """Return notes on what the listing leaves out or sorts last, and why."""
+    """Return notes on samples that the listing leaves out or sorts last, with the reasons."""
     lines = []
     others = [name for name in sweep.headlines() if name in _OF_ANSWERS and name != metric.metric]
     if selection.are_equal and others:

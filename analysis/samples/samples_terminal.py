@@ -31,7 +31,7 @@ def show(console: Console, stories: Sequence[Story], names: Sequence[str], metri
 
 
 def print_line(console: Console, left: str, right: Text) -> None:
-    """Print the text beside its name. A terminal wraps it, while a pipe gets a single line."""
+    """Print the text after its name. A terminal wraps it, while a pipe gets a single line."""
     wrapped = (
         right.wrap(console, console.width - _INDENT, overflow="fold") if console.is_terminal else right.split("\n")
     )

@@ -39,7 +39,7 @@ class Selection:
 
 
 def class_named(text: str) -> Failure:
-    """Return the class of failures that a user named. Raises DataError."""
+    """Return the class of failures that a user named. Raises DataError for an unknown name."""
     names = {own.value or NO_FAILURE: own for own in Failure}
     if text.strip().lower() not in names:
         raise DataError(f"--class {text}: no such class of failures; expected one of: {', '.join(names)}")

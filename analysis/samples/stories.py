@@ -28,7 +28,7 @@ def stories(
     """Return one story for each of `rows`, the positions of a sample in the tables of all `cells`.
 
     `verdicts` are the verdicts on all samples of each cell. Texts of documents are "" if they are no longer stored.
-    Raises DataError.
+    Raises DataError if the samples of a cell cannot be read.
     """
     score = (f"score/{metric}", f"score_state/{metric}")
     tables = [

@@ -82,7 +82,7 @@ def first_answer_text(side: StorySide) -> str:
 
 
 def check_text(side: StorySide) -> str:
-    """Return what the reviser's check found."""
+    """Return the finding of the reviser's check."""
     return shortened(side.check) or "(not checked)"
 
 

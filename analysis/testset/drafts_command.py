@@ -33,7 +33,7 @@ def _count(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the drafts. Returns 0. Raises DataError."""
+    """Show the drafts. Returns 0. Raises DataError if the set cannot be read, or if no draft matches the options."""
     shown = read_items(options.set)
     wanted = {name: getattr(options, name) for name in ("state", "reason", "gate", "topic", "task")}
     items = chosen(shown.items, **wanted)

@@ -55,7 +55,10 @@ class ShownSet:
 
 
 def read_items(folder: Path) -> ShownSet:
-    """Return the accepted drafts, then the others. Raises DataError."""
+    """Return the accepted drafts, then the rejected ones.
+
+    Raises DataError if the set or a rejected draft cannot be read.
+    """
     testset = read_testset(folder)
     texts = _Texts(testset.documents)
     items = [_accepted(sample, testset.provenance.get(sample.id, {}), texts) for sample in testset.samples]

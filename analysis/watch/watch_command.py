@@ -24,7 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the state of the sweep until it ends, once, or until Ctrl-C with `--serve`. Returns 0. Raises DataError."""
+    """Show the state of the sweep until it ends, once, or until Ctrl-C with `--serve`. Returns 0.
+
+    Raises DataError if the sweep cannot be read or the port is taken.
+    """
     watcher = Watcher(find_sweep(options.sweep))
     console = make_console()
     if options.serve is not None:

@@ -31,7 +31,10 @@ def render(watched: Watched) -> str:
 
 
 def make_server(watcher: Watcher, port: int) -> ThreadingHTTPServer:
-    """Return a server of the page at this port of the loopback address, 0 for a free one. Raises DataError."""
+    """Return a server of the page at this port of the loopback address, 0 for a free one.
+
+    Raises DataError if we cannot listen at the port.
+    """
     lock = Lock()
 
     def page() -> str:

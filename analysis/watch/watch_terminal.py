@@ -19,7 +19,7 @@ _LINES_AROUND = 4
 
 
 def watch(console: Console, watcher: Watcher) -> None:
-    """Show the state until the sweep has ended. Raises DataError."""
+    """Show the state until the sweep has ended. Raises DataError if a file of the sweep cannot be read."""
     watched = watcher.look()
     if not console.is_terminal or console.is_dumb_terminal:
         watched = _print_lines(console, watcher, watched)
@@ -39,7 +39,7 @@ def show(console: Console, watched: Watched) -> None:
 
 
 def _print_lines(console: Console, watcher: Watcher, watched: Watched) -> Watched:
-    """Print a line every few seconds, if it says something new. Return the last state."""
+    """Print a line every few seconds if the state has changed. Return the last state."""
     last = ""
     while watched.is_running:
         line = "; ".join([watched.state, *(f"{each.head.lower()} {each.value}" for each in watched.figures)])

@@ -47,7 +47,7 @@ def as_asked_text(reply: str | Unread) -> AskedText:
 
 
 def wording_mistakes(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return errors for placeholders such as {text} that an instruction lacks, and for unknown ones."""
+    """Return error messages for placeholders such as {text} that an instruction lacks, and for unknown ones."""
     lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
     known = [*needed, *others]
     found = [place for place in dict.fromkeys(_PLACEHOLDER.findall(instruction)) if place not in known]

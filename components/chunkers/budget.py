@@ -19,7 +19,7 @@ def overlap_tokens(size: int, overlap: float) -> int:
 
 
 def size_mistakes(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -> list[str]:
-    """Return errors in a size and an overlap; [] if both are valid."""
+    """Return one message per error in a size and an overlap; [] if both are valid."""
     mistakes = []
     smallest = 1 if unit is Unit.CHAR else tokenizer.max_tokens_per_character
     if size < smallest:

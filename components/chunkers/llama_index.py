@@ -34,7 +34,7 @@ class LlamaIndexSentences:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors in size and overlap, and the package if it is missing."""
+        """Return one message per error in size and overlap, and a message if the package is missing."""
         mistakes = size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
         return mistakes if importlib.util.find_spec("llama_index") else [*mistakes, str(_MISSING)]
 
@@ -46,7 +46,7 @@ class LlamaIndexSentences:
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
         """Return spans sorted by (document, start).
 
-        Raise ComponentError if the chunks of a document do not match its text, MissingExtraError without llama-index.
+        Raises ComponentError if the chunks of a document do not match its text, MissingExtraError without llama-index.
         """
         try:
             from llama_index.core.node_parser import SentenceSplitter
@@ -71,7 +71,7 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
 
     The splitter returns texts without offsets, and the same words may occur in several places. Therefore we follow all
     chains of places in which each chunk begins within or right after the previous one, and take a chain that reaches
-    the end of the text. Raise ComponentError if there is none.
+    the end of the text. Raises ComponentError if no chain does.
     """
     if not chunks:
         return []

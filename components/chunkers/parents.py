@@ -25,7 +25,7 @@ class ParentChunks:
         return int(getattr(self.parents, "size", 0))
 
     def check(self) -> list[str]:
-        """Return an error if children are not smaller than their parents."""
+        """Return an error message if children are not smaller than their parents."""
         small, large = getattr(self.children, "size", 0), getattr(self.parents, "size", 0)
         is_same_unit = getattr(self.children, "unit", None) == getattr(self.parents, "unit", None)
         if small and large and is_same_unit and small >= large:

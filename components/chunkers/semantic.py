@@ -57,7 +57,7 @@ class SemanticPacking:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for numbers out of range."""
+        """Return error messages for numbers out of range."""
         mistakes = size_mistakes(self.size, 0.0, self.unit, self.tokenizer)
         if not 0 <= self.percentile <= 100:
             mistakes.append(f"percentile: got {self.percentile}, expected a number in [0, 100], e.g. 95")

@@ -32,7 +32,7 @@ class SectionPacking:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors in size and overlap."""
+        """Return one message per error in size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property

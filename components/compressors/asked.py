@@ -42,7 +42,7 @@ class SentencesByModel:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, and of places missing in the instruction."""
+        """Return error messages for numbers out of range, and for placeholders missing in the instruction."""
         mistakes = too_small(self, max_attempts=1)
         return mistakes + missing_places("instruction", self.instruction, ("{question}", "{sentences}"))
 

@@ -29,7 +29,9 @@ class ExtractiveByVectors:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for a share out of range, and for an embedder that learns from a corpus or asks a server."""
+        """Return error messages for a share out of range, and for an embedder that learns from a corpus or asks a
+        server.
+        """
         mistakes = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
         name = type(self.embedder).__name__
         if not isinstance(self.embedder, PretrainedEmbedder):

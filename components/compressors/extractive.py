@@ -30,7 +30,7 @@ class ExtractiveByReranker:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for a share out of range, and for a reranker behind a server."""
+        """Return error messages for a share out of range, and for a reranker behind a server."""
         mistakes = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
         if isinstance(self.reranker, AsksInBatches):
             mistakes.append(

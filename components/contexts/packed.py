@@ -50,7 +50,7 @@ class PackedContext:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for a budget below 1 and a window below 0."""
+        """Return error messages for a budget below 1 and a window below 0."""
         return too_small(self, max_tokens=1, window=0)
 
     @property

@@ -26,7 +26,7 @@ def assemble(
 ) -> Benchmark:
     """Check everything, drop empty documents (counted in the notes) and sort the documents by id.
 
-    Raise DataError for
+    Raises DataError for
 
     - a corpus without text, no samples, a duplicate id, or a sample with a blank question;
     - a sample without a reference, if references are required; otherwise such samples are counted;

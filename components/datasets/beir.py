@@ -57,7 +57,7 @@ class Beir:
     groups: Groups = groups_field()
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root or self.name in NAMED_SETS else [_nothing_named(self.name)]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
             mistakes.append(f"subset: got '{self.subset}', expected a name of a-z, 0-9 and _, such as nfcorpus")
@@ -71,7 +71,7 @@ class Beir:
         """Return all documents, and one sample per query up to the limit.
 
         The notes count queries without judgements, and judgements that are not relevant, repeated, or about unknown
-        queries and documents. Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        queries and documents. Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

@@ -36,8 +36,8 @@ class Qrels:
 def read_corpus(file: Path, title_separator: str | None) -> Documents:
     """Return the documents in the order of the file. Each text begins with its title and the separator.
 
-    A blank title or text is left out together with the separator. With the separator None, the title is not part of
-    the text. Raise DataError if no document has a text.
+    A blank title or text is left out together with the separator. With the separator None, the title is not part of the
+    text. Raises DataError if no document has a text.
     """
     ids, titles, texts = [], [], []
     for where, record in read_records(file, _EXPECTED_CORPUS):
@@ -51,7 +51,7 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
 
 
 def read_queries(file: Path) -> dict[str, str]:
-    """Return texts by id, in the order of the file. Raise DataError for a duplicate id and a file without queries."""
+    """Return texts by id, in the order of the file. Raises DataError for a duplicate id and a file without queries."""
     queries: dict[str, str] = {}
     for where, record in read_records(file, _EXPECTED_QUERIES):
         queries[_new_id(record, queries, where)] = required_text(record, "text", where)
@@ -63,7 +63,7 @@ def read_queries(file: Path) -> dict[str, str]:
 def read_qrels(file: Path) -> Qrels:
     """Return the judgements of a file with one of BEIR's headers or without a header. An empty file has no scores.
 
-    Raise DataError with the line for a row that is not a judgement, and for two different scores of a document for one
+    Raises DataError with the line for a row that is not a judgement, and for two different scores of a document for one
     query.
     """
     scores: dict[str, dict[str, int]] = {}
@@ -98,9 +98,9 @@ def _judgement(cells: list[str], where: str) -> tuple[str, str, int]:
 def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
     """Return references by query id, () for a blank answer.
 
-    A list is one answer in several parts, joined by commas: the spans of a TAT-QA answer are parts, not alternatives.
-    A number becomes a string. If the answer lacks its `scale` ("percent", "thousand"), a second reference has the scale
-    after the answer. Raise DataError for a duplicate id.
+    A list is one answer in several parts, joined by commas: the spans of a TAT-QA answer are parts, not alternatives. A
+    number becomes a string. If the answer lacks its `scale` ("percent", "thousand"), a second reference has the scale
+    after the answer. Raises DataError for a duplicate id.
     """
     answers: dict[str, tuple[str, ...]] = {}
     for where, record in read_records(file, _EXPECTED_ANSWERS):

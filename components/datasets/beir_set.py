@@ -41,7 +41,7 @@ def read_set(
     `corpus_prefix` is prepended to the ids of documents and samples, and limits the samples' search to documents with
     this prefix. A document is gold if its score is at least 1, even if it is not in the corpus. Queries without gold
     are kept. With `any_suffices`, the gold documents of a query are alternatives. A query without a prepared text is
-    searched for as it is. Raise DataError for errors in the files, if all judgements are about unknown queries, and if
+    searched for as it is. Raises DataError for errors in the files, if all judgements are about unknown queries, and if
     no query has gold or an answer.
     """
     documents = read_corpus(files.corpus, title_separator)

@@ -60,7 +60,7 @@ class BuiltCorpus:
         )
 
     def check(self) -> list[str]:
-        """Return errors in the fields, and missing libraries that the documents need. Reads no file."""
+        """Return one message per error in the fields, and per missing library for the documents. Reads no file."""
         mistakes = too_small(self, min_characters=0, max_characters=max(self.min_characters, 1))
         if not 0.5 <= self.similarity <= 1:
             mistakes.append(f"similarity: got {self.similarity}, expected a similarity in [0.5, 1]")
@@ -81,7 +81,7 @@ class BuiltCorpus:
         """Return the remaining documents, sorted by id, and counts.
 
         The counts say how many documents were read, changed by each step of the cleaning, and left out for each reason,
-        with examples. Raise DataError for errors in the files, and if no document remains.
+        with examples. Raises DataError for errors in the files, and if no document remains.
         """
         read, notes = self.source.read()
         require_unique(read.ids, self.path, "document")

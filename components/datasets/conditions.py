@@ -13,7 +13,7 @@ Value = str | int | float
 def read_conditions(record: Record, where: str) -> tuple[tuple[str, Condition], ...]:
     """Read the field `conditions`, which maps names of metadata to conditions; see `read_condition`.
 
-    Return () for a record without the field. Raise DataError.
+    Return () for a record without the field. Raises DataError if the field has another form.
     """
     where = f"{where}, field 'conditions'"
     raw = {} if record.get("conditions") is None else as_record(record["conditions"], where)
@@ -21,7 +21,10 @@ def read_conditions(record: Record, where: str) -> tuple[tuple[str, Condition], 
 
 
 def read_condition(value: object, where: str) -> Condition:
-    """Read a condition: a value, a list of values, or {"equals", "at_least", "at_most"}. Raise DataError."""
+    """Read a condition: a value, a list of values, or {"equals", "at_least", "at_most"}.
+
+    Raises DataError for other objects, and for values that are not strings or numbers.
+    """
     asked = as_record(value, where) if isinstance(value, dict) else {"equals": value}
     equals = [] if asked.get("equals") is None else asked["equals"]
     bounds = {name: _value(asked[name], where) for name in ("at_least", "at_most") if asked.get(name) is not None}

@@ -55,7 +55,7 @@ class CrudRag:
         return "crud_rag"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else ["root: is empty; expected the folder that holds CRUD-RAG's data"]
         unknown = [subset for subset in self.subsets if subset not in SUBSETS]
         if unknown or not self.subsets or len(set(self.subsets)) < len(self.subsets):
@@ -73,7 +73,7 @@ class CrudRag:
     def load(self) -> Benchmark:
         """Return the corpus with the added gold, and the samples of the chosen subsets.
 
-        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

@@ -65,7 +65,8 @@ class CrudSplit:
 def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> CrudSplit:
     """Read the lists of some of SUBSETS. A list that is not in the file has no items.
 
-    A file may also be a bare list, with the records of the one chosen subset. Raise DataError.
+    A file may also be a bare list, with the records of the one chosen subset. Raises DataError if the file cannot be
+    read or has another form.
     """
     value, cut_off = read_json(file, EXPECTED, accept_truncated)
     if isinstance(value, list) and len(subsets) == 1:

@@ -64,7 +64,7 @@ class Demo:
         return "demo"
 
     def check(self) -> list[str]:
-        """Return errors in the two limits."""
+        """Return one message per error in the two limits."""
         return limit_mistakes(self.limit, self.max_documents)
 
     def fingerprint(self) -> str:
@@ -74,7 +74,7 @@ class Demo:
             return sha256_of_files(found, EXPECTED)
 
     def load(self) -> Benchmark:
-        """Return all documents, and the samples up to the limit. Raise ConfigError if `check` finds an error."""
+        """Return all documents, and the samples up to the limit. Raises ConfigError if `check` finds an error."""
         if mistakes := self.check():
             raise ConfigError(mistakes)
         with ExitStack() as stack:
@@ -84,7 +84,10 @@ class Demo:
 
 
 def read_demo(documents_file: Path, samples_file: Path, labels: Mapping[str, str]) -> Benchmark:
-    """Read files in the format of the bundled files. Raise DataError, also for gold that is not in the corpus."""
+    """Read files in the format of the bundled files.
+
+    Raises DataError for errors in the files, and for gold that is not in the corpus.
+    """
     documents = read_demo_documents(documents_file)
     texts = dict(zip(documents.ids, documents.texts, strict=True))
     samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, EXPECTED)]
@@ -99,7 +102,10 @@ def packaged(name: str, stack: ExitStack, folder: str = Demo.data_folder) -> Pat
 
 
 def read_demo_documents(file: Path) -> Documents:
-    """Read documents in the format of the bundled file. Raise DataError."""
+    """Read documents in the format of the bundled file.
+
+    Raises DataError if it cannot be read or a record lacks a field.
+    """
     records = list(read_records(file, EXPECTED))
     ids, titles, texts = (
         [required_text(record, key, where) for where, record in records] for key in ("id", "title", "text")
@@ -128,7 +134,7 @@ def _read_sample(record: Record, texts: dict[str, str], where: str) -> Sample:
 
 
 def _evidence(gold: Record, texts: dict[str, str], where: str) -> Evidence:
-    """Return the place of a quote. Raise DataError unless the quote occurs exactly once in its document."""
+    """Return the place of a quote. Raises DataError unless the quote occurs exactly once in its document."""
     document_id = required_text(gold, "document", where)
     quote = optional_text(gold, "quote", where)
     if not quote or document_id not in texts:

@@ -36,7 +36,7 @@ _PLAIN = ReadingOptions()
 def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Path]:
     """Return the files to read by name: the file itself, or every readable file of a folder by its path in the folder.
 
-    Hidden files are left out. Raise DataError if no file can be read.
+    Hidden files are left out. Raises DataError if no file can be read.
     """
     if is_there(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
@@ -72,7 +72,7 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
 
     In a folder, a document's id is its path, followed by its part of the file if a file has several documents. In a
     single file of JSON, it is the document's `id`; see `read_json_documents`. `metadata` is an object of strings or
-    numbers. Raise DataError for files that cannot be read, and MissingExtraError for a missing library.
+    numbers. Raises DataError for files that cannot be read, and MissingExtraError for a missing library.
     """
     files = document_files(path, options)
     if path.is_file() and _is_json(path, options):
@@ -173,7 +173,7 @@ def kinds_in_words(files: Counter[str]) -> str:
 def _visible_files(folder: Path) -> dict[str, Path]:
     """Return all files and all links to folders that are not hidden, by their path. Links are not followed.
 
-    Raise DataError for a folder that cannot be listed: its documents would be missing from the corpus.
+    Raises DataError for a folder that cannot be listed: its documents would be missing from the corpus.
     """
     found: list[Path] = []
     for parent, folders, files in os.walk(folder, onerror=_refuse):

@@ -41,5 +41,5 @@ class DocumentSource:
         return hashlib.sha256(f"{content} {kinds_in_words(other_files(place, self.options))}".encode()).hexdigest()
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
-        """Return the documents, and counts for the notes. Raise DataError."""
+        """Return the documents, and counts for the notes. Raises DataError for files that cannot be read."""
         return read_documents(Path(self.path), self.options)

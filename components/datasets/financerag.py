@@ -77,7 +77,7 @@ class FinanceRag:
         return "financerag"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_EXPECTED}"]
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)
@@ -94,7 +94,7 @@ class FinanceRag:
         """Return the documents of all sets, and their queries up to the limit.
 
         The notes hold the size of each set and its share of queries with gold and, over all sets, the counts of `Beir`.
-        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
@@ -106,7 +106,7 @@ class FinanceRag:
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _present(self) -> list[str]:
-        """Return the sets with a corpus. Raise DataError if one is missing (unless skipped), or if all are missing."""
+        """Return the sets with a corpus. Raises DataError if one is missing (unless skipped), or if all are missing."""
         root = require_folder(Path(self.root), _EXPECTED)
         missing = [name for name in self.sets if not (root / name / CORPUS).is_file()]
         if missing and not self.skip_missing:

@@ -35,8 +35,8 @@ class GivenPassages:
         """Return the document ids of the passages, in order, and the relevant ids as sets of alternatives.
 
         A passage is a text, or {"text"} with an optional "title", or {"document"}, the id of a document. The last two
-        may have "relevant": true, or the number (from 1) of a set of alternatives that the passage belongs to. Raise
-        DataError.
+        may have "relevant": true, or the number (from 1) of a set of alternatives that the passage belongs to. Raises
+        DataError for passages of another form, unknown fields, and unknown documents.
         """
         where = f"{where}, field 'passages'"
         passages: dict[str, set[int]] = {}

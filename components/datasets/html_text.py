@@ -45,8 +45,8 @@ def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> Ht
     inline elements (links, bold text). With `keep_structure`, headings and tables are written as in Markdown, except
     for tables that only lay out a page: those with a table inside, or with a single column.
 
-    Raise DataError if the bytes are not in the encoding that the page declares (UTF-8 by default), or if the page takes
-    more than a minute to parse. Raise MissingExtraError without Beautiful Soup.
+    Raises DataError if the bytes are not in the encoding that the page declares (UTF-8 by default), or if the page
+    takes more than a minute to parse. Raises MissingExtraError without Beautiful Soup.
     """
     try:
         from bs4 import BeautifulSoup
@@ -199,6 +199,6 @@ def _decode(content: bytes, place: str) -> str:
             "Expected: a page in UTF-8, or in the encoding that it declares. Convert the file, or correct its "
             "declaration."
         ) from error
-    except (LookupError, ValueError) as error:  # not an encoding of text, or a name with a NUL
+    except (LookupError, ValueError) as error:  # the name is not an encoding of text, or contains a NUL
         shown = repr((declared or "")[:_SHOWN])
         raise DataError(f"{place}: declares an unknown encoding, {shown}. Convert it to UTF-8.") from error

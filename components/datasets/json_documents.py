@@ -39,7 +39,7 @@ def read_json_documents(file: Path) -> FileContent:
     """Return a document per object, with its id as its part.
 
     A missing id is derived from the text, so that it stays the same when documents are added; repeated texts are then
-    left out and counted. Raise DataError.
+    left out and counted. Raises DataError for a file that cannot be read, and for records without a text.
     """
     return _documents(_records(file))
 

@@ -36,7 +36,7 @@ class JsonFile(NamedTuple):
 def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -> JsonFile:
     """Read a JSON file: a list of records, an object of such lists, or any other value.
 
-    Raise DataError if it is not UTF-8 or not JSON, or if its end is missing. That error names the byte offsets of the
+    Raises DataError if it is not UTF-8 or not JSON, or if its end is missing. That error names the byte offsets of the
     end and of the incomplete record, and the number of complete records. With `accept_truncated`, return the complete
     records instead. Pass None if the user cannot choose: the error then does not suggest it.
     """

@@ -1,4 +1,4 @@
-"""A user's own documents and questions."""
+"""Documents and questions of the user."""
 
 import hashlib
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class Jsonl:
     groups: Groups = groups_field()
 
     def check(self) -> list[str]:
-        """Return errors in the fields, and missing libraries that the documents need. Reads no file."""
+        """Return one message per error in the fields, and per missing library for the documents. Reads no file."""
         mistakes = [] if self.samples else [f"samples: is empty; expected {_EXPECTED}"]
         if not self.samples and not self.documents:
             mistakes.insert(0, f"documents: is empty; expected {_EXPECTED_DOCUMENTS}")
@@ -83,14 +83,17 @@ class Jsonl:
     def load(self) -> Benchmark:
         """Return all documents, and questions up to the limit.
 
-        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
         return self.load_over(*self.source.read()) if self.source else self.load_over(Documents((), (), ()), {})
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
-        """Return the questions up to the limit, over documents that `source` has read. Raise DataError."""
+        """Return the questions up to the limit, over documents that `source` has read.
+
+        Raises DataError for errors in the questions, and for gold that is not in the corpus.
+        """
         own = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
         if not self.documents and not own.passages:
             raise DataError(

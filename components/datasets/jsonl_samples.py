@@ -93,7 +93,7 @@ def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:
 
 
 def _unknown_fields(record: Record, where: str) -> list[str]:
-    """Return the unknown fields of a record. Raise DataError for a field that looks like a misspelling."""
+    """Return the unknown fields of a record. Raises DataError for a field that looks like a misspelling."""
     unknown = [name for name in record if name not in _FIELDS]
     for name in unknown:
         meant = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, _FIELDS, n=1, cutoff=0.8)), None)

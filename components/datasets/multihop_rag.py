@@ -50,7 +50,7 @@ class MultiHopRag:
         return "multihop_rag"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_CORPUS} and {_QUESTIONS}"]
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
@@ -61,7 +61,7 @@ class MultiHopRag:
     def load(self) -> Benchmark:
         """Return the articles, and a sample per question.
 
-        The notes count facts that no article of the question contains; the whole article is then gold. Raise
+        The notes count facts that no article of the question contains; the whole article is then gold. Raises
         ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
         """
         if mistakes := self.check():

@@ -131,7 +131,7 @@ def data_folder() -> Path:
 def fetched_folder(named: NamedSet) -> Path | None:
     """Return the folder of a fetched data set, or None if it was not fetched.
 
-    Raise DataError if several revisions were fetched and `named` does not pin one.
+    Raises DataError if several revisions were fetched and `named` does not pin one.
     """
     if named.revision:
         pinned = data_folder() / named.name / named.revision

@@ -59,7 +59,7 @@ class OmniEval:
         return "omnieval"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else ["root: is empty; expected the folder that holds OmniEval's data"]
         return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
@@ -75,7 +75,7 @@ class OmniEval:
     def load(self) -> Benchmark:
         """Return the nodes as documents, and one sample per item or per turn of a conversation.
 
-        Raise ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

@@ -42,7 +42,7 @@ class OmniEvalItems:
 
 
 def item_files(folder: Path) -> list[Path]:
-    """Return the item files under a folder, sorted. Raise DataError for a folder without item files."""
+    """Return the item files under a folder, sorted. Raises DataError for a folder without item files."""
     files = sorted(require_folder(folder, EXPECTED).glob("*/*/*.jsonl"))
     if not files:
         raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl. Expected here: {EXPECTED}.")
@@ -50,7 +50,10 @@ def item_files(folder: Path) -> list[Path]:
 
 
 def read_items(folder: Path, texts: Mapping[str, str]) -> OmniEvalItems:
-    """Read all items under a folder. Gold is located in `texts` (document id -> text). Raise DataError."""
+    """Read all items under a folder. Gold is located in `texts` (document id -> text).
+
+    Raises DataError if the folder has no items, or an item has errors.
+    """
     files = item_files(folder)
     topics = slugs_of_topics((file.parent.parent.name, file.parent.name) for file in files)
     reader = _Reader(texts)
@@ -70,7 +73,7 @@ def read_flat_items(file: Path, texts: Mapping[str, str]) -> OmniEvalItems:
     """Read a flat file, in which items have a `topic_name` ("金融 - 银行业务 - 零售银行") and a `task_name`.
 
     The first turn names the topic and task of a conversation. Items without a topic or a task are not in the matrix,
-    and are counted. Raise DataError.
+    and are counted. Raises DataError for errors in the file.
     """
     lines = list(read_jsonl(file, EXPECTED_FLAT))
     named = [_first_record(value, f"{file}, line {line}") for line, value in lines]

@@ -19,8 +19,8 @@ def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Par
 
     `references` is a text or a list of alternatives. An alternative is a text, or a list of parts. A part is a text or
     a list of its wordings. Every combination of wordings becomes a reference. Without `answer_parts`, the parts are
-    derived from such alternatives: an answer contains them all if it contains all parts of one alternative. Raise
-    DataError.
+    derived from such alternatives: an answer contains them all if it contains all parts of one alternative. Raises
+    DataError for values of another form, and for too many combinations.
     """
     value = record.get("references")
     parts = read_answer_parts(record, where)
@@ -34,13 +34,19 @@ def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Par
 
 
 def read_answer_parts(record: Record, where: str) -> tuple[Part, ...]:
-    """Return the parts that an answer must contain, each with its wordings; () without the field. Raise DataError."""
+    """Return the parts that an answer must contain, each with its wordings; () without the field.
+
+    Raises DataError for values of another form.
+    """
     where = f"{where}, field 'answer_parts'"
     return _parts(as_list(record.get("answer_parts") or [], where), where)
 
 
 def read_answerable(record: Record, where: str) -> bool:
-    """Return True if the documents answer the question, which is the default. Raise DataError."""
+    """Return True if the documents answer the question, which is the default.
+
+    Raises DataError for another value than true or false.
+    """
     value = record.get("answerable")
     if value is not None and not isinstance(value, bool):
         raise DataError(f"{where}: field 'answerable' is {value!r}, expected true or false.")

@@ -26,7 +26,8 @@ def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list
     - "start" and "end": characters, end exclusive. If a quote is given too, both must agree;
     - "grade": the grade of relevance, 1 or more.
 
-    `texts` are the documents' texts by id. Return [] for a question that lacks both fields. Raise DataError.
+    `texts` are the documents' texts by id. Return [] for a question that lacks both fields. Raises DataError for units
+    of another form, unknown documents, and quotes that are not in the document.
     """
     sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", where)]
     if any_of := _entries(record, "gold_any", where):
@@ -90,7 +91,7 @@ def _place(
 ) -> tuple[int, int]:
     """Return the place of the quote in its document, ignoring white space. Given offsets select one of its places.
 
-    Raise DataError for a quote that the document lacks or, without offsets, contains several times, and for offsets at
+    Raises DataError for a quote that the document lacks or, without offsets, contains several times, and for offsets at
     which the quote does not occur.
     """
     words = r"\s+".join(map(re.escape, quote.split()))
@@ -122,7 +123,7 @@ def _place_at(
     places: Sequence[tuple[int, int]],
     where: str,
 ) -> tuple[int, int]:
-    """Return the place of the quote at the given offsets. Raise DataError if the quote is not there."""
+    """Return the place of the quote at the given offsets. Raises DataError if the quote is not there."""
     found = next((place for place in places if place == given), None)
     if found is None:
         held = ", ".join(f"{start} to {end}" for start, end in places[:3])

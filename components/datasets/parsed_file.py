@@ -24,8 +24,8 @@ def parser_of(suffix: str, options: ReadingOptions) -> FileParser | None:
 def read_parsed(file: Path, options: ReadingOptions) -> FileContent:
     """Return the text of a file by its parser. Pages of PDF without text are counted.
 
-    Raise DataError for a file that the parser cannot read, that takes more than a minute of CPU time or 8 GiB of
-    memory for a page, or that is or contains more than 1 GiB. Raise MissingExtraError without the parser's packages.
+    Raises DataError for a file that the parser cannot read, that takes more than a minute of CPU time or 8 GiB of
+    memory for a page, or that is or contains more than 1 GiB. Raises MissingExtraError without the parser's packages.
     """
     parser = parser_of(file.suffix.lower(), options)
     assert parser is not None

@@ -22,7 +22,7 @@ def limit_parsing_memory(place: str) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not _PAGES_IN_USE.exists():
         yield
         return
-    import resource  # not on Windows
+    import resource  # Windows lacks this module
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     most = int(_PAGES_IN_USE.read_text().split()[0]) * resource.getpagesize() + MOST_PAGE_GIB * _GIB

@@ -42,7 +42,7 @@ class Part:
         return self.of.name
 
     def check(self) -> list[str]:
-        """Return errors in the share and the two limits."""
+        """Return one message per error in the share and the two limits."""
         mistakes = limit_mistakes(self.limit, self.max_documents)
         if not 0 < self.held_out_share < 1:
             mistakes.append(f"held_out_share: got {self.held_out_share}, expected a share in (0, 1)")
@@ -65,7 +65,7 @@ class Part:
     def load(self) -> Benchmark:
         """Load the whole data set and return this part.
 
-        Raise ConfigError if `check` finds an error, DataError for errors in the files.
+        Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
         return self._part_of(self.of.load())
 
@@ -84,7 +84,7 @@ class Part:
         return limit_and_count(part, self.limit, self.limit_seed, self.max_documents)
 
     def _held_out(self, samples: Sequence[Sample]) -> set[int]:
-        """Return the positions of held-out samples. Raise DataError if the groups allow no division in two parts."""
+        """Return the positions of held-out samples. Raises DataError if the groups allow no division in two parts."""
         clusters = list(_places_by(clusters_of(samples).tolist()).values())
         drawn = [clusters[each] for each in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
         n_left = Counter(kind for places in drawn for kind in {samples[place].kind for place in places})

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
     """Return the text of all pages. Pages without text, such as scans, are counted.
 
-    Raise DataError for a file that is damaged, needs a password, or has a page that takes more than a minute to read.
-    Raise MissingExtraError without pypdf.
+    Raises DataError for a file that is damaged, needs a password, or has a page that takes more than a minute to read.
+    Raises MissingExtraError without pypdf.
     """
     try:
         from pypdf import PdfReader

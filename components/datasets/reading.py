@@ -27,7 +27,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
-    """Return `is_kind(path)`. Raise DataError if access is denied, for example to a folder of another user."""
+    """Return `is_kind(path)`. Raises DataError if access is denied, for example to a folder of another user."""
     try:
         return is_kind(path)
     except OSError as error:
@@ -58,7 +58,7 @@ def optional_file(file: Path) -> Path | None:
 
 
 def read_bytes(file: Path, expected: str) -> bytes:
-    """Return the content of a file. Raise DataError for a file that `require_whole_size` refuses."""
+    """Return the content of a file. Raises DataError for a file that `require_whole_size` refuses."""
     require_whole_size(file, expected)
     with _open(file, expected) as stream:
         return stream.read()
@@ -77,8 +77,8 @@ def require_whole_size(file: Path, expected: str) -> None:
 def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
     r"""Yield (line number from 1, line without "\n" or "\r\n"), including blank lines; nothing for an empty file.
 
-    A byte order mark at the beginning is dropped. Raise DataError with line and byte offset if the file is not UTF-8 or
-    contains a NUL byte, and for a line of more than 256 MiB.
+    A byte order mark at the beginning is dropped. Raises DataError with line and byte offset if the file is not UTF-8
+    or contains a NUL byte, and for a line of more than 256 MiB.
     """
     offset = 0
     with _open(file, expected) as stream:
@@ -105,7 +105,7 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
 def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
     """Yield (line number from 1, value) for every non-blank line.
 
-    Raise DataError for a line that is not JSON, with its number and the byte offset in it.
+    Raises DataError for a line that is not JSON, with its number and the byte offset in it.
     """
     for number, line in read_lines(file, expected):
         if not line.strip():
@@ -143,7 +143,10 @@ class RepeatedKeyError(ValueError):
 
 
 def parse_json(text: str) -> object:
-    """Return the value of a JSON text. Raise RepeatedKeyError, and the errors of `json.loads`."""
+    """Return the value of a JSON text.
+
+    Raises RepeatedKeyError for a key that an object has twice, and ValueError or RecursionError as `json.loads`.
+    """
     return _DECODER.decode(text)
 
 

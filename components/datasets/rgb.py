@@ -73,7 +73,7 @@ class Rgb:
         return f"rgb_{self.part}"
 
     def check(self) -> list[str]:
-        """Return errors in the fields. Reads no file."""
+        """Return one message per error in the fields. Reads no file."""
         mistakes = [] if self.root else [f"root: is empty; expected the folder that holds RGB's {self.part}.json"]
         return [*mistakes, *limit_mistakes(self.limit, None)]
 
@@ -85,7 +85,7 @@ class Rgb:
         """Return the passages as documents, and a sample per line.
 
         The notes count blank passages, which are left out, and correct passages beside false ones, which no prompt
-        gets. Raise ConfigError if `check` finds an error, DataError for errors in the file.
+        gets. Raises ConfigError if `check` finds an error, DataError for errors in the file.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

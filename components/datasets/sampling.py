@@ -14,7 +14,7 @@ _STRATA: tuple[Callable[[Sample], str], ...] = (
 
 
 def limit_mistakes(limit: int | None, max_documents: int | None) -> list[str]:
-    """Return errors in the two limits of a data set."""
+    """Return one message per error in the two limits of a data set."""
     of_what = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
     return [
         f"{name}: got {value}, expected 1 or more, or null for all {what}"

@@ -22,7 +22,7 @@ _UNWRITTEN = ("-wal", "-journal")
 def is_database(file: Path) -> bool:
     """Return True if the file begins like a SQLite database; other programs use the extension `.db` too.
 
-    Raise DataError if it cannot be read.
+    Raises DataError if it cannot be read.
     """
     try:
         with file.open("rb") as stream:
@@ -35,7 +35,7 @@ def read_database(file: Path, options: ReadingOptions) -> FileContent:
     """Return a document per row, with "/table/primary key" as its part, or "/table/row number" without a primary key.
 
     Views are left out and counted unless `tables` names them. Binary values, and tables without the columns that become
-    the text, are left out and counted too. The file is never written. Raise DataError for a damaged file, for changes
+    the text, are left out and counted too. The file is never written. Raises DataError for a damaged file, for changes
     that are not yet in it, for missing tables, and for views that take too long.
     """
     for suffix in _UNWRITTEN:

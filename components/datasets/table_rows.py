@@ -33,7 +33,7 @@ def text_columns_in(columns: Iterable[str], options: ReadingOptions) -> frozense
 
 
 def limit_text(entries: Iterable[FileEntry], file: Path) -> Iterator[FileEntry]:
-    """Yield the entries unchanged. Raise DataError once they contain more text than fits into memory."""
+    """Yield the entries unchanged. Raises DataError once they contain more text than fits into memory."""
     n_characters = 0
     for entry in entries:
         n_characters += len(entry.text)

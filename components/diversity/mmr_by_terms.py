@@ -28,7 +28,7 @@ class MmrByTerms:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         return range_errors(self.depth, self.relevance_weight)
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:

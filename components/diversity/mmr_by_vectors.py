@@ -26,7 +26,7 @@ class MmrByVectors:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         return range_errors(self.depth, self.relevance_weight)
 
     def diversify_vectors(self, hits: Hits, vectors: NDArray[np.float32]) -> Hits:

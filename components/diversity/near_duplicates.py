@@ -34,7 +34,7 @@ class NearDuplicates:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         mistakes = too_small(self, n=1, depth=1)
         if not 0 < self.threshold <= 1:
             mistakes.append(f"threshold: got {self.threshold}, expected a share above 0, at most 1")

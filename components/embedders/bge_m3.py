@@ -56,7 +56,7 @@ class BgeM3:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers out of range."""
+        """Return error messages about missing packages, an unusable model, and numbers out of range."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "the embedder bge-m3-heads")
         mistakes += max_length_mistakes(self.max_length)
         mistakes += batch_tokens_mistakes(self.batch_tokens)
@@ -65,14 +65,14 @@ class BgeM3:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int:
         """Return `max_length`, or the model's limit if it is smaller.
 
-        Raise ComponentError if the model cannot be reached.
+        Raises ComponentError if the model cannot be reached.
         """
         return min(self.max_length, token_limit(self.model, self.revision) or self.max_length)
 
@@ -103,7 +103,10 @@ class BgeM3:
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return the dense vectors, float32[n_chunks, d]. Raise ComponentError as `encode_chunks` does."""
+        """Return the dense vectors, float32[n_chunks, d].
+
+        Raises ComponentError if the model cannot be loaded or run.
+        """
         return self._encode(chunks.texts, dense_alone=True).dense
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -113,7 +116,7 @@ class BgeM3:
     def encode_chunks(self, chunks: Passages) -> Encodings:
         """Return all three representations, computed in one pass.
 
-        Raise ComponentError if the model cannot be loaded, has no heads, computes numbers that are not finite, or does
+        Raises ComponentError if the model cannot be loaded, has no heads, computes numbers that are not finite, or does
         not fit into memory.
         """
         return self._encode(chunks.texts)

@@ -60,7 +60,7 @@ class FlagEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, "the embedder flag_embedding")
         mistakes += max_length_mistakes(self.max_length)
         if self.batch_size < 1:
@@ -72,14 +72,14 @@ class FlagEmbeddings:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
         """Return `max_length`, or the model's limit if it is smaller.
 
-        Raise ComponentError if the model cannot be reached.
+        Raises ComponentError if the model cannot be reached.
         """
         return min(self.max_length, token_limit(self.model, self.revision) or self.max_length)
 
@@ -105,7 +105,7 @@ class FlagEmbeddings:
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d]. Raise ComponentError if the model cannot be loaded or run."""
+        """Return float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run."""
         return self._embed(chunks.texts, self.passage_prefix)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:

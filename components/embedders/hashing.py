@@ -30,7 +30,7 @@ class Hashing:
         return None
 
     def check(self) -> list[str]:
-        """Return errors of numbers below 1."""
+        """Return error messages for numbers below 1."""
         return too_small(self, n_dimensions=1, max_ngram=1)
 
     def most_dimensions(self) -> int:

@@ -54,7 +54,9 @@ class LlamaIndexEmbeddings:
         return self._class.revision
 
     def check(self) -> list[str]:
-        """Return errors about the class, unknown or missing arguments, secrets, and an unset key. Imports the class."""
+        """Return error messages about the class, unknown or missing arguments, secrets, and an unset key. Imports the
+        class.
+        """
         return self._class.check()
 
     def fit(self, documents: Passages) -> EmbedderState:
@@ -62,7 +64,7 @@ class LlamaIndexEmbeddings:
         return {"dimensions": np.array([len(self._ask(["a"], are_queries=False)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d]. Raise ComponentError if the class cannot be built or its model fails."""
+        """Return float32[n_chunks, d]. Raises ComponentError if the class cannot be built or its model fails."""
         return self._embed(chunks.texts, state, are_queries=False)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:

@@ -35,7 +35,7 @@ class Lsa:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers below 1."""
+        """Return error messages for numbers below 1."""
         return too_small(self, n_dimensions=1, min_documents=1, max_terms=1)
 
     def most_dimensions(self) -> int:

@@ -90,7 +90,7 @@ class OpenAIEmbeddings:
         return hash(tuple(frozenset(value.items()) if isinstance(value, Mapping) else value for value in values))
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         mistakes = self._server.check() + too_small(self, batch_size=1)
         if self.dimensions is not None and self.dimensions < 1:
             mistakes.append(
@@ -110,7 +110,7 @@ class OpenAIEmbeddings:
         return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d], unit length. Raise ComponentError if a request fails for good."""
+        """Return float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
         return self._embed(chunks.texts, self._passages, state)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
@@ -160,7 +160,7 @@ class OpenAIEmbeddings:
         """Return vectors of unit length in the order of the texts.
 
         Equal texts are sent once, and texts with stored vectors are not sent. Vectors without `n_dimensions` dimensions
-        (None: any number) are not stored. Raise ComponentError.
+        (None: any number) are not stored. Raises ComponentError if a request fails for good.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         stored = received.get_all(keys)
@@ -190,7 +190,10 @@ class OpenAIEmbeddings:
 
 
 def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
-    """Return vectors of unit length in the order of the texts, which a server may change. Raise Malformed."""
+    """Return vectors of unit length in the order of the texts, which a server may change.
+
+    Raises Malformed unless the reply has one vector of finite numbers per text.
+    """
     data = in_order(objects_in(reply, "data"), n_texts)
     vectors = numbers_of([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:

@@ -70,7 +70,7 @@ class SentenceTransformers:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "the embedder sentence_transformers")
         mistakes += max_length_mistakes(self.max_length)
         mistakes += batch_tokens_mistakes(self.batch_tokens)
@@ -85,14 +85,14 @@ class SentenceTransformers:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
         """Return `max_length`, or the model's limit if it is smaller or `max_length` is None; None if both are unknown.
 
-        Raise ComponentError if the model cannot be reached.
+        Raises ComponentError if the model cannot be reached.
         """
         own = token_limit(self.model, self.revision)
         return min((limit for limit in (self.max_length, own) if limit), default=None)
@@ -122,7 +122,7 @@ class SentenceTransformers:
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Return float32[n_chunks, d].
 
-        With pooling=late each text is a document of one chunk. Raise ComponentError if the model cannot be loaded or
+        With pooling=late each text is a document of one chunk. Raises ComponentError if the model cannot be loaded or
         run, or if a text is too long for truncation=error.
         """
         if self.reads_documents:
@@ -140,7 +140,7 @@ class SentenceTransformers:
     def embed_in_documents(self, documents: Sequence[str], chunks: Spans) -> NDArray[np.float32]:
         """Return float32[n_chunks, d]. A chunk without a token, such as a blank one, is zero.
 
-        Raise ComponentError if the model cannot be loaded or run, or if it gives no outputs by token.
+        Raises ComponentError if the model cannot be loaded or run, or if it gives no outputs by token.
         """
         late = LateChunking(self._encoder, self._prefix(Side.PASSAGE), self.window_overlap)
         (device,) = devices_for(self.device, 1)

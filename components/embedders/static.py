@@ -34,14 +34,14 @@ class StaticEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors about missing packages and an unusable model."""
+        """Return error messages about missing packages and an unusable model."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder static")]
         return mistakes + model_mistakes(self.model, self.revision)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
@@ -50,7 +50,7 @@ class StaticEmbeddings:
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """Return float32[n_chunks, d]. Raise ComponentError if the model cannot be loaded."""
+        """Return float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded."""
         return self._embed(chunks.texts)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:

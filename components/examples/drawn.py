@@ -41,12 +41,15 @@ class DrawnExamples:
     version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, or without a data set."""
+        """Return an error message for numbers out of range, or without a data set."""
         mistakes = too_small(self, n=0, max_tokens=1)
         return mistakes + ([] if self.dataset else ["dataset: got none, expected a data set with the examples"])
 
     def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
-        """Return the positions of the chosen examples in the pool. Raise DataError if a sample has too few."""
+        """Return the positions of the chosen examples in the pool.
+
+        Raises DataError if the pool has too few for a sample.
+        """
         usable: dict[Kind, list[int]] = defaultdict(list)
         for place in self._usable(pool, documents):
             usable[pool[place].kind].append(place)

@@ -23,7 +23,7 @@ class Combined:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for names that are unknown, repeated or missing."""
+        """Return error messages for names that are unknown, repeated or missing."""
         mistakes = unknown_names(self.use, self.known)
         if not self.use or len(set(self.use)) < len(self.use):
             mistakes.append(f"use: got {list(self.use)}, expected one name or more, each once")

@@ -22,7 +22,7 @@ class ConversationHistory:
     gives_one_query: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return an error for a number of turns below 1."""
+        """Return an error message for a number of turns below 1."""
         if self.n_turns is None or self.n_turns >= 1:
             return []
         return [f"n_turns: got {self.n_turns}, expected at least 1 (for none, use expander=none), or null for all"]

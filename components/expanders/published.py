@@ -23,7 +23,7 @@ class Published:
         return (self,)
 
     def check_samples(self, samples: Sequence[Sample]) -> list[str]:
-        """Return an error for a data set without expansions."""
+        """Return an error message for a data set without expansions."""
         if not samples or any(sample.expansion or sample.query for sample in samples):
             return []
         return [

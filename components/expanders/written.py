@@ -59,7 +59,9 @@ class WrittenQueries:
     version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, of missing or unknown places, and of several texts for a reranker."""
+        """Return error messages for numbers out of range, missing or unknown placeholders, and several texts for a
+        reranker.
+        """
         mistakes = too_small(self, n_texts=1, n_turns=0, max_attempts=1)
         mistakes += wording_mistakes(self.instruction, ["{question}"], ["{n}"])
         if self.reranker_reads and not self.gives_one_query:

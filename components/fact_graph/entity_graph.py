@@ -53,7 +53,7 @@ class EntityGraph:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         mistakes = too_small(self, max_synonyms=0, n_facts=1)
         if not 0 < self.damping <= _LARGEST_DAMPING:
             mistakes.append(f"damping: got {self.damping:g}, expected a number above 0, up to {_LARGEST_DAMPING}")

@@ -43,7 +43,7 @@ class WrittenFacts:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers below 1, and of missing or unknown places."""
+        """Return error messages for numbers below 1, and for missing or unknown placeholders."""
         mistakes = too_small(self, max_facts=1, max_attempts=1)
         return mistakes + wording_mistakes(self.instruction, ["{passage}"], ["{title}"])
 

@@ -37,7 +37,7 @@ class ByMetadata:
         return hash((frozenset(self.where.items()), self.by_sample))
 
     def check(self) -> list[str]:
-        """Return errors for empty conditions, and for a filter without any."""
+        """Return error messages for empty conditions, and for a filter without conditions."""
         mistakes = [
             f"where.{name}: is empty, expected `equals` (a list of values), `at_least` or `at_most`"
             for name, condition in self.where.items()
@@ -48,7 +48,7 @@ class ByMetadata:
         return mistakes
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-        """Return errors for names in conditions that no document has, except facts that chunks may have."""
+        """Return error messages for names in conditions that no document has, except facts that chunks may have."""
         of_samples = [name for sample in samples for name, _ in sample.conditions] if self.by_sample else []
         asked_for = dict.fromkeys([*self.where, *of_samples])
         return [_unknown(name, names) for name in asked_for if name not in names and name not in _FACTS_OF_CHUNKS]
@@ -56,7 +56,7 @@ class ByMetadata:
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
         """Return the allowed documents; samples with equal conditions share a group.
 
-        Raise ComponentError for a name that no document has.
+        Raises ComponentError for a name that no document has.
         """
         fixed = tuple(self.where.items())
         of_samples = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]

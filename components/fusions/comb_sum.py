@@ -25,7 +25,7 @@ class CombSum:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of weights out of range."""
+        """Return error messages for weights out of range."""
         return out_of_range(self.weights)
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:

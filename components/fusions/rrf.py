@@ -24,7 +24,7 @@ class ReciprocalRank:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         mistakes = [] if self.k >= 0 else [f"k: got {self.k}, expected at least 0"]
         return [*mistakes, *out_of_range(self.weights)]
 

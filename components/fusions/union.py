@@ -12,7 +12,7 @@ from components.text.ranking import sort_hits
 
 
 def out_of_range(weights: Sequence[float]) -> list[str]:
-    """Return an error for weights of searches that are out of range. Empty weights mean equal weights."""
+    """Return an error message for weights of searches that are out of range. Empty weights mean equal weights."""
     if not weights or (all(0 <= weight < inf for weight in weights) and sum(weights) > 0):
         return []
     return [f"weights: got {list(weights)}, expected a number per search, none negative and not all 0"]
@@ -22,7 +22,8 @@ def weight_of_each(weights: Sequence[float], n_rankings: int) -> list[float]:
     """Return the weight of each ranking, from one weight per search.
 
     Rankings are ordered by search. If samples have several queries, each search has the same number of consecutive
-    rankings. Equal or empty weights fit any number of rankings. Raise ComponentError if the weights do not fit.
+    rankings. Equal or empty weights fit any number of rankings. Raises ComponentError if the number of rankings is not
+    a multiple of the number of other weights.
     """
     if len(set(weights)) <= 1:
         return [weights[0] if weights else 1.0] * n_rankings

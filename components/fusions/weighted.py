@@ -22,7 +22,7 @@ class WeightedScores:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return an error for a weight outside [0, 1]."""
+        """Return an error message for a weight outside [0, 1]."""
         return (
             []
             if 0 <= self.dense_weight <= 1

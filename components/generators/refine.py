@@ -29,7 +29,7 @@ class Refine:
     n_draws: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for missing places."""
+        """Return error messages for missing placeholders."""
         return missing_places("instruction", self.instruction, _PLACES)
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:

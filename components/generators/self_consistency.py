@@ -28,7 +28,7 @@ class SelfConsistency:
     version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
-        """Return an error for too few draws."""
+        """Return an error message for too few draws."""
         return (
             []
             if self.n_draws >= 2
@@ -63,7 +63,7 @@ def _elect(drawn: Sequence[Answer]) -> tuple[Answer, str]:
     if failed := first_failed(drawn):
         return _with_usage(failed, drawn), "failed"
     votes = Counter(answer_form(answer.text) for answer in drawn)
-    form, n_votes = max(votes.items(), key=lambda item: item[1])  # of equally common forms, the first drawn
+    form, n_votes = max(votes.items(), key=lambda item: item[1])  # the first drawn form wins a tie
     same = [answer for answer in drawn if answer_form(answer.text) == form]
     best = next((answer for answer in same if answer.state is AnswerState.OK), same[0])
     return _with_usage(best, drawn), f"{n_votes} of {len(drawn)}"

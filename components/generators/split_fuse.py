@@ -58,7 +58,7 @@ class SplitFuse:
     n_draws: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for a limit below 1 and for missing places."""
+        """Return error messages for a limit below 1 and for missing placeholders."""
         return too_small(self, max_tokens=1) + missing_places("instruction", self.instruction, _PLACES)
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:

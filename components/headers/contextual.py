@@ -31,7 +31,7 @@ class ContextualHeader:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors for missing or unknown places, and for fewer than one attempt."""
+        """Return error messages for missing or unknown placeholders, and for fewer than one attempt."""
         return [
             *wording_mistakes(self.instruction, ["{document}", "{chunk}"], ["{title}"]),
             *too_small(self, max_attempts=1),

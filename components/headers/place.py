@@ -22,7 +22,7 @@ class Place:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return an error if both `title` and `section` are false."""
+        """Return an error message if both `title` and `section` are false."""
         return [] if self.title or self.section else ["title, section: got false for both (for none, header=none)"]
 
     @property

@@ -20,7 +20,7 @@ class OwnHistory:
     has_rounds: ClassVar[bool] = True
 
     def check_samples(self, samples: Sequence[Sample]) -> list[str]:
-        """Return an error if earlier turns of samples are not samples themselves."""
+        """Return an error message if earlier turns of samples are not samples themselves."""
         found = _earlier_turns(samples)
         lacking = [sample for sample, rows in zip(samples, found, strict=True) if None in rows]
         if not lacking:
@@ -35,7 +35,10 @@ class OwnHistory:
         ]
 
     def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
-        """Return, per sample, the positions of its earlier turns in order. Raise ComponentError if one is missing."""
+        """Return, per sample, the positions of its earlier turns in order.
+
+        Raises ComponentError if a turn is not a sample.
+        """
         if mistakes := self.check_samples(samples):
             raise ComponentError(mistakes[0])
         return [tuple(row for row in rows if row is not None) for rows in _earlier_turns(samples)]

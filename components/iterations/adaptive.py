@@ -47,7 +47,7 @@ class AdaptiveSearches:
     decides_first: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, and of missing or unknown places."""
+        """Return error messages for numbers out of range, and for missing or unknown placeholders."""
         mistakes = too_small(self, max_attempts=1) + wording_mistakes(self.instruction, ["{question}"])
         if self.then.llm != self.llm:
             mistakes.append("then.llm: differs from llm, but one model makes all decisions; expected the same model")

@@ -47,7 +47,7 @@ class AskedSearches:
     decides_first: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, and of missing or unknown places."""
+        """Return error messages for numbers out of range, and for missing or unknown placeholders."""
         mistakes = too_small(self, max_searches=2, n_passages=1, max_attempts=1)
         return mistakes + wording_mistakes(self.instruction, ["{question}", "{passages}", "{steps}"])
 

@@ -68,7 +68,7 @@ class AnswerRelevancy:
     n_rounds_to_prepare: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return errors for missing places, an embedder that cannot be used, and numbers below 1."""
+        """Return error messages for missing placeholders, an embedder that cannot be used, and numbers below 1."""
         mistakes = missing_places("prompt", self.prompt, ("{answer}", "{n_questions}"))
         if self.embedder.tokenizer or hasattr(self.embedder, "account"):
             mistakes.append(

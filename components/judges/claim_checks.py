@@ -51,7 +51,7 @@ class Undecided:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return no error."""
+        """Return no error messages."""
         return []
 
     def verdicts(self, checks: Sequence[Check]) -> list[Verdicts]:
@@ -74,7 +74,7 @@ class ClaimExtractor:
     max_attempts: int
 
     def mistakes(self) -> list[str]:
-        """Return errors for missing places, and numbers below 1."""
+        """Return error messages for missing placeholders, and numbers below 1."""
         places = missing_places("claim_prompt", self.claim_prompt, ("{question}", "{text}"))
         return places + too_small(self, max_claims=1, max_attempts=1)
 
@@ -152,7 +152,7 @@ class ClaimChecker:
         )
 
     def mistakes(self) -> list[str]:
-        """Return errors for missing places, and numbers below 1."""
+        """Return error messages for missing placeholders, and numbers below 1."""
         places = missing_places("verdict_prompt", self.verdict_prompt, ("{claims}", "{passages}"))
         return places + too_small(self, max_claims=1, max_attempts=1)
 

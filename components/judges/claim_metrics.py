@@ -65,7 +65,7 @@ class ClaimMetrics:
     purpose: ClassVar[str] = "judge claims"
 
     def check(self) -> list[str]:
-        """Return errors for unknown names, missing places in prompts, and numbers below 1."""
+        """Return error messages for unknown names, missing placeholders in prompts, and numbers below 1."""
         mistakes = unknown_names(self.use, tuple(CLAIM_METRICS))
         if not self.use or len(set(self.use)) < len(self.use):
             mistakes.append(f"use: got {list(self.use)}, expected one or more names, each once")

@@ -47,7 +47,7 @@ class ContextPrecision:
     n_rounds_to_prepare: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return errors for an empty name, places in the prompt, and a number below 1."""
+        """Return error messages for an empty name, missing placeholders in the prompt, and a number below 1."""
         mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
         mistakes += [f"prompt: has no {place}" for place in ("{question}", "{passage}") if place not in self.prompt]
         if ("{references}" in self.prompt) == ("{answer}" in self.prompt):

@@ -44,7 +44,7 @@ class ContextRating:
     n_rounds_to_prepare: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return errors for an empty name, no wording, missing places, and a number below 1."""
+        """Return error messages for an empty name, no wording, missing placeholders, and a number below 1."""
         mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
         mistakes += [] if self.prompts else ["prompts: is empty, expected one or more wordings"]
         for number, prompt in enumerate(self.prompts):

@@ -47,7 +47,7 @@ class ContextRecall:
     purpose: ClassVar[str] = "judge claims"
 
     def check(self) -> list[str]:
-        """Return errors for missing places in the prompt, and numbers below 1."""
+        """Return error messages for missing placeholders in the prompt, and numbers below 1."""
         return self._checker.mistakes()
 
     @property

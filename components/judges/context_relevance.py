@@ -50,7 +50,7 @@ class ContextRelevance:
     n_rounds_to_prepare: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return errors for missing places in the prompt, and a number below 1."""
+        """Return error messages for missing placeholders in the prompt, and a number below 1."""
         mistakes = missing_places("prompt", self.prompt, ("{question}", "{sentences}"))
         return mistakes + too_small(self, max_attempts=1)
 

@@ -57,7 +57,7 @@ class Faithfulness:
     purpose: ClassVar[str] = "judge claims"
 
     def check(self) -> list[str]:
-        """Return errors for missing places in prompts, and numbers below 1."""
+        """Return error messages for missing placeholders in prompts, and numbers below 1."""
         return list(dict.fromkeys([*self._extractor.mistakes(), *self._checker.mistakes()]))
 
     @property

@@ -77,7 +77,9 @@ class Graded:
     version: ClassVar[int] = 4
 
     def check(self) -> list[str]:
-        """Return an error for grades that are not a scale, and for templates with places that will not be filled."""
+        """Return error messages for grades that are not a scale, and for templates with placeholders that will not be
+        filled.
+        """
         mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
         if len(set(self.grades)) < 2 or max(self.grades) < 1:
             mistakes.append(f"grades: got {list(self.grades)}, expected two or more, the highest at least 1")

@@ -44,21 +44,21 @@ class CrossEncoderEntailment:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, _NEEDED_BY)
         return mistakes + too_small(self, max_length=8, batch_size=1)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def verdicts(self, checks: Sequence[Check]) -> list[Verdicts]:
         """Return one verdict per claim of each check, with the number of the deciding text as its reason.
 
-        Raise ComponentError if the model cannot be loaded, or lacks one of the three labels.
+        Raises ComponentError if the model cannot be loaded, or lacks one of the three labels.
         """
         pairs = list(dict.fromkeys((text, claim) for own in checks for text in own.texts for claim in own.claims))
         relations = dict(zip(pairs, self._relations(pairs), strict=True)) if pairs else {}
@@ -89,7 +89,7 @@ def _verdict(relations: Sequence[Support]) -> Verdict:
 
 
 def _labels_of(model: str, encoder: "CrossEncoder") -> list[Support]:
-    """Return the meaning of each of the model's scores. Raise ComponentError unless it has each label once."""
+    """Return the meaning of each of the model's scores. Raises ComponentError unless it has each label once."""
     names = [str(name).lower() for _, name in sorted(encoder.config.id2label.items())]
     found = [support for name in names for beginning, support in _LABELS.items() if name.startswith(beginning)]
     if sorted(found) != sorted(Support) or len(names) != len(found):
@@ -102,7 +102,7 @@ def _labels_of(model: str, encoder: "CrossEncoder") -> list[Support]:
 
 @load_once
 def _load(model: str, revision: str, max_length: int, device: str) -> "CrossEncoder":
-    """Load the model, once per process. Raise ComponentError."""
+    """Load the model, once per process. Raises ComponentError if a package is missing or the model cannot be loaded."""
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]
     import torch

@@ -137,7 +137,7 @@ class Nuggets:
         return self.source is NuggetSource.GOLD_DOCUMENTS
 
     def check(self) -> list[str]:
-        """Return errors for missing places in prompts, and numbers below 1."""
+        """Return error messages for missing placeholders in prompts, and numbers below 1."""
         prompt = "document_prompt" if self.reads_gold else "nugget_prompt"
         return [
             *missing_places(prompt, self._making_prompt, ("{question}", "{text}")),

@@ -17,7 +17,7 @@ def prepared(state: ScoreState, reason: str, **more: Json) -> Prepared:
 
 
 def prepared_for(preparation: JudgePreparation, sample: Sample) -> Prepared:
-    """Return the facts about a sample. Raise ComponentError if the preparation lacks it."""
+    """Return the facts about a sample. Raises ComponentError if the preparation lacks it."""
     if sample.id not in preparation:
         raise ComponentError(
             f"sample {sample.id!r}: got no preparation (only for {len(preparation)} other samples); "

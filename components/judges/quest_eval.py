@@ -58,7 +58,7 @@ class QuestEval:
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
-        """Return errors for missing places in prompts, missing phrases, and a missing questions_file."""
+        """Return error messages for missing placeholders in prompts, missing phrases, and a missing questions_file."""
         required = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
         mistakes = [
             f"{field}: has no {place}"
@@ -80,7 +80,7 @@ class QuestEval:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of the published questions, "" without any. It is part of the identity.
 
-        Raise DataError if a file is missing.
+        Raises DataError if a file is missing.
         """
         return hash_of_published(Path(self.questions_file)) if self.questions_file else ""
 
@@ -111,7 +111,7 @@ class QuestEval:
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """Return for each sample id its `questions` and the reference's `answers`, or the reason for their absence.
 
-        Raise DataError if `questions_file` contains none of the samples.
+        Raises DataError if `questions_file` contains none of the samples.
         """
         published = self._published(samples)
         taken = {sample.id: self._from_published(published[sample.id]) for sample in samples if sample.id in published}

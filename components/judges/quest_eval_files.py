@@ -28,7 +28,10 @@ class PublishedQuestions:
 
 
 def question_files(path: Path) -> list[Path]:
-    """Return the file, or the files with published names in a folder, in a fixed order. Raise DataError without any."""
+    """Return the file, or the files with published names in a folder, in a fixed order.
+
+    Raises DataError if none exists.
+    """
     files = [path / f"{task}{_SUFFIX}" for task in _SUBSETS] if path.is_dir() else [path]
     found = [file for file in files if file.is_file()]
     if not found:
@@ -43,7 +46,7 @@ def read_published(path: Path) -> dict[str, PublishedQuestions]:
     """Return the entries by sample id.
 
     In a file with a published name, a key is the ID of an item of that subset. In any other file, it is the whole id of
-    a sample. Raise DataError if a file is missing or not JSON, or if an entry does not consist of lists of strings.
+    a sample. Raises DataError if a file is missing or not JSON, or if an entry does not consist of lists of strings.
     """
     published = {}
     for file in question_files(path):
@@ -54,7 +57,7 @@ def read_published(path: Path) -> dict[str, PublishedQuestions]:
 
 
 def hash_of_published(path: Path) -> str:
-    """Return the SHA-256 (hex) of the names and contents of the files. Raise DataError without any."""
+    """Return the SHA-256 (hex) of the names and contents of the files. Raises DataError if no file exists."""
     digest = hashlib.sha256()
     for file in question_files(path):
         stat = file.stat()

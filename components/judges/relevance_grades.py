@@ -53,7 +53,7 @@ class RelevanceGrades:
     n_rounds_to_prepare: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return errors for missing places, a grade that does not exist, and a number below 1."""
+        """Return error messages for missing placeholders, a grade that does not exist, and a number below 1."""
         mistakes = missing_places("prompt", self.prompt, ("{question}", "{passage}"))
         if self.relevant_from not in GRADES[1:]:
             mistakes.append(f"relevant_from: got {self.relevant_from}, expected 1, 2 or 3")

@@ -42,7 +42,7 @@ class Extractive:
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         mistakes = too_small(self, answer_characters=1, text_characters=1)
         if not 0 < self.replace_overlap <= 1:
             mistakes.append(f"replace_overlap: got {self.replace_overlap}, expected a share in (0, 1]")

@@ -72,8 +72,8 @@ class LlamaIndexChat:
         return limit if isinstance(limit, int) else 0
 
     def check(self) -> list[str]:
-        """Return errors about the class, unknown or missing arguments, secrets, and a key that is not set. Imports the
-        class.
+        """Return error messages about the class, unknown or missing arguments, secrets, and a key that is not set.
+        Imports the class.
         """
         mistakes = self._class.check()
         if self.concurrency < 1:

@@ -58,7 +58,9 @@ class OllamaChat:
     is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return errors of the fields. With a `digest`, ask the server for the weights under the model's name."""
+        """Return one message per error in the fields. With a `digest`, ask the server whether the model's name still
+        means these weights.
+        """
         mistakes = self._server.check() + sampling_mistakes(self)
         if not self.num_ctx > self.max_new_tokens:
             mistakes.append(
@@ -129,7 +131,7 @@ class OllamaChat:
 
 
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
-    """Return the answer in an unchecked reply. Raises Malformed if it has none."""
+    """Return the answer in an unchecked reply. Raises Malformed if it has no message."""
     if not isinstance(part_of(reply, "message"), dict):
         raise Malformed(f"{shown(reply)}, expected an object as message")
     thoughts, text = split_thoughts(text_in(reply, "message", "content"))

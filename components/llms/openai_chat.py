@@ -104,7 +104,7 @@ class OpenAIChat:
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         mistakes = self.server.check() + sampling_mistakes(self) + too_small(self, completions_per_request=1)
         if self.completions_per_request > 1 and self.seed is not None:
             mistakes.append(

@@ -63,7 +63,7 @@ def _shares(count: int | None, weights: Sequence[int]) -> list[int | None]:
 
 
 def _read(choice: Mapping[str, object], request_id: str) -> Answer:
-    """Return the answer in a choice. Raises Malformed for an aborted completion, and for anything else."""
+    """Return the answer in a choice. Raises Malformed for an aborted completion, and without a message."""
     message = part_of(choice, "message")
     if not isinstance(message, dict):
         raise Malformed(f"{shown(choice)}, expected an object as message")

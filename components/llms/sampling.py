@@ -24,7 +24,7 @@ class Sampling(Protocol):
 
 
 def sampling_mistakes(model: Sampling) -> list[str]:
-    """Return errors of the sampling fields."""
+    """Return one message per error in the sampling fields."""
     mistakes = []
     if model.temperature is not None and not model.temperature >= 0:
         mistakes.append(f"temperature: got {model.temperature}, expected at least 0")

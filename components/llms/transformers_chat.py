@@ -60,8 +60,8 @@ class TransformersChat:
     is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model or adapter, a missing or broken chat template, and
-        numbers out of range.
+        """Return error messages about missing packages, an unusable model or adapter, a missing or broken chat
+        template, and numbers out of range.
         """
         packages = (*PACKAGES, "peft") if self.adapter else PACKAGES
         mistakes = [str(error) for error in missing_packages(packages, "llm=transformers")]

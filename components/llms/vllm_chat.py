@@ -59,7 +59,7 @@ class VllmChat:
     is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return errors about a missing command, an unusable model or adapter, and numbers out of range."""
+        """Return error messages about a missing command, an unusable model or adapter, and numbers out of range."""
         mistakes = model_mistakes(self.model, self.revision) + sampling_mistakes(self)
         mistakes += self._command_mistakes()
         folder = local_folder(self.adapter)

@@ -34,13 +34,16 @@ class Abstention:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return an error for missing or empty phrases."""
+        """Return an error message for missing or empty phrases."""
         return phrase_mistakes(self.phrases)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return the score of each answer. Raise ComponentError if the inputs do not belong together."""
+        """Return the score of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)
         return {"right_refusals": shares_of(abstained, [not sample.answerable for sample in samples])}
@@ -51,7 +54,7 @@ class Abstention:
 
 
 def phrase_mistakes(phrases: Sequence[str], said: str = "that it has no answer") -> list[str]:
-    """Return an error if the phrases are empty, or if a phrase is empty after normalisation."""
+    """Return an error message if the phrases are empty, or if a phrase is empty after normalisation."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []

@@ -32,13 +32,16 @@ class AbstentionErrors:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return an error for missing or empty phrases."""
+        """Return an error message for missing or empty phrases."""
         return phrase_mistakes(self.phrases)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return both scores of each answer. Raise ComponentError if the inputs do not belong together."""
+        """Return both scores of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)
         answerable = [sample.answerable for sample in samples]

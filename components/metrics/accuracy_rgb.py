@@ -37,7 +37,10 @@ class AccuracyRgb:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return the accuracy of each answer. Raise ComponentError if the inputs do not belong together."""
+        """Return the accuracy of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         outcomes = [self._score(sample, text) for sample, text in zip(samples, answers.texts, strict=True)]
         return {self.names[0]: mean_scores(outcomes)}

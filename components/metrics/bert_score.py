@@ -59,7 +59,7 @@ class BertScore:
         return None
 
     def check(self) -> list[str]:
-        """Return an error for missing packages, an invalid model, or numbers below 1."""
+        """Return an error message for missing packages, an invalid model, or numbers below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision)
         return mistakes + too_small(self, num_layers=1, batch_size=1)
@@ -68,14 +68,14 @@ class BertScore:
         """Return the SHA-256 (hex) of a local folder, or "" for an id of the hub, whose revision identifies its
         content.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return the BERTScore F1 of each answer. Raise ComponentError if the model cannot be loaded or has too few
+        """Return the BERTScore F1 of each answer. Raises ComponentError if the model cannot be loaded or has too few
         layers.
         """
         return {"bert_score": best_text_over_references(samples, answers, references, self._f1)}

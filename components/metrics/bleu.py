@@ -58,7 +58,7 @@ class Bleu:
         return str(bleu.get_signature())
 
     def check(self) -> list[str]:
-        """Return an error if the language has no tokenizer."""
+        """Return an error message if the language has no tokenizer."""
         return self.form.check()
 
     def score_answers(

@@ -42,7 +42,7 @@ class Citations:
         answers: Sequence[str],
         passages: Sequence[Sequence[PassagePlaces]],
     ) -> dict[str, Scores]:
-        """Return both scores of each answer. Raise ComponentError unless there are one answer and one list of passages
+        """Return both scores of each answer. Raises ComponentError unless there are one answer and one list of passages
         per sample.
         """
         if not len(samples) == len(answers) == len(passages):

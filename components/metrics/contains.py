@@ -39,7 +39,10 @@ class Contains:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return both scores of each answer. Raise ComponentError if the inputs do not belong together."""
+        """Return both scores of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         found = [
             _contained_parts(_parts(sample), answer) for sample, answer in zip(samples, answers.texts, strict=True)

@@ -37,7 +37,7 @@ class ContextTokens:
         spans: Sequence[Sequence[tuple[int, int, int]]],
         context: Context,
     ) -> dict[str, Scores]:
-        """Return both counts of each context. Raise ComponentError unless there is one context per sample."""
+        """Return both counts of each context. Raises ComponentError unless there is one context per sample."""
         if not len(samples) == len(context.n_tokens) == len(context.n_tokens_dropped):
             raise ComponentError(
                 f"score_contexts: got {len(context.n_tokens)} contexts for {len(samples)} samples, "

@@ -32,7 +32,7 @@ class ErrorPhrases:
     form: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return an error for missing or empty phrases."""
+        """Return an error message for missing or empty phrases."""
         return phrase_mistakes(self.phrases, "that its passages are wrong")
 
     def detected(self, answers: Sequence[str]) -> list[bool]:
@@ -66,7 +66,10 @@ class ErrorDetection(ErrorPhrases):
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return both scores of each answer. Raise ComponentError if the inputs do not belong together."""
+        """Return both scores of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]

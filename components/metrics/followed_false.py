@@ -27,7 +27,10 @@ class FollowedFalse(ErrorPhrases):
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return the score of each answer. Raise ComponentError if the inputs do not belong together."""
+        """Return the score of each answer.
+
+        Raises ComponentError if the answers or references are not those of `samples`.
+        """
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)
         followed = [

@@ -85,7 +85,9 @@ class Intervals:
     version: ClassVar[int] = 4
 
     def check(self) -> list[str]:
-        """Return an error for too few resamples for a percentile, a confidence outside (0, 1), or a negative seed."""
+        """Return an error message for too few resamples for a percentile, a confidence outside (0, 1), or a negative
+        seed.
+        """
         mistakes = []
         if self.n_resamples < 100:
             mistakes.append(f"n_resamples: got {self.n_resamples}, expected at least 100")
@@ -101,7 +103,7 @@ class Intervals:
         """Return for each subset of the samples one Interval per column.
 
         `clusters` int64[n_samples] are ids of groups of dependent samples (`components.clusters`); without them, all
-        samples are independent. Without samples that count, value, low and high are None. Raise ComponentError if the
+        samples are independent. Without samples that count, value, low and high are None. Raises ComponentError if the
         columns or the clusters differ in their number of samples.
         """
         by_column = self._intervals_by_column(columns, subsets, clusters, joined=False)

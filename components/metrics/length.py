@@ -38,7 +38,7 @@ class Length:
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return the characters of each answer. Raise ComponentError unless there is one answer per sample."""
+        """Return the characters of each answer. Raises ComponentError unless there is one answer per sample."""
         require_texts_of(samples, answers, references)
         return {"length": mean_scores([float(len(answer)) for answer in answers.texts])}
 

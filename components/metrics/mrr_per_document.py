@@ -32,7 +32,7 @@ class MrrPerDocument:
     def score_rankings(
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
     ) -> dict[str, Scores]:
-        """Return the score of each ranking. Raise ComponentError unless there is one mapping per ranking."""
+        """Return the score of each ranking. Raises ComponentError unless there is one mapping per ranking."""
         if len(rankings) != len(relevant):
             raise ComponentError(
                 f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, expected one each"

@@ -38,7 +38,7 @@ class PassageCoverage:
     def score_contexts(
         self, samples: Sequence[Sample], documents: Documents, spans: Sequence[Sequence[Span]], context: Context
     ) -> dict[str, Scores]:
-        """Return the coverage of each sample's gold. Raise ComponentError unless there is one sequence of spans per
+        """Return the coverage of each sample's gold. Raises ComponentError unless there is one sequence of spans per
         sample.
         """
         if len(samples) != len(spans):

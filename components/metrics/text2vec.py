@@ -62,7 +62,7 @@ class Text2VecSimilarity:
         return None
 
     def check(self) -> list[str]:
-        """Return an error for missing packages, an invalid model, or a batch size below 1."""
+        """Return an error message for missing packages, an invalid model, or a batch size below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
         mistakes += model_mistakes(self.model, self.revision)
         if self.batch_size < 1:
@@ -73,14 +73,14 @@ class Text2VecSimilarity:
         """Return the SHA-256 (hex) of a local folder, or "" for an id of the hub, whose revision identifies its
         content.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
     ) -> dict[str, Scores]:
-        """Return the cosine of each answer. Raise ComponentError if the model cannot be loaded."""
+        """Return the cosine of each answer. Raises ComponentError if the model cannot be loaded."""
         return {_NAME: best_text_over_references(samples, answers, references, self._cosines)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:

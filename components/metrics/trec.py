@@ -40,7 +40,7 @@ class TrecMeasures:
         return tuple(map(self._name, self.measures))
 
     def check(self) -> list[str]:
-        """Return an error for an unknown measure, a repeated measure, or an empty list."""
+        """Return an error message for an unknown measure, a repeated measure, or an empty list."""
         if not self.measures:
             return [f"measures: got none, expected any of {_KNOWN_FORMS}"]
         unknown = [name for name in self.measures if _trec_name(name) is None]
@@ -55,7 +55,7 @@ class TrecMeasures:
     ) -> dict[str, Scores]:
         """Return every measure of each ranking.
 
-        Raise ComponentError for a measure that `check` rejects, for a repeated document in a ranking, or unless there
+        Raises ComponentError for a measure that `check` rejects, for a repeated document in a ranking, or unless there
         is one mapping per ranking.
         """
         trec_names = {name: _require_trec_name(name) for name in self.measures}

@@ -52,7 +52,7 @@ class MultiVectorTextEncoder:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "token vectors")
         mistakes += max_length_mistakes(self.max_length)
         mistakes += [error.replace("max_", "max_query_", 1) for error in max_length_mistakes(self.max_query_length)]
@@ -62,14 +62,14 @@ class MultiVectorTextEncoder:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
         """Return the maximum number of tokens of a chunk, None if it is unknown.
 
-        Raise ComponentError if the model cannot be reached.
+        Raises ComponentError if the model cannot be reached.
         """
         return self._model.lengths(Side.PASSAGE).limit
 
@@ -95,7 +95,7 @@ class MultiVectorTextEncoder:
     def encode_chunk_tokens(self, chunks: Passages) -> MultiEncodings:
         """Return the token vectors of chunks.
 
-        Raise ComponentError if the model cannot be loaded or run, or if a vector is not finite.
+        Raises ComponentError if the model cannot be loaded or run, or if a vector is not finite.
         """
         return self._encode(chunks.texts, Side.PASSAGE)
 

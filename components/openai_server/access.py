@@ -30,7 +30,7 @@ def key_in(variable: str) -> str:
 
 
 def mistakes_of_key(variable: str) -> list[str]:
-    """Return one error if the key is not set or cannot be sent, else []."""
+    """Return one message if the key is not set or cannot be sent, else []."""
     key = key_in(variable)
     if variable and not key:
         if not is_variable_name(variable):  # it may be the key itself, so the message does not show it
@@ -55,7 +55,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def mistakes_of_proxy(url: str) -> list[str]:
-    """Return one error if the proxy for an address is unusable, else [].
+    """Return one message if the proxy for an address is unusable, else [].
 
     The message does not show the proxy's address, which may contain a password.
     """
@@ -76,7 +76,7 @@ def _is_proxy(address: str) -> bool:
 
 
 def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
-    """Return one error if an address is unusable or contains a secret, else []."""
+    """Return one message if an address is unusable or contains a secret, else []."""
     if "@" in url:
         return ["base_url: holds a user name or password; use api_key_env for the key"]
     if "?" in url or "#" in url:  # results show the address, and it could contain a key

@@ -52,7 +52,7 @@ class _Decoder:
         self._has_begun = False
 
     def decode(self, chunk: bytes, most: int) -> bytes:
-        """Return at most `most` bytes; the caller stops when it has enough. Raises zlib.error."""
+        """Return at most `most` bytes; the caller stops when it has enough. Raises zlib.error for damaged data."""
         decoded = bytearray()
         while chunk and len(decoded) < most:
             if self._zlib.eof:
@@ -74,7 +74,10 @@ class _Decoder:
 
 
 def _decoder(encoding: str) -> _Decoder | None:
-    """Return a decoder for a content encoding, None for an uncompressed body. Raises Malformed."""
+    """Return a decoder for a content encoding, None for an uncompressed body.
+
+    Raises Malformed for an encoding that we do not accept.
+    """
     name = encoding.lower()
     if name in _PLAIN:
         return None

@@ -27,7 +27,8 @@ class _SameOriginRedirects(HTTPRedirectHandler):
 def look_up(address: str, timeout_s: float, *, by_proxy: bool = True) -> bytes:
     """Return the body at an HTTP address, at most 16 MiB.
 
-    `by_proxy` is False for a server on this machine. Raises LookUpFailed, also for a redirect to another server.
+    `by_proxy` is False for a server on this machine. Raises LookUpFailed if the server does not answer, sends more, or
+    redirects to another server.
     """
     proxies = [] if by_proxy else [ProxyHandler({})]
     try:

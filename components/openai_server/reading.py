@@ -64,7 +64,7 @@ def text_in(reply: object, *path: str) -> str:
 
 
 def objects_in(reply: object, *path: str) -> list[dict[str, Json]]:
-    """Return the list of objects under nested names. Raises Malformed for other values, also for missing ones."""
+    """Return the list of objects under nested names. Raises Malformed for a missing or another value."""
     value = part_of(reply, *path)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Malformed(f"{shown(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
@@ -90,7 +90,7 @@ def numbers_of(rows: Sequence[object]) -> NDArray[np.float32]:
 
 
 def in_order(items: list[dict[str, Json]], n_wanted: int) -> list[dict[str, Json]]:
-    """Return objects sorted by `index`, which must run from 0 to n_wanted - 1. Raises Malformed otherwise."""
+    """Return objects sorted by `index`, which must run from 0 to n_wanted - 1. Raises Malformed for other indexes."""
     indexes = [item.get("index") for item in items]
     try:
         ordered = sorted(items, key=lambda item: item["index"])

@@ -30,7 +30,7 @@ class Received(Protocol):
         """Return the stored results among `keys`, each a one-dimensional float32."""
 
     def add_all(self, results: Mapping[str, Numbers]) -> None:
-        """Store results by their keys. Raises StoreError."""
+        """Store results by their keys. Raises StoreError if they cannot be written."""
 
     def drop(self) -> None:
         """Delete all results, because the finished stage contains them."""

@@ -73,7 +73,7 @@ class Server:
         )
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the API key is not set."""
+        """Return one message per error in the fields, and a message if the API key is not set."""
         mistakes = [] if self.model.strip() else ["model: is empty; expected the model's name as the server knows it"]
         mistakes += too_small(self, max_retries=0, backoff_s=0, concurrency=1)
         for name in ("max_requests_per_minute", "max_tokens_per_minute"):

@@ -1,1 +1,1 @@
-"""Whole pipelines: the built-in one, and pipelines of the user's own."""
+"""Whole pipelines: the built-in one, and custom pipelines."""

@@ -1,4 +1,4 @@
-"""A pipeline of the user's own behind an HTTP address."""
+"""A custom pipeline behind an HTTP address."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class HttpPipeline:
         return f"pipeline {self.revision}"
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the API key is not set."""
+        """Return one message per error in the fields, and a message if the API key is not set."""
         mistakes = [] if self.url.strip() else [f"url: is empty, expected the address of the pipeline, e.g. {_EXAMPLE}"]
         if not str(self.revision).strip():
             mistakes.append(

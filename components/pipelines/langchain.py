@@ -29,7 +29,7 @@ class LangchainPipeline(CalledPipeline):
     path_field: ClassVar[str] = "runnable"
 
     def mistakes(self) -> list[str]:
-        """Return errors of a missing package, and of what is no chain."""
+        """Return error messages for a missing package, and for a path that leads to no chain."""
         return runnable_mistakes(self.runnable, self.parameters, "pipeline", self.question_key, self.history_key)
 
     def answering(self) -> Answering:

@@ -24,7 +24,7 @@ class LlamaIndexPipeline(CalledPipeline):
     path_field: ClassVar[str] = "engine"
 
     def mistakes(self) -> list[str]:
-        """Return errors of a missing package, and of what is no query engine."""
+        """Return error messages for a missing package, and for a path that leads to no query engine."""
         return engine_mistakes(self.engine, self.parameters, "pipeline")
 
     def answering(self) -> Answering:

@@ -1,4 +1,4 @@
-"""A function of the user's own package as a pipeline."""
+"""A function in the user's package as a pipeline."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class PythonPipeline(CalledPipeline):
     path_field: ClassVar[str] = "call"
 
     def mistakes(self) -> list[str]:
-        """Return errors of a function that cannot be imported or called."""
+        """Return error messages if the function cannot be imported or called."""
         return import_mistakes(self.call, "a function, e.g. my_app.rag.answer") or function_mistakes(
             imported(self.call), "question", "history", self.parameters
         )

@@ -1,4 +1,4 @@
-"""The reply of a pipeline of the user's own: an answer, and optionally its passages, its usage and its seconds.
+"""The reply of a custom pipeline: an answer, and optionally its passages, its usage and its seconds.
 
 Nothing in a reply is believed before it is checked. A reply that breaks the contract is a failed request.
 """
@@ -39,7 +39,7 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
     """Return a reply as an Answer whose text is JSON for `stored_replies`.
 
     `value` is a string, or a mapping or dataclass with `answer`, and optionally `passages`, `usage` and `seconds`.
-    Other names are ignored. Raises BadReply.
+    Other names are ignored. Raises BadReply for a value of another form, and for one that is too long.
     """
     if isinstance(value, str):
         value = {"answer": value}

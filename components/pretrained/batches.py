@@ -19,7 +19,7 @@ MOST_ROWS = 4096
 
 
 def batch_tokens_mistakes(batch_tokens: int | None) -> list[str]:
-    """Return an error for a batch without room for a token. None lets the device choose."""
+    """Return an error message for a batch without room for a token. None lets the device choose."""
     if batch_tokens is None or batch_tokens >= 1:
         return []
     return [f"batch_tokens: got {batch_tokens}, expected at least 1, or null to choose by device"]

@@ -33,7 +33,8 @@ def encode_in_processes(
 ) -> NDArray[np.float32]:
     """Return what `encoder.encode` returns, computed in one process per device, or in this one for a single device.
 
-    The processes live until the model is released. Raises ComponentError, also if a process dies.
+    The processes live until the model is released. Raises ComponentError if the model cannot be loaded or run, or if a
+    process dies.
     """
     if len(devices) == 1:
         return encoder.encode(texts, side, prompt, batch_tokens, devices[0])

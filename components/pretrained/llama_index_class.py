@@ -41,8 +41,8 @@ class LlamaIndexClass:
         return json.dumps([self.class_path, dict(self.arguments)], sort_keys=True)
 
     def check(self) -> list[str]:
-        """Return errors about the class, unknown or missing arguments, secrets, and a key that is not set. Imports the
-        class.
+        """Return error messages about the class, unknown or missing arguments, secrets, and a key that is not set.
+        Imports the class.
         """
         mistakes = [
             f"arguments.{name}: a secret cannot be in a configuration, which is stored; name the environment variable "
@@ -74,7 +74,7 @@ class LlamaIndexClass:
     def _parameters(self) -> tuple[set[str], set[str]]:
         """Return all names that the constructor accepts (parameters and fields), and the required ones.
 
-        Raises ComponentError.
+        Raises ComponentError if the class cannot be imported, or is no subclass of `base`.
         """
         cls = _imported(self.class_path, self.base, self.example)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
@@ -91,7 +91,7 @@ def _instance(_model: str, revision: str, class_path: str, api_key_env: str, bas
     _, arguments = json.loads(revision)
     try:
         return _imported(class_path, base, example)(**arguments, **secret)
-    except Exception as error:  # of pydantic, or any error of a constructor
+    except Exception as error:  # pydantic's error, or any error of a constructor
         raise ComponentError(
             f"arguments: {class_path} cannot be built from them ({type(error).__name__}: {error})"
         ) from error

@@ -83,7 +83,7 @@ def _largest(
 
 @load_once
 def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: str) -> M3Model:
-    """Load the model, once per process. Raises ComponentError."""
+    """Load the model, once per process. Raises ComponentError if a package is missing or the model cannot be loaded."""
     if missing := missing_packages(PACKAGES, "the embedder bge-m3-heads"):
         raise missing[0]
     import torch

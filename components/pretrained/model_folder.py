@@ -38,7 +38,7 @@ def local_folder(model: str) -> Path | None:
 
 
 def model_mistakes(model: str, revision: str) -> list[str]:
-    """Return errors of the two fields that name a model. It neither loads nor downloads anything."""
+    """Return one message per error in the two fields that name a model. Neither loads nor downloads anything."""
     if not model:
         return ["model: is empty, expected an id of the Hugging Face hub or a local folder"]
     folder = local_folder(model)
@@ -58,7 +58,7 @@ def model_mistakes(model: str, revision: str) -> list[str]:
 
 
 def tokenizer_mistakes(model: str) -> list[str]:
-    """Return an error for a local folder with weights but without a tokenizer.
+    """Return an error message for a local folder with weights but without a tokenizer.
 
     transformers silently creates a tokenizer without any words for it, so that all texts would look the same.
     """
@@ -69,7 +69,7 @@ def tokenizer_mistakes(model: str) -> list[str]:
 
 
 def checkpoint_mistakes(model: str, revision: str, packages: Sequence[str], needed_by: str) -> list[str]:
-    """Return errors about missing packages, and about a model or its tokenizer that cannot be used."""
+    """Return error messages about missing packages, and about a model or its tokenizer that cannot be used."""
     of_model = model_mistakes(model, revision) or tokenizer_mistakes(model)
     return [*map(str, missing_packages(packages, needed_by)), *of_model]
 

@@ -62,7 +62,7 @@ def require_token_vectors(model: str, revision: str) -> None:
 def side_prompt(model: str, revision: str, side: Side, given: str | None) -> str:
     """Return the text before all texts of a side: the given one, or for None that of the files, "" without one.
 
-    Raise ComponentError if the model cannot be reached.
+    Raises ComponentError if the model cannot be reached.
     """
     if given is not None:
         return given
@@ -78,7 +78,7 @@ def side_prompt(model: str, revision: str, side: Side, given: str | None) -> str
 def side_lengths(model: str, revision: str, side: Side, wanted: int | None) -> Lengths:
     """Return the numbers of tokens of a side. `wanted` replaces the limit in the files, but not the model's own.
 
-    Raise ComponentError if the model cannot be reached.
+    Raises ComponentError if the model cannot be reached.
     """
     folder, _ = first_module(model, revision, side)
     most = n_positions(model, revision, folder) or token_limit(model, revision, folder)
@@ -95,7 +95,7 @@ def side_lengths(model: str, revision: str, side: Side, wanted: int | None) -> L
 def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Side, prompt: str) -> NDArray[np.int64]:
     """Return int64[n_texts], the tokens of each text with its prompt before it is cut or expanded.
 
-    The first word of a prompt is the marker of its side, and a single token if the vocabulary contains it. Raise
+    The first word of a prompt is the marker of its side, and a single token if the vocabulary contains it. Raises
     ComponentError if the tokenizer cannot be loaded.
     """
     folder, _ = first_module(model, revision, side)

@@ -114,7 +114,10 @@ class SentenceEncoder:
 
 @load_once
 def load_encoder(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "SentenceTransformer":
-    """Load the model of `wanted` with its pooling, once per process. Raises ComponentError."""
+    """Load the model of `wanted` with its pooling, once per process.
+
+    Raises ComponentError if a package is missing or the model cannot be loaded.
+    """
     if missing := missing_packages(PACKAGES, "a sentence encoder"):
         raise missing[0]
     import torch

@@ -20,7 +20,7 @@ _TABLE = "SparseStaticEmbedding"
 def document_token_limit(model: str, revision: str) -> int | None:
     """Return the maximum number of tokens of a document, including special tokens; None if it is not stated.
 
-    Raise ComponentError if the model cannot be reached.
+    Raises ComponentError if the model cannot be reached.
     """
     return token_limit(model, revision, first_module(model, revision, Side.PASSAGE)[0])
 
@@ -28,7 +28,7 @@ def document_token_limit(model: str, revision: str) -> int | None:
 def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
     """Return int64[n_texts], the tokens that the model reads on a side before it cuts a text.
 
-    Raise ComponentError if the tokenizer cannot be loaded.
+    Raises ComponentError if the tokenizer cannot be loaded.
     """
     folder, kind = first_module(model, revision, side)
     return count_tokens(model, revision, texts, folder, with_special=not kind.endswith(_TABLE))
@@ -37,7 +37,7 @@ def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Sid
 def first_module(model: str, revision: str, side: Side) -> tuple[str, str]:
     """Return the folder and the class of the module that tokenizes; "" for the model's folder.
 
-    Raise ComponentError if the model cannot be reached.
+    Raises ComponentError if the model cannot be reached.
     """
     folder, first = "", ""
     modules: Json = model_json(model, revision, "modules.json")

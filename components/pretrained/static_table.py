@@ -56,7 +56,7 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     """Load a table that model2vec or the StaticEmbedding of sentence-transformers saved.
 
     model2vec saves `embeddings`, optionally with weights and a mapping of tokens to rows, and leaves out unknown
-    tokens. sentence-transformers saves `embedding.weight`. Raises ComponentError for other files.
+    tokens. sentence-transformers saves `embedding.weight`. Raises ComponentError for files of another form.
     """
     folder = fetched_folder(model, revision, _FILES)
     with loading(model, revision):

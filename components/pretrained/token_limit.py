@@ -73,7 +73,7 @@ def n_positions(model: str, revision: str, folder: str = "") -> int | None:
 
 
 def max_length_mistakes(max_length: int | None) -> list[str]:
-    """Return an error if the tokens read per text are too few. None leaves their number to the model."""
+    """Return an error message if the tokens read per text are too few. None leaves their number to the model."""
     if max_length is None or max_length >= _LEAST_TOKENS:
         return []
     return [f"max_length: got {max_length}, expected at least {_LEAST_TOKENS}: two of them are special tokens"]

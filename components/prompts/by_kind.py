@@ -45,8 +45,8 @@ class PromptByKind:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors for templates without a place for the question, the context or a passage's text, and for kinds
-        without a template.
+        """Return error messages for templates without a placeholder for the question, the context or a passage's text,
+        and for kinds without a template.
         """
         own = {kind: getattr(self, kind.value) for kind in Kind if getattr(self, kind.value)}
         mistakes = [
@@ -73,7 +73,7 @@ class PromptByKind:
         return languages_of_prompts(self.system, self.default, *(getattr(self, kind.value) for kind in Kind))
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-        """Return errors for facts in `passage` that no document has."""
+        """Return error messages for facts in `passage` that no document has."""
         wanted = ", ".join(dict.fromkeys([*_ALWAYS_KNOWN, *_SOMETIMES_KNOWN, *names]))
         return [
             f"prompt.passage: no document has {name!r} among its metadata; expected places for: {wanted}"

@@ -23,7 +23,10 @@ class Dataset(Component, Protocol):
         """
 
     def load(self) -> Benchmark:
-        """Return the benchmark, with documents sorted by id, and unique document and sample ids. Raises DataError."""
+        """Return the benchmark, with documents sorted by id, and unique document and sample ids.
+
+        Raises DataError for files that are missing or have errors.
+        """
 
 
 @runtime_checkable
@@ -31,10 +34,13 @@ class Source(Component, Protocol):
     """A component that reads documents without samples."""
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 (hex) of the content that `read` reads. Raises DataError."""
+        """Return the SHA-256 (hex) of the content that `read` reads. Raises DataError for missing files."""
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
-        """Return the documents, and counts for the notes of the benchmark. Raises DataError."""
+        """Return the documents, and counts for the notes of the benchmark.
+
+        Raises DataError for files that are missing or have errors.
+        """
 
 
 @runtime_checkable
@@ -46,7 +52,10 @@ class DatasetOverSource(Dataset, Protocol):
         """The source of its documents; None if all of them come with the samples."""
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
-        """Return the benchmark that `load` returns, built from the result of `source.read()`. Raises DataError."""
+        """Return the benchmark that `load` returns, built from the result of `source.read()`.
+
+        Raises DataError for errors in the questions.
+        """
 
 
 @runtime_checkable
@@ -58,7 +67,10 @@ class Refinement(Component, Protocol):
     """
 
     def refine(self, documents: Documents) -> RefinedDocuments:
-        """Return each document refined. Each corpus of a benchmark gets a separate call. Raises ComponentError."""
+        """Return each document refined. Each corpus of a benchmark gets a separate call.
+
+        Raises ComponentError if the refinement fails.
+        """
 
 
 @runtime_checkable

@@ -101,7 +101,7 @@ class KnowsDimensions(Protocol):
 
 @runtime_checkable
 class KnowsTokenBytes(Protocol):
-    """An encoder of token vectors that knows their size in advance, so that the plan can say what they take."""
+    """An encoder of token vectors that knows their size in advance, so that the plan can report it."""
 
     def bytes_per_token(self) -> int | None:
         """Return the bytes of a token's vector, None if unknown. It neither loads nor downloads a model."""

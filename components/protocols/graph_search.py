@@ -21,7 +21,9 @@ class FactReader(Component, Protocol):
         """The language model that it asks."""
 
     def read_facts(self, chunks: Passages, ask: Ask) -> list[FactsOfChunk]:
-        """Return the outcome of the request for each chunk. At most one request is sent per chunk, repeats apart."""
+        """Return the outcome of the request for each chunk. At most one request is sent per chunk, not counting
+        retries.
+        """
 
 
 @runtime_checkable

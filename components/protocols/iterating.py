@@ -1,4 +1,4 @@
-"""Iterative searches: a language model reads what was found, and says what to search for next."""
+"""Iterative searches: a language model reads the hits, and writes the next query."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -10,7 +10,7 @@ from components.records import NextSearch, SearchTrail
 
 @runtime_checkable
 class IterativeSearch(Component, Protocol):
-    """A component that decides, after each search for a question, whether and what to search for next."""
+    """A component that decides, after each search for a question, whether to search again, and with which query."""
 
     @property
     def llm(self) -> LLM:
@@ -31,8 +31,9 @@ class IterativeSearch(Component, Protocol):
     def decide(self, trails: Sequence[SearchTrail], ask: Ask) -> list[NextSearch]:
         """Return the next search per trail, from one call of `ask` per attempt.
 
-        A trail without passages, of a component that `decides_first`, is about the first search: any query then stands
-        for the question. A reply that cannot be parsed after a retry, and a request that failed for good, are reported.
+        For a component that `decides_first`, a trail without passages is about the first search. Any query it returns
+        then means that the question is searched for. A reply that cannot be parsed after a retry, and a request that
+        failed for good, are reported.
         """
 
 

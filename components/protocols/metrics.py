@@ -87,7 +87,7 @@ class RankingMetric(Metric, Protocol):
 class ContextMetric(Metric, Protocol):
     """A metric of the evidence in the prompt. `spans` include gold found in copies, unless the metric has a `strict`
     that is true. A metric that reads the tokens of the context has a `reads_tokens` that is true: it does not apply to
-    a pipeline of the user's own, whose tokens are not known.
+    a custom pipeline, whose tokens are not known.
     """
 
     def score_contexts(

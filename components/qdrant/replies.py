@@ -15,7 +15,10 @@ MOST_BYTES = 256 << 20
 
 
 def guard(response: "Response") -> None:
-    """Check a response before its body is read, as a hook of httpx. Raises ComponentError."""
+    """Check a response before its body is read, as a hook of httpx.
+
+    Raises ComponentError for a redirect and for a compressed body.
+    """
     if response.status_code in REDIRECTS:
         raise ComponentError(_redirect(response))
     if response.headers.get("content-encoding", "identity") != "identity":

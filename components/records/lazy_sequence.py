@@ -21,4 +21,7 @@ class LazySequence(Sequence[T_co]):
 
     @abstractmethod
     def _item(self, index: int) -> T_co:
-        """Return one item; a negative index counts from the end. Raises IndexError."""
+        """Return one item. A negative index counts from the end.
+
+        Raises IndexError for an index outside of the sequence.
+        """

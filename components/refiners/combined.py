@@ -23,7 +23,7 @@ class Combined:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors for unknown names, and for an empty `use`."""
+        """Return error messages for unknown names, and for an empty `use`."""
         mistakes = unknown_names(self.use, self.known)
         return (
             mistakes if self.use else ["use: got none, expected one name or more (for texts as they are, refiner=none)"]

@@ -65,6 +65,6 @@ class PrependedHeadings:
             yield Piece(self.separator if number else "")
             if start >= 0:
                 yield copied(text, start, start + len(heading.title))
-            else:  # for example a heading of several lines
+            else:  # a heading of several lines, for example
                 yield Piece(heading.title, heading.start, heading.end)
         yield Piece("\n" if path else "")

@@ -28,7 +28,9 @@ class WithoutNearDuplicates:
         return (self,)
 
     def check(self) -> list[str]:
-        """Return an error for a threshold at which the search for candidates would miss most duplicates, or above 1."""
+        """Return an error message for a threshold at which the search for candidates would miss most duplicates, or
+        above 1.
+        """
         if 0.5 <= self.threshold <= 1:
             return []
         return [f"threshold: got {self.threshold}, expected a similarity in [0.5, 1]"]

@@ -33,7 +33,7 @@ class Summaries:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors for missing or unknown places, and for `max_attempts` below 1."""
+        """Return error messages for missing or unknown placeholders, and for `max_attempts` below 1."""
         return [*wording_mistakes(self.instruction, ["{text}"], ["{title}"]), *too_small(self, max_attempts=1)]
 
     @property

@@ -32,7 +32,7 @@ class ExtractedTables:
         return (self,)
 
     def check(self) -> list[str]:
-        """Return an error for a negative number of sentences."""
+        """Return an error message for a negative number of sentences."""
         return [] if self.n_sentences >= 0 else [f"n_sentences: got {self.n_sentences}, expected 0 or more"]
 
     def refine(self, documents: Documents) -> RefinedDocuments:

@@ -28,7 +28,7 @@ class Cascade:
         return hash(tuple(self.steps.items()))
 
     def check(self) -> list[str]:
-        """Return errors for a missing step, and for a step with more hits than the previous one."""
+        """Return error messages for a missing step, and for a step with more hits than the previous one."""
         mistakes = [] if self.steps else ["steps: got none, expected at least one (for none, reranker=none)"]
         return mistakes + [
             f"steps.{name}.depth: got {step.depth}, more than the {before.depth} of steps.{name_before} before it, "

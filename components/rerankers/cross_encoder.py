@@ -79,7 +79,7 @@ class PretrainedCrossEncoder:
     n_pairs_per_block: ClassVar[int] = 4096
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, _NEEDED_BY)
         return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_tokens=1)
 
@@ -155,9 +155,9 @@ class PretrainedCrossEncoder:
 def _load(
     model: str, revision: str, dtype: Dtype, max_length: int, trust_remote_code: bool, own_activation: bool, device: str
 ) -> "CrossEncoder":
-    """Load the model, once per process. Its files may name a function to call with `own_activation`.
+    """Load the model, once per process. With `own_activation`, its files may name the activation function.
 
-    Raises ComponentError.
+    Raises ComponentError if a package is missing, or if the model cannot be loaded or has several scores.
     """
     if missing := missing_packages(_PACKAGES, _NEEDED_BY):
         raise missing[0]

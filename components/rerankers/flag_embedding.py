@@ -28,7 +28,7 @@ def load_flag_reranker(
 ) -> Any:
     """Load the reranker of FlagEmbedding with this class name, and pass it the options.
 
-    Raises ComponentError, also for a data type that the reranker does not support on the device.
+    Raises ComponentError if the model cannot be loaded, or for a data type that it does not support on the device.
     """
     if missing := missing_packages(PACKAGES, class_name):
         raise missing[0]

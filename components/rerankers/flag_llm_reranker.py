@@ -46,7 +46,7 @@ class FlagLanguageModel:
     n_pairs_per_block: ClassVar[int] = 1024
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "reranker=flag_llm_reranker")
         return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
 

@@ -39,7 +39,7 @@ class FlagCrossEncoder:
     n_pairs_per_block: ClassVar[int] = 4096
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers out of range."""
+        """Return error messages about missing packages, an unusable model, and numbers out of range."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "reranker=flag_reranker")
         mistakes += too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
         if self.dtype is Dtype.BFLOAT16:

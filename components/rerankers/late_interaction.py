@@ -29,7 +29,7 @@ class LateInteraction:
     n_pairs_per_block: ClassVar[int] = 16_384
 
     def check(self) -> list[str]:
-        """Return an error for a depth below 1."""
+        """Return an error message for a depth below 1."""
         return (
             [] if self.depth >= 1 else [f"depth: got {self.depth}, expected at least 1 (for none, use reranker=none)"]
         )

@@ -33,7 +33,7 @@ class LexicalCoverage:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         mistakes = (
             [] if self.depth >= 1 else [f"depth: got {self.depth}, expected at least 1 (for none, use reranker=none)"]
         )

@@ -55,7 +55,7 @@ class Listwise:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, and of places missing in the instruction."""
+        """Return error messages for numbers out of range, and for placeholders missing in the instruction."""
         mistakes = too_small(self, depth=2, window=2, step=1, passes=1, max_attempts=1)
         if self.step >= self.window >= 2:
             mistakes.append(

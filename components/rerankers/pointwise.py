@@ -38,7 +38,7 @@ class Pointwise:
     version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, too few grades, and places missing in the instruction."""
+        """Return error messages for numbers out of range, too few grades, and missing placeholders."""
         mistakes = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
             mistakes.append(f"grades: got {list(self.grades)}, expected two or more")

@@ -73,7 +73,7 @@ class RerankApi:
     n_pairs_per_block: ClassVar[int] = 2000
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         mistakes = self._server.check()
         if not self.base_url:
             mistakes.append("base_url: is empty, expected the address before /rerank, e.g. https://api.jina.ai/v1")
@@ -132,7 +132,10 @@ class RerankApi:
 
 
 def _scores(reply: object, n_chunks: int) -> NDArray[np.float32]:
-    """Return the scores in the order of the chunks; the server sorts them by score. Raises Malformed."""
+    """Return the scores in the order of the chunks; the server sorts them by score.
+
+    Raises Malformed unless the reply has one finite score per chunk.
+    """
     results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
     ordered = in_order(results, n_chunks)
     scores = numbers_of([result.get("relevance_score", result.get("score")) for result in ordered])

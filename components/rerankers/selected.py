@@ -33,7 +33,7 @@ class Selected:
         return hash((tuple(self.candidates.items()), self.metric, self.share, self.seed))
 
     def check(self) -> list[str]:
-        """Return errors for too few candidates, and for a share that leaves no samples for the choice or the
+        """Return error messages for too few candidates, and for a share that leaves no samples for the choice or the
         results.
         """
         mistakes = []

@@ -49,7 +49,7 @@ class CalledRetriever(CallsUserCode):
         return (self,)
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and of what the path names. Imports it."""
+        """Return one message per error in the fields and in the object at the path, which it imports."""
         return [*depth_mistakes(self.depth), *super().check()]
 
     def find(

@@ -27,5 +27,5 @@ class Dense:
         return (ByEmbedding(self.embedder, self.vector_index),)
 
     def check(self) -> list[str]:
-        """Return errors of the depth."""
+        """Return an error message for a depth below 1."""
         return depth_mistakes(self.depth)

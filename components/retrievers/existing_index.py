@@ -1,4 +1,4 @@
-"""Base of retrievers over an index that exists already, such as a table or a collection of the user's own."""
+"""Base of retrievers over an index that exists already, such as a user's table or collection."""
 
 import json
 from abc import abstractmethod
@@ -24,7 +24,7 @@ Self = TypeVar("Self", bound="ExistingIndex")
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingIndex:
-    """A read-only search by the user's own query, which a backend declares as a template.
+    """A read-only search by a custom query, which a backend declares as a template.
 
     The placeholders {vector}, {query} and {top_k} stand for the vector of the query by `embedder`, its text, and
     `depth`. They are bound as values, never spliced as text. `text_field` names the field of a hit with its text,
@@ -70,7 +70,7 @@ class ExistingIndex:
         return VECTOR in self.template
 
     def mistakes(self, field: str) -> list[str]:
-        """Return errors of the fields of this class. `field` is the name of the template."""
+        """Return one message per error in the fields of this class. `field` is the name of the template."""
         found = depth_mistakes(self.depth)
         if not str(self.revision).strip():
             found.append(
@@ -96,7 +96,10 @@ class ExistingIndex:
         return IndexedText(text or "", *("" if own is None else str(own) for own in (an_id, document)))
 
     def hit_of(self, record: object, an_id: object) -> IndexedText:
-        """Return the hit of a record with the fields of text and document. Raises ComponentError without a text."""
+        """Return the hit of a record with the fields of text and document.
+
+        Raises ComponentError if the record lacks the text.
+        """
         if (text := value_at(record, self.text_field)) is None:
             raise missing_text(self.text_field, record)
         return self.hit(text, an_id, value_at(record, self.document_field))
@@ -123,7 +126,9 @@ class ExistingCollection(ExistingIndex):
         return bool(self.base_url) and "://" not in self.base_url
 
     def collection_mistakes(self, example: str) -> list[str]:
-        """Return errors of the fields of this class. `example` is an address. What is at `base_url` is not checked."""
+        """Return one message per error in the fields of this class. `example` is a valid address. No request is sent to
+        `base_url`.
+        """
         found = self.mistakes("request")
         found += request_mistakes(self.request) if self.request.strip() else []
         if not self.collection.strip():
@@ -138,7 +143,7 @@ class ExistingCollection(ExistingIndex):
 
 
 def request_mistakes(request: str) -> list[str]:
-    """Return errors of a template in JSON whose placeholders are whole strings: see `filled`."""
+    """Return one message per error in a JSON template whose placeholders are whole strings: see `filled`."""
     try:
         value = json.loads(request)
     except (ValueError, RecursionError) as error:

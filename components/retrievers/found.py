@@ -1,4 +1,4 @@
-"""Hits of searches of the user's own: passages as hits, in the order of the queries."""
+"""Hits of custom searches: passages as hits, in the order of the queries."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 def hits_of(value: object, depth: int) -> list[IndexedText]:
-    """Return the first `depth` passages of a reply: a list, or a mapping with `passages`. Raises BadReply."""
+    """Return the first `depth` passages of a reply: a list, or a mapping with `passages`.
+
+    Raises BadReply for a reply of another form.
+    """
     passages = read_passages(value.get("passages") if isinstance(value, Mapping) else value)
     return [IndexedText(each.text, each.source, each.document_id) for each in passages[:depth]]
 

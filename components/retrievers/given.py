@@ -34,7 +34,7 @@ class Given:
     fusion: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Return errors of depth and noise rate."""
+        """Return error messages for a depth or a noise rate out of range."""
         if self.noise_rate is None or 0 <= self.noise_rate <= 1:
             return depth_mistakes(self.depth)
         return [

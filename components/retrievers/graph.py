@@ -29,5 +29,5 @@ class GraphSearch:
         return (ByGraph(self.embedder, self.extractor, self.graph),)
 
     def check(self) -> list[str]:
-        """Return errors of the depth."""
+        """Return an error message for a depth below 1."""
         return depth_mistakes(self.depth)

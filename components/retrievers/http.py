@@ -1,4 +1,4 @@
-"""A search of the user's own behind an HTTP address."""
+"""A custom search behind an HTTP address."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -60,7 +60,7 @@ class HttpRetriever:
         return (self,)
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         found = depth_mistakes(self.depth)
         if not self.url.strip():
             found.append(f"url: is empty, expected the address of the search, e.g. {_EXAMPLE}")

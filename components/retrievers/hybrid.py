@@ -25,5 +25,5 @@ class Hybrid:
         return (ByEmbedding(self.embedder, self.vector_index), ByTerms(self.sparse_index))
 
     def check(self) -> list[str]:
-        """Return errors of the depth and of the fusion's weights."""
+        """Return error messages for a depth below 1, and for weights of the fusion that do not fit its searches."""
         return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, len(self.arms))]

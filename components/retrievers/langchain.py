@@ -23,7 +23,7 @@ class LangchainRetriever(CalledRetriever):
     option: ClassVar[str] = "retriever=langchain"
 
     def mistakes(self) -> list[str]:
-        """Return errors of a missing package, and of what is no Runnable."""
+        """Return error messages for a missing package, and for a path that leads to no Runnable."""
         return runnable_mistakes(self.runnable, self.parameters, "retriever")
 
     def searching(self) -> Callable[[str], object]:

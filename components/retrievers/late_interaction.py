@@ -42,5 +42,5 @@ class LateInteractionSearch:
         return (ByLateInteraction(self.encoder, tuple(self.candidates.values())),)
 
     def check(self) -> list[str]:
-        """Return errors of the depth."""
+        """Return an error message for a depth below 1."""
         return depth_mistakes(self.depth)

@@ -28,5 +28,5 @@ class LearnedSparse:
         return (ByTokenWeights(self.encoder, self.token_index),)
 
     def check(self) -> list[str]:
-        """Return errors of the depth."""
+        """Return an error message for a depth below 1."""
         return depth_mistakes(self.depth)

@@ -23,7 +23,7 @@ class LlamaIndexRetriever(CalledRetriever):
     option: ClassVar[str] = "retriever=llama_index"
 
     def mistakes(self) -> list[str]:
-        """Return errors of a missing package, and of what is no retriever."""
+        """Return error messages for a missing package, and for a path that leads to no retriever."""
         return engine_mistakes(self.engine, self.parameters, "retriever")
 
     def searching(self) -> Callable[[str], object]:

@@ -1,4 +1,4 @@
-"""Search in a collection of Milvus that exists already, by the user's own request."""
+"""Search in a collection of Milvus that exists already, by a custom request."""
 
 import json
 import logging
@@ -44,7 +44,7 @@ class MilvusCollection(ExistingCollection):
     option: ClassVar[str] = "retriever=milvus"
 
     def check(self) -> list[str]:
-        """Return errors of the fields, of a missing database or key, and of a missing package."""
+        """Return one message per error in the fields, and messages for a missing database, key or package."""
         found = self.collection_mistakes(_EXAMPLE)
         if self.is_local and not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
             found.append(
@@ -98,7 +98,7 @@ class MilvusCollection(ExistingCollection):
             if self.is_local:
                 from milvus_lite.server_manager import server_manager_instance
 
-                server_manager_instance.release_server(self.base_url)  # else the database stays open in this process
+                server_manager_instance.release_server(self.base_url)  # or the database stays open in this process
 
     @contextmanager
     def _refusals(self, vectors: NDArray[np.float32] | None) -> Iterator[None]:

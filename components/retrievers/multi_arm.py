@@ -64,7 +64,7 @@ class MultiArm:
         return self.weights.get(name, 1.0)
 
     def check(self) -> list[str]:
-        """Return errors of depth and weights, and of a rule that does not support them."""
+        """Return error messages for a depth below 1, invalid weights, and a rule that does not support weights."""
         unknown = [name for name in self.weights if name not in self.searches]
         mistakes = [
             *depth_mistakes(self.depth),

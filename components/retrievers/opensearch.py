@@ -1,4 +1,4 @@
-"""Search in an index of OpenSearch or Elasticsearch that exists already, by the user's own query DSL."""
+"""Search in an index of OpenSearch or Elasticsearch that exists already, by a custom query."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class SearchServer(ExistingIndex):
         return self.request
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and an error if the key is not set."""
+        """Return one message per error in the fields, and a message if the key is not set."""
         found = self.mistakes("request")
         found += request_mistakes(self.request) if self.request.strip() else []
         if not self.index.strip():

@@ -34,7 +34,7 @@ class Oracle:
     picks_for_prompt: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return errors of the depth."""
+        """Return an error message for a depth below 1."""
         return depth_mistakes(self.depth)
 
     @property

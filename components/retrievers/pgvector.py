@@ -1,4 +1,4 @@
-"""Search in a table of PostgreSQL, by the user's own SQL; see https://github.com/pgvector/pgvector."""
+"""Search in a table of PostgreSQL, by custom SQL; see https://github.com/pgvector/pgvector."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ class Pgvector(ExistingIndex):
         return self.sql
 
     def check(self) -> list[str]:
-        """Return errors of the fields, of a connection string that is not set, and of a missing package."""
+        """Return one message per error in the fields, and messages for a missing connection string or package."""
         found = self.mistakes("sql")
         quoted = "".join(_QUOTED.findall(self.sql))
         found += [

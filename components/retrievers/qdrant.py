@@ -1,4 +1,4 @@
-"""Search in a collection of Qdrant that exists already, by the user's own request."""
+"""Search in a collection of Qdrant that exists already, by a custom request."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ class QdrantCollection(ExistingCollection):
     option: ClassVar[str] = "retriever=qdrant"
 
     def check(self) -> list[str]:
-        """Return errors of the fields, of a missing folder or key, and of a missing package."""
+        """Return one message per error in the fields, and messages for a missing folder, key or package."""
         found = self.collection_mistakes(_EXAMPLE)
         if self.is_local and not Path(self.base_url).is_dir():
             found.append(f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a folder")

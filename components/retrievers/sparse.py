@@ -26,5 +26,5 @@ class Sparse:
         return (ByTerms(self.sparse_index),)
 
     def check(self) -> list[str]:
-        """Return errors of the depth."""
+        """Return an error message for a depth below 1."""
         return depth_mistakes(self.depth)

@@ -40,5 +40,5 @@ class ThreeWay:
         return dense, sparse, ByLateInteraction(self.encoder, () if self.exhaustive else (dense, sparse))
 
     def check(self) -> list[str]:
-        """Return errors of the depth and of the fusion's weights."""
+        """Return error messages for a depth below 1, and for weights of the fusion that do not fit its searches."""
         return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, 3)]

@@ -29,7 +29,7 @@ class WholeCorpus:
     picks_for_prompt: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return errors of the depth."""
+        """Return an error message for a depth below 1."""
         return depth_mistakes(self.depth)
 
     @property

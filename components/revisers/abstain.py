@@ -45,7 +45,7 @@ class AbstainIfUnsupported:
     checks_again: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, of missing places, and of an empty abstention."""
+        """Return error messages for numbers out of range, for missing placeholders, and for an empty abstention."""
         mistakes = too_small(self, max_attempts=1) + missing_places("instruction", self.instruction, PLACES)
         return mistakes if self.abstention.strip() else [*mistakes, "abstention: got none, expected a text"]
 

@@ -50,7 +50,7 @@ class Reflect:
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, and of places missing in the instructions."""
+        """Return error messages for numbers out of range, and for placeholders missing in the instructions."""
         return [
             *too_small(self, max_attempts=1),
             *missing_places("check_instruction", self.check_instruction, PLACES),

@@ -35,11 +35,11 @@ def _escaped(text: str) -> Iterator[str]:
     for in_json in (_json(text, ascii_only=True), _json(text, ascii_only=False)):
         yield in_json
         yield in_json.replace("/", "\\/")
-        yield in_json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # as Go writes it
+        yield in_json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # Go writes JSON so
         yield html.escape(in_json)
         yield _json(in_json, ascii_only=True)
     yield repr(text)[1:-1]
-    yield repr(text + "'" + '"')[1:-4]  # in single quotes, when the surrounding text contains quotes
+    yield repr(text + "'" + '"')[1:-4]  # Python uses single quotes when the surrounding text contains quotes
     yield repr(repr(text))[2:-2]  # an exception's repr, in another's message
     yield ascii(text)[1:-1]
     yield html.escape(text)

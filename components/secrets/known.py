@@ -119,5 +119,5 @@ def _is_file(value: str) -> bool:
     """Return True for the path of a file, which may contain a key but is not one."""
     try:
         return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):  # not a path: too long, an unknown user, a null byte
+    except (OSError, RuntimeError, ValueError):  # it is no path: too long, an unknown user, or a null byte
         return False

@@ -47,7 +47,7 @@ def _message(record: logging.LogRecord) -> str:
     """Return the message of a record. If its arguments do not fit, logging would later print them unmasked."""
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001 - from a `__str__` of any package
+    except Exception:  # noqa: BLE001 - any package's `__str__` may raise
         with suppress(Exception):
             return f"{record.msg} (a wrong call of logging, with arguments {record.args!r})"
         return "(a log line that cannot be shown)"

@@ -51,7 +51,7 @@ class SparseTextEncoder:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors about missing packages, an unusable model, and numbers that are too small."""
+        """Return error messages about missing packages, an unusable model, and numbers that are too small."""
         mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "learned sparse vectors")
         mistakes += max_length_mistakes(self.max_length)
         if self.max_weights is not None and self.max_weights < 1:
@@ -62,14 +62,14 @@ class SparseTextEncoder:
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.
 
-        Raise ComponentError if the folder does not exist.
+        Raises ComponentError if the folder does not exist.
         """
         return folder_hash(self.model)
 
     def token_limit(self) -> int | None:
         """Return `max_length`, or the model's limit if it is smaller or `max_length` is None; None if both are unknown.
 
-        Raise ComponentError if the model cannot be reached.
+        Raises ComponentError if the model cannot be reached.
         """
         own = document_token_limit(self.model, self.revision)
         return min((limit for limit in (self.max_length, own) if limit), default=None)
@@ -85,7 +85,7 @@ class SparseTextEncoder:
     def weigh_chunks(self, chunks: Passages) -> SparseEncodings:
         """Return the weights of chunks.
 
-        Raise ComponentError if the model cannot be loaded or run, or if a weight is negative or not finite.
+        Raises ComponentError if the model cannot be loaded or run, or if a weight is negative or not finite.
         """
         return self._weigh(chunks.texts, Side.PASSAGE)
 

@@ -87,7 +87,7 @@ class Bm25:
         return self.backend is Backend.BM25S
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, and of a formula or a package that the backend lacks."""
+        """Return error messages for numbers out of range, and for a formula or a package that the backend lacks."""
         mistakes = []
         if not 0 <= self.k1 <= _LARGEST_K1:
             mistakes.append(f"k1: got {self.k1}, expected a number in [0, {_LARGEST_K1:,}]")

@@ -140,7 +140,7 @@ class _Confusions:
         np.add.at(by_question, (question, cells), 1.0)
         self._prior = prior
         self.observed: Counts = by_question.sum(axis=0).reshape(prior.shape)
-        self._by_question = by_question / (len(cells) / self.n_questions)  # in questions of mean size
+        self._by_question = by_question / (len(cells) / self.n_questions)  # the unit is a question of mean size
         self._random = np.random.default_rng((seed, len(cells), self.n_questions))
 
     def measure(self, of_counts: Callable[[Counts], Counts], limit: float = 1) -> Measure:

@@ -119,8 +119,8 @@ def after_redrawing(differences: Contributions, draws: Sequence[NDArray[np.float
     float64[n_draws, n].
 
     `draws` are counts of the clusters. A column that differs in few clusters draws only from these. Each value is the
-    larger of two draws in the direction of the heavier tail. A share 2q of the values therefore exceeds what a share q
-    of the draws exceeds.
+    larger of two draws in the direction of the heavier tail. A size that a share q of the draws exceeds is therefore
+    exceeded by a share 2q of the values.
     """
     centred = differences.centred
     drawn = resampled_sums(draws, np.hstack([centred, centred**2]))

@@ -131,8 +131,8 @@ class Contributions:
 
 
 def contributions(scores: SampleScores) -> Contributions:
-    """Return the contributions of all clusters to the metric of all cells. Without samples, values are NaN without
-    clusters.
+    """Return the contributions of all clusters to the metric of all cells. Without samples, there are no clusters, and
+    the values are NaN.
     """
     ids, cluster_of_row = np.unique(scores.clusters, return_inverse=True)
     strata = np.unique(scores.strata)

@@ -31,7 +31,7 @@ class Alpha:
 
     `value` is None if alpha is undefined: no unit has two ratings, or all values are equal. `low` and `high` are None
     then, and for fewer than 5 clusters. They are also None if redrawing shows no spread because all raters agree, which
-    does not tell how certain the value is.
+    does not show how certain the value is.
 
     `n_units` counts the compared units, which have two or more values, and `n_values` counts their values.
     """
@@ -55,8 +55,8 @@ def krippendorff_alpha(
 
     Units with fewer than two values are left out. Ordinal and interval values are numbers. `clusters` holds the cluster
     of each unit; None makes every unit a cluster. The interval holds percentiles of alpha over clusters drawn with
-    replacement (Efron 1979). Raise ValueError if a number is required but a value is not finite, or unless there is one
-    cluster per unit.
+    replacement (Efron 1979). Raises ValueError if a number is required but a value is not finite, or unless there is
+    one cluster per unit.
 
     Formula: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", with his differences of nominal, ordinal
     and interval data.

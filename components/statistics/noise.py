@@ -18,10 +18,9 @@ class SamplingErrors:
 
     `draws` float64[n_draws, n_cells] are the errors, by drawing clusters with replacement. `p` is the probability that
     chance makes equal cells differ as much as these cells do. It is the share of random sign changes of the clusters
-    after which the means of the cells are at least as far apart, by squared distance from their mean. `n_effective` is
-    the number of equally large clusters with the same precision.
-    Source: Canay, Romano & Shaikh 2017, Econometrica 85(3) (sign changes); Kish 1965, "Survey Sampling"
-    (`n_effective`).
+    after which the means of the cells differ at least as much, by squared distance from their mean. `n_effective` is
+    the number of equally large clusters with the same precision. Source: Canay, Romano & Shaikh 2017, Econometrica
+    85(3) (sign changes); Kish 1965, "Survey Sampling" (`n_effective`).
     """
 
     draws: NDArray[np.float64]

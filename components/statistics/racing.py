@@ -28,10 +28,10 @@ _MOST = 0.9
 """The largest share of the wealth that a bet may lose."""
 
 _VARIANCE = 0.06
-"""Variance of a difference before any was seen. It counts as one sample."""
+"""Assumed variance of a difference before the first sample. It weighs as much as one sample."""
 
 _EVERY = 5
-"""Samples after which the leader is determined again."""
+"""Number of samples between two updates of the leader."""
 
 _TOLERANCE = 1e-9
 
@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RaceRules:
-    """The error rate of a race, what it may lose, and its looks.
+    """The error rate of a race, the loss that it accepts, and its looks.
 
     With probability 1 - `alpha`, the winner of the full run is not stopped. Of several winners with equal sums, each is
     stopped with probability `alpha` at most, so at least one finishes with probability 1 - `alpha`. With a `margin`,
@@ -56,7 +56,7 @@ class RaceRules:
     first_look: int = 20
 
     def looks(self, n_samples: int) -> list[int]:
-        """Return the numbers of samples after which the race looks. None is as large as `n_samples`."""
+        """Return the numbers of samples after which the race looks. All are smaller than `n_samples`."""
         return list(range(self.first_look, n_samples, max(10, n_samples // 30)))
 
 
@@ -72,7 +72,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Bets:
-    """The differences of some samples from the opponent, and what was known before each of them.
+    """The differences of some samples from the opponent, and the sums of the differences before each of them.
 
     All arrays are float64[n_samples, n_cells], but `n_before` is float64[n_samples, 1]. `total` and `squares` are the
     sums of the earlier differences from the same opponent and of their squares.
@@ -123,9 +123,9 @@ class Race:
     divided by the number of costs, and the whole front survives. A cell of unknown cost, NaN, is no opponent and never
     stops.
 
-    Its decisions depend on nothing but the scores. Without a margin, a cell stops when its wealth reaches 1 / alpha.
-    With a margin, a cell that was an opponent stops only if it is worse than another one, at alpha / (2 n_cells); the
-    others stop if none of them is better than all by the margin, at alpha / 2. A cell that stopped within the margin of
+    Decisions depend only on the scores. Without a margin, a cell stops when its wealth reaches 1 / alpha. With a
+    margin, a cell that was an opponent stops only if it is worse than another one, at alpha / (2 n_cells); the others
+    stop if none of them is better than all by the margin, at alpha / 2. A cell that stopped within the margin of
     another one therefore never was an opponent, and losses do not add up.
     """
 
@@ -179,7 +179,7 @@ class Race:
         return [Stop(cell, self.n_seen, int(opponents[cell]), float(wealth[cell])) for cell in stopped]
 
     def leave(self, cell: int) -> None:
-        """Take a cell out of the race that has no further scores, because it failed."""
+        """Remove a failed cell, which has no further scores, from the race."""
         self.live[cell] = False
         if self._opponents is not None and cell in self._opponents:
             self._opponents = None
@@ -198,7 +198,9 @@ class Race:
         self._total[new], self._squares[new] = difference.sum(axis=0), (difference**2).sum(axis=0)
 
     def _leaders(self) -> NDArray[np.intp]:
-        """Return for each cell the live one with the largest sum that may be its opponent, the first of equal ones."""
+        """Return the opponent of each cell: the live cell with the largest sum that may be one, the first of equal
+        ones.
+        """
         sums = np.where(self.live, self._sums, -np.inf)
         if self._may_oppose is None:
             return np.full(len(sums), sums.argmax())
@@ -208,7 +210,7 @@ class Race:
     def shortfall(self, cell: int) -> float:
         """Return a lower bound of how far a cell is behind its best opponent of the full run, at confidence 1 - alpha.
 
-        It is 0 or more, and exact to .0001. The wealth against any smaller lead of that one has reached 1 / alpha, or
+        It is 0 or more, and exact to .0001. For any smaller deficit, the wealth against it has reached 1 / alpha, or
         perfect scores could not make up for it. The bound holds at all looks together.
         """
         seen = self._scores[: self.n_seen]
@@ -263,7 +265,7 @@ class Races:
     """Races of the same cells for several targets, each over its own samples: a cell stops once it is out of all.
 
     `members`, bool[n_samples, n_targets], says which samples belong to a target. The promise of a race holds for each
-    target. Targets share the samples, and their order within a target is as random as the whole. Other parameters are
+    target. Targets share the samples, and the order of the samples within a target is random too. Other parameters are
     explained at `Race`.
     """
 
@@ -297,7 +299,7 @@ class Races:
         return [replace(self._stops[cell], n_seen=self.n_seen) for cell in stopped]
 
     def leave(self, cell: int) -> None:
-        """Take a cell out of the races that has no further scores, because it failed."""
+        """Remove a failed cell, which has no further scores, from all races."""
         for race in self._races:
             race.leave(cell)
 
@@ -308,7 +310,7 @@ class Races:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A finished race: the cells that it did not stop, bool[n_cells], and the share of all answers that it asked."""
+    """A finished race: the cells that it did not stop, bool[n_cells], and the share of all answers that it needed."""
 
     live: NDArray[np.bool_]
     share: float
@@ -340,7 +342,7 @@ def forecast(
     members: NDArray[np.bool_] | None = None,
     costs: Sequence[float] | Floats | None = None,
 ) -> float:
-    """Return the share of all answers that races over such scores ask: the mean over replays in random orders."""
+    """Return the share of all answers that a race over such scores requests: the mean over replays in random orders."""
     random = np.random.default_rng(0)
     n_orders = int(np.clip(_MOST_SAMPLES // max(1, len(scores)), *_ORDERS))
     orders = [random.permutation(len(scores)) for _ in range(n_orders)]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOLERANCE = 1e-9
-"""Relative to the summed values. Resampled sums that differ only by rounding count as equal."""
+"""Tolerance relative to the summed values. Resampled sums that differ only by rounding count as equal."""
 
 _BLOCK_ELEMENTS = 2_000_000
 

@@ -49,7 +49,7 @@ class EvidenceSettings:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range."""
+        """Return an error message for numbers out of range."""
         mistakes = too_small(
             self, n_characters=100, least_characters=1, characters_per_set=1, most_sets=1, n_candidates=1, n_near=0
         )

@@ -48,8 +48,8 @@ def compute(expression: str) -> Computed:
     It may contain percent signs, thousands separators, units of ten thousand, and a currency or another unit beside a
     number. If it contains equals signs, the first part with an operator counts.
 
-    Raise UnreadableExpression for anything else, for more than `LONGEST` characters, exponents above 200, a division by
-    zero, and a value that is not a real number up to 1e30.
+    Raises UnreadableExpression for anything else, for more than `LONGEST` characters, exponents above 200, a division
+    by zero, and a value that is not a real number up to 1e30.
     """
     if len(expression) > LONGEST:
         raise UnreadableExpression(f"{len(expression)} characters, at most {LONGEST} are read")

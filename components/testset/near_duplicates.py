@@ -34,7 +34,7 @@ class NearDuplicates:
     threshold: float = 0.6
 
     def check(self) -> list[str]:
-        """Return an error for a share out of range."""
+        """Return an error message for a share out of range."""
         if 0 < self.threshold <= 1:
             return []
         return [f"threshold: got {self.threshold:g}, expected a share above 0 and up to 1"]

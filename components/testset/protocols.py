@@ -44,7 +44,10 @@ class TopicSource(Component, Protocol):
         """Most requests in total if every reply can be read."""
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """Return the leaves, with distinct slugs. Raise DataError, or ComponentError if the model drafted no topic."""
+        """Return the leaves, with distinct slugs.
+
+        Raises DataError if the file cannot be read, and ComponentError if the model drafted no topic.
+        """
 
 
 @runtime_checkable

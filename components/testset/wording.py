@@ -19,7 +19,7 @@ class Wording:
     reminder: str
 
     def mistakes(self, field: str, places: tuple[str, ...]) -> list[str]:
-        """Return an error for each missing place and each unknown place of the wording in `field`."""
+        """Return one message per missing or unknown placeholder of the wording in `field`."""
         return [f"{field}.{mistake}" for mistake in wording_mistakes(self.instruction, places)]
 
     def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, object]) -> Request:

@@ -67,7 +67,7 @@ class SacreBleuTokens:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return an error if the language has no tokenizer."""
+        """Return an error message if the language has no tokenizer."""
         if self.language in _SACREBLEU_TOKENIZERS:
             return []
         return [f"language: got {self.language!r}, expected one of {', '.join(_SACREBLEU_TOKENIZERS)}"]

@@ -11,7 +11,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def missing_places(name: str, template: str, places: Sequence[str]) -> list[str]:
-    """Return an error if a template called `name` lacks any of these places."""
+    """Return an error message if a template called `name` lacks one of these placeholders."""
     missing = [place for place in places if place not in template]
     return [f"{name}: has no {' and no '.join(missing)}"] if missing else []
 

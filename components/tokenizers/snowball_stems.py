@@ -52,7 +52,7 @@ class SnowballStems:
         return (_CODES.get(self.language, self.language),)
 
     def check(self) -> list[str]:
-        """Return an error if Snowball has no stemmer for the language."""
+        """Return an error message if Snowball has no stemmer for the language."""
         import Stemmer
 
         known = Stemmer.algorithms()

@@ -1,1 +1,1 @@
-"""Functions, chains and engines of the user's own package, which components call."""
+"""Functions, chains and engines in the user's package, which components call."""

@@ -57,5 +57,5 @@ def called(
             for number in late:
                 yield running.pop(number)[0], TimeoutError(f"no answer after {timeout_s:g} s ({setting})")
             continue
-        if number in running:  # otherwise it was late
+        if number in running:  # otherwise the answer came too late
             yield running.pop(number)[0], outcome

@@ -1,4 +1,4 @@
-"""Base of components that call a function, a chain or an engine of the user's own package."""
+"""Base of components that call a function, a chain or an engine in the user's package."""
 
 import inspect
 from abc import abstractmethod
@@ -46,10 +46,10 @@ class CallsUserCode:
 
     @abstractmethod
     def mistakes(self) -> list[str]:
-        """Return errors of what the path names, such as "which cannot be imported". Imports it."""
+        """Import the object at the path, and return one message per error, such as "which cannot be imported"."""
 
     def check(self) -> list[str]:
-        """Return errors of the fields, and of what the path names. Imports it."""
+        """Return one message per error in the fields and in the object at the path, which it imports."""
         found = too_small(self, concurrency=1)
         if not self.timeout_s > 0:
             found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
@@ -57,7 +57,7 @@ class CallsUserCode:
 
 
 def imported(path: str) -> Any:
-    """Return what a dotted path names. Raises ComponentError."""
+    """Return the object at a dotted path. Raises ComponentError if it cannot be imported."""
     module, _, name = _dotted(path).rpartition(".")
     try:
         return getattr(import_module(module), name)
@@ -68,7 +68,7 @@ def imported(path: str) -> Any:
 
 
 def import_mistakes(path: str, example: str) -> list[str]:
-    """Return an error for a path that names nothing. Imports it. `example` is a path, with the word for its kind."""
+    """Return an error message if the path cannot be imported. `example` is a valid path, with the word for its kind."""
     if not _dotted(path).rpartition(".")[0]:
         return [f"expected the dotted path of {example}"]
     try:
@@ -81,7 +81,8 @@ def import_mistakes(path: str, example: str) -> list[str]:
 def function_mistakes(
     function: object, first: str, optional: str, parameters: Parameters, group: str = "pipeline"
 ) -> list[str]:
-    """Return errors of a function that is called as `function(first, **parameters)`. "" for no first argument.
+    """Return one message per reason why `function(first, **parameters)` cannot be called. `first` is "" without a first
+    argument.
 
     It is also passed `optional` if it has a parameter of that name. `group` has the parameters.
     """

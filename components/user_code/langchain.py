@@ -25,9 +25,9 @@ _EXAMPLE = "a Runnable, or a function that returns one, e.g. my_app.chain:chain"
 def runnable_mistakes(
     path: str, parameters: Parameters, group: str, question_key: str = "", history_key: str = ""
 ) -> list[str]:
-    """Return errors of a path to a Runnable, or to a function that returns one. Imports it.
+    """Import the path, and return error messages unless it leads to a Runnable, or to a function that returns one.
 
-    With `group` "pipeline" it must answer, with "retriever" find documents.
+    With `group` "pipeline", the Runnable must answer. With "retriever", it must find documents.
     """
     if missing := missing_packages(["langchain_core"], f"{group}=langchain", "langchain"):
         return list(map(str, missing))
@@ -52,7 +52,8 @@ def runnable_mistakes(
 def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any], Parameters]":
     """Return a Runnable, and the parameters for its configurable fields.
 
-    A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError.
+    A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError if the
+    path cannot be imported, or if the function fails or returns something else.
     """
     found = imported(path)
     if _is_runnable(found):
@@ -69,7 +70,10 @@ def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any],
 def chain_answering(
     path: str, parameters: Parameters, question_key: str, history_key: str
 ) -> Callable[[str, list[dict[str, str]]], object]:
-    """Return the function that invokes a chain, and returns a mapping for `read_reply`. Raises ComponentError."""
+    """Return the function that invokes a chain, and returns a mapping for `read_reply`.
+
+    Raises ComponentError if the path names no chain with these keys.
+    """
     runnable, configurable = runnable_at(path, parameters)
     for mistake in _chain_mistakes(runnable, question_key, history_key):
         raise ComponentError(f"{path}: {mistake}")
@@ -85,7 +89,10 @@ def chain_answering(
 
 
 def retriever_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
-    """Return the function that invokes a retriever, and returns passages. Raises ComponentError."""
+    """Return the function that invokes a retriever, and returns passages.
+
+    Raises ComponentError if the path names no Runnable.
+    """
     runnable, configurable = runnable_at(path, parameters)
     config: Any = {"configurable": dict(configurable)}
 
@@ -144,7 +151,7 @@ def _variables(runnable: "Runnable[Any, Any]") -> tuple[list[str], list[str], bo
     """
     try:
         schema = runnable.get_input_jsonschema()
-    except Exception:  # noqa: BLE001 - of Pydantic: some types of inputs have no schema
+    except Exception:  # noqa: BLE001 - Pydantic has no schema for some types of inputs
         return [], [], False
     return list(schema.get("properties", {})), list(schema.get("required", [])), schema.get("type") == "object"
 

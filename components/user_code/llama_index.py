@@ -12,7 +12,7 @@ _OR_FUNCTION = "or a function that returns one, e.g. my_app.engine:engine"
 
 
 def engine_mistakes(path: str, parameters: Parameters, group: str) -> list[str]:
-    """Return errors of a path to an engine, or to a function that returns one. Imports it.
+    """Import the path, and return error messages unless it leads to an engine, or to a function that returns one.
 
     `group` is "pipeline" for an engine that answers, and "retriever" for one that finds nodes.
     """
@@ -34,7 +34,10 @@ def engine_mistakes(path: str, parameters: Parameters, group: str) -> list[str]:
 
 
 def engine_at(path: str, parameters: Parameters, group: str) -> Any:
-    """Return the engine. A function that returns one is called with the parameters. Raises ComponentError."""
+    """Return the engine. A function that returns one is called with the parameters.
+
+    Raises ComponentError if the path cannot be imported, or leads to no engine of `group`.
+    """
     found = imported(path)
     if not _kind_mistakes(found, group):
         return found
@@ -48,7 +51,10 @@ def engine_at(path: str, parameters: Parameters, group: str) -> Any:
 
 
 def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[dict[str, str]]], object]:
-    """Return the function that queries an engine, and returns a mapping for `read_reply`. Raises ComponentError."""
+    """Return the function that queries an engine, and returns a mapping for `read_reply`.
+
+    Raises ComponentError if the path leads to no query engine.
+    """
     from llama_index.core.query_engine import CustomQueryEngine
 
     engine = engine_at(path, parameters, "pipeline")
@@ -58,7 +64,7 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
         if hasattr(response, "get_response"):  # it streams
             response = response.get_response()
         text, nodes = getattr(response, "response", response), getattr(response, "source_nodes", None)
-        if not nodes and isinstance(engine, CustomQueryEngine):  # which need not say what it read
+        if not nodes and isinstance(engine, CustomQueryEngine):  # it need not report the nodes that it read
             nodes = None
         return {
             "answer": "" if text is None else text if isinstance(text, str) else str(text),
@@ -69,7 +75,10 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
 
 
 def engine_searching(path: str, parameters: Parameters) -> Callable[[str], object]:
-    """Return the function that retrieves, and returns passages. Raises ComponentError."""
+    """Return the function that retrieves, and returns passages.
+
+    Raises ComponentError if the path leads to no retriever.
+    """
     from llama_index.core import QueryBundle
 
     engine = engine_at(path, parameters, "retriever")

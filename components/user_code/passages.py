@@ -36,7 +36,10 @@ class GivenPassage:
 
 
 def read_passages(value: object) -> list[GivenPassage]:
-    """Return passages, best first. `value` is a list of texts, or of records with `text`. Raises BadReply."""
+    """Return passages, best first. `value` is a list of texts, or of records with `text`.
+
+    Raises BadReply for a value of another form, and for too many or too long passages.
+    """
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise BadReply(f"passages: got {shown(value)}, expected a list of texts, or of records with `text`")
     if len(value) > MOST_PASSAGES:

@@ -36,7 +36,7 @@ class Binary:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         return first_stage_mistakes(self.dimensions, self.oversampling)
 
     @property

@@ -31,7 +31,7 @@ class Flat:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return an error for a GPU if FAISS has no GPU support."""
+        """Return an error message for a GPU if FAISS has no GPU support."""
         return device_mistakes(self.device)
 
     @property
@@ -66,7 +66,7 @@ class Hnsw:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors of numbers that FAISS would misinterpret, or never return from."""
+        """Return error messages for numbers that FAISS would misinterpret, or that would keep it busy forever."""
         return too_small(self, n_links=2, ef_construction=1, ef_search=1)
 
     @property
@@ -110,7 +110,7 @@ class IvfPq:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return errors of numbers below 1, and of more probes than lists."""
+        """Return error messages for numbers below 1, and for more probes than lists."""
         mistakes = too_small(self, n_lists=1, n_subvectors=1, n_bits=1, n_probes=1)
         if not mistakes and self.n_probes > self.n_lists:
             mistakes.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")

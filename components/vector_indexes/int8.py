@@ -38,7 +38,7 @@ class Int8:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range."""
+        """Return error messages for numbers out of range."""
         return first_stage_mistakes(self.dimensions, self.oversampling)
 
     @property

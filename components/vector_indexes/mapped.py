@@ -62,7 +62,10 @@ def release(array: NDArray[np.generic]) -> None:
 
 
 def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions: int) -> NDArray[np.float32]:
-    """Write the rows of all blocks to a .npy file and map it, float32[n, n_dimensions]. Raises StoreError."""
+    """Write the rows of all blocks to a .npy file and map it, float32[n, n_dimensions].
+
+    Raises StoreError if the file cannot be written.
+    """
     n_rows = 0
     with _written(path) as file:
         _write_header(file, np.float32, (0, n_dimensions))
@@ -75,7 +78,10 @@ def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions
 
 
 def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
-    """Write a FAISS index to a .npy file in the format of `faiss.write_index`, and map it. Raises StoreError."""
+    """Write a FAISS index to a .npy file in the format of `faiss.write_index`, and map it.
+
+    Raises StoreError if the file cannot be written.
+    """
     import faiss
 
     with _written(path) as file:

@@ -59,7 +59,9 @@ class Qdrant:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, an unusable address, a key that is not set, and a missing package."""
+        """Return error messages for numbers out of range, an unusable address, a key that is not set, and a missing
+        package.
+        """
         mistakes = too_small(self, n_links=1, ef_construction=1, ef_search=1, batch_size=1)
         if not self.timeout_s > 0:
             mistakes.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
@@ -94,7 +96,7 @@ class Qdrant:
         if vectors.size:
             with self._connected() as client:
                 n = _n_vectors(client, name)
-                if n is not None and n > len(vectors):  # not from this index
+                if n is not None and n > len(vectors):  # they are not from this index
                     client.delete_collection(name)
                     n = None
                 if n is None:

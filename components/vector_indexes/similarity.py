@@ -28,7 +28,7 @@ def ranked(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -
 
 
 def first_stage_mistakes(dimensions: int | None, oversampling: float) -> list[str]:
-    """Return errors of the fields of an index with rescoring."""
+    """Return one message per error in the fields of an index with rescoring."""
     mistakes = []
     if dimensions is not None and dimensions < 1:
         mistakes.append(f"dimensions: got {dimensions}, expected at least 1, or null for all dimensions")

@@ -40,7 +40,7 @@ class Truncated:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return errors of numbers out of range, and an error for a GPU if FAISS has no GPU support."""
+        """Return error messages for numbers out of range, and for a GPU if FAISS has no GPU support."""
         return [*first_stage_mistakes(self.dimensions, self.oversampling), *device_mistakes(self.device)]
 
     @property

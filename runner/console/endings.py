@@ -34,7 +34,7 @@ class Interrupt:
         self._raised = float("-inf")
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt. Called by the interpreter."""
+        """Raise KeyboardInterrupt, at most once a second. Python calls this on a signal."""
         if time.monotonic() - self._raised > _SAME_INTERRUPT_S:
             self._raised = time.monotonic()
             raise KeyboardInterrupt

@@ -9,13 +9,15 @@ from components.errors import DataError
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a file that a user named: see `write_text`. Raises DataError."""
+    """Write a file that a user named: see `write_text`. Raises DataError if it cannot be written."""
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that a user named: all of it or nothing. The target of a link, or a device such as /dev/stdout, is
-    written in place. Raises DataError.
+    written in place.
+
+    Raises DataError if the file cannot be written.
     """
     try:
         is_elsewhere = path.is_symlink() or (path.exists() and not path.is_file())
@@ -36,7 +38,7 @@ def require_other_files(inputs: Iterable[Path], *outputs: Path | None) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file atomically: a reader never sees part of it, and on a full disk the previous file remains.
 
-    A link is replaced, not followed. Raises OSError.
+    A link is replaced, not followed. Raises OSError if the file cannot be written.
     """
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
@@ -47,7 +49,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the entries of a folder, are on disk. Raises OSError."""
+    """Wait until a file, or the entries of a folder, are on disk.
+
+    Raises OSError if it does not exist or the disk fails.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
 """The service through which every role asks a language model, such as generators and judges.
 
 Replies are stored **by request**: under everything that the model reads (its identity, the purpose, the messages, the
-draw). The samples beside the request do not matter. An added question, a new topic, a corrected reference or a smaller
-`dataset.limit` repeats no answered request.
+draw). The other samples of the data set do not matter. An added question, a new topic, a corrected reference or a
+smaller `dataset.limit` repeats no answered request.
 """
 
 import logging

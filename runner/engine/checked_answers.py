@@ -44,7 +44,7 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
 
 def answer_error(answer: Answer) -> str:
     """Return an error for the first field with an invalid value. "" if all fields are valid."""
-    values: Mapping[str, object] = vars(answer)  # of any type, because a component may set anything
+    values: Mapping[str, object] = vars(answer)  # a component may set values of any type
     if not isinstance(values["request_id"], str):
         return f"request_id: got {_excerpt(answer.request_id)}, expected the id of the request"
     if not isinstance(values["state"], AnswerState):

@@ -74,7 +74,9 @@ def _earlier_code(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, M
 
 
 def _files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
-    """Return the digests of the model's modules, and of what it opened in an earlier run that has changed since."""
+    """Return the digests of the model's modules, and of files that it opened in an earlier run and that have changed
+    since.
+    """
     return {**model_modules(code_class(llm)), **changed_files(llm, purpose, store)}
 
 

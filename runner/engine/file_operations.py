@@ -20,7 +20,8 @@ _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNO
 
 
 def link_or_copy(source: Path, path: Path) -> None:
-    """Link or copy a file to a second path in one step, replacing any file there. Raises OSError.
+    """Link or copy a file to a second path in one step, replacing any file there. Raises OSError if `source` does not
+    exist or `path` cannot be written.
 
     We replace files and never write into them, so neither path can change the other's content. Each can be deleted by
     itself.
@@ -42,7 +43,8 @@ def exchange(first: Path, second: Path) -> bool:
     """Swap two existing paths on one file system in one step: no process ever finds either path missing.
 
     Returns False and changes nothing if the system does not support the exchange. It needs Linux with glibc 2.28 or
-    musl, and a file system with RENAME_EXCHANGE (ext4, XFS, Btrfs and tmpfs have it, NFS does not). Raises OSError.
+    musl, and a file system with RENAME_EXCHANGE (ext4, XFS, Btrfs and tmpfs have it, NFS does not). Raises OSError for
+    a missing path, and if the system refuses for another reason.
     """
     call = _renameat2()
     if call is None:

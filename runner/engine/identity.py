@@ -28,8 +28,8 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
     write metadata in that order.
 
     Three sorts of fields are left out: runtime-only fields, fields added later that have their default, and the fields
-    in `without`. A component that reads files has `content_hash() -> str`, which stands for their contents wherever the
-    folder of a model is. Raises TypeError for a value without a canonical form.
+    in `without`. A component that reads files has `content_hash() -> str`, which identifies their contents regardless
+    of their folder. Raises TypeError for a value without a canonical form.
     """
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value

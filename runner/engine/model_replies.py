@@ -1,8 +1,9 @@
-"""Replies of a model in the store, apart for each version of the files that a user's model was seen to open.
+"""Stored replies of a model. A user's model has separate replies for each version of the files that it was seen to
+open.
 
-The key of the replies covers the code that the source of the model reaches (`replies_key`). What else the model opens
-is known only once it ran. We record it beside its replies, with its hash, before we store the first reply that may
-depend on it. If the hash differs in a later run, the replies of that run have another key.
+The key of the replies covers the code that the source of the model reaches (`replies_key`). Other files that the model
+opens are known only after it ran. We record their names and hashes with its replies, before we store the first reply
+that may depend on them. If the hash differs in a later run, the replies of that run have another key.
 """
 
 from components.errors import ComponentError
@@ -25,7 +26,7 @@ def has_users_code(llm: LLM) -> bool:
 
 
 def changed_files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
-    """Return what the model opened in an earlier run and has changed since, with the digests of now."""
+    """Return files that the model opened in an earlier run and that have changed since, with their current digests."""
     if not has_users_code(llm):
         return {}
     records = store.replies(replies_key(llm, purpose))
@@ -35,7 +36,7 @@ def changed_files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
 
 
 def replies_name(llm: LLM, purpose: str, store: Store) -> str:
-    """Return the name of the folder of the store with the replies of a model as its files are now."""
+    """Return the name of the store's folder for the replies of a model, given the current contents of its files."""
     key, changed = replies_key(llm, purpose), changed_files(llm, purpose, store)
     return key_of([key, changed]) if changed else key
 

@@ -9,7 +9,7 @@ from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 
 ALL = "all"
-"""Name that stands for all kinds of stages."""
+"""Name for all kinds of stages."""
 
 
 @dataclass(frozen=True)

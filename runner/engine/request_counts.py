@@ -38,7 +38,7 @@ class RequestCount:
     tokens_with_repeats: Sequence[tuple[object, Tokens]] | None = ()
     """The same for `n_with_repeats` requests."""
     edited: Sequence[EditedModel] = ()
-    """Users' models with changed code: their earlier code gave some of these answers."""
+    """Users' models whose code has changed since it gave some of these answers."""
     groups: Sequence["RequestCount"] = ()
     """The same requests by `Stage.request_group`. Equal requests of several groups count in the first one."""
 

@@ -2,7 +2,8 @@
 
 A stage waits for its inputs, and fails if one of them fails. Of the ready stages that fit on a worker, the first in the
 plan starts. Stages that use a loaded model start before stages that would load another one. If no ready stage is near
-to a free worker (see `Workers.near`), the worker takes the last one of the plan, so that workers stay apart.
+to a free worker (see `Workers.near`), the worker takes the last one of the plan, so that workers rarely need the same
+inputs.
 
 A user may pause the schedule, and give up stages (see `Steering`).
 """
@@ -104,7 +105,9 @@ class KeptWorkers:
 
     @contextmanager
     def running(self, order: Sequence[AnyStage], watch: Watch = ignore_progress) -> Iterator[Iterator[StageRun]]:
-        """Start workers if none is kept that can run these stages: see `running`. They stop early if stages remain."""
+        """Start workers unless the current ones can run these stages: see `running`. If stages remain at the end, all
+        workers stop.
+        """
         self._watch = watch
         schedule = _Schedule(order, self._workers_for({stage.key: stage for stage in order}), self._steering)
         try:
@@ -149,7 +152,10 @@ class _Schedule:
         """True once no stage is running, and all of them have an outcome."""
 
     def ended(self) -> Iterator[StageRun]:
-        """Yield the outcome of each stage. Raises BudgetReached."""
+        """Yield the outcome of each stage.
+
+        Raises BudgetReached at the end if a stage stopped at a limit of the budget.
+        """
         runs = self._give_up(self._steering.look())
         has_more = self._begin()
         yield from runs
@@ -181,7 +187,7 @@ class _Schedule:
         return self._waiting.has_ready
 
     def _give_up(self, keys: Collection[str]) -> list[StageRun]:
-        """Return the outcome of those of the stages that have not started."""
+        """Return a failed outcome for each of these stages that has not started."""
         runs = [StageRun(stage.key, stage.kind, error=GIVEN_UP) for stage in self._waiting.remove(keys)]
         self._failed |= {run.key: run for run in runs}
         return runs
@@ -267,7 +273,7 @@ class _Waiting:
                 yield stage
 
     def remove(self, keys: Collection[str]) -> list[AnyStage]:
-        """Remove those of the stages that have not started, and return them."""
+        """Remove these stages if they have not started, and return the removed ones."""
         if not keys:
             return []
         ready = {place for places in self._ready.values() for place in places}

@@ -36,7 +36,9 @@ def model_modules(cls: type) -> Mapping[str, str]:
 
 
 def digest_now(cls: type, opened: str) -> str:
-    """Return the SHA-256 (hex) of what `opened_by_model` named, now or in an earlier run. "" for a deleted file."""
+    """Return the current SHA-256 (hex) of an item that `opened_by_model` returned in this or an earlier run, "" for a
+    deleted file.
+    """
     return snapshot_of(cls).digest_of_opened(opened)
 
 

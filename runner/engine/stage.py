@@ -38,7 +38,7 @@ class Resources:
     memory_gb: float = 0.0
 
     def check(self) -> list[str]:
-        """Return one error per negative value."""
+        """Return one message per negative value."""
         return [f"{name}: got {value}, expected at least 0" for name, value in vars(self).items() if value < 0]
 
 
@@ -73,7 +73,7 @@ class _Reader:
 
     @property
     def also_read(self) -> Sequence["AnyStage"]:
-        """Stages that are read besides those among the fields: inputs of these, whose keys cover them."""
+        """Further stages that are read: inputs of the stages among the fields, whose keys cover them."""
         return ()
 
 
@@ -174,9 +174,9 @@ class Stage(_Reader, ABC, Generic[T]):
         return None
 
     def lost(self, parts: Parts) -> Sequence[str]:
-        """Return what is missing of a stored result outside the store, such as on a server.
+        """Return the missing parts of a stored result that are outside the store, such as on a server.
 
-        `parts` are the parts of the stored result. If something is missing, the result is computed again. Return () for
+        `parts` are the parts of the stored result. If any part is missing, the result is computed again. Return () for
         a complete result, or if completeness cannot be checked.
         """
         return ()

@@ -78,7 +78,7 @@ class Worker:
         self._damaged = []
         try:
             made = self._ensure_planned(stage, report)
-        except StageFailed as failure:  # of the stage, or of an input that had to be computed again
+        except StageFailed as failure:  # the stage failed, or an input that had to be computed again
             return replace(failure.run, key=stage.key, kind=stage.kind)
         except BudgetReached as reached:
             return StageRun(stage.key, stage.kind, over_budget=str(reached))
@@ -337,7 +337,7 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
 
 
 def _wrapped(error: BaseException, text: str) -> str:
-    """Return the message of this project that a library replaced by its own, such as that of a refused import."""
+    """Return this project's error message that a library's error hides, such as the message of a refused import."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is None:
         return ""

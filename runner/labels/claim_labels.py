@@ -42,8 +42,9 @@ class LabelledClaim:
 
 
 def read_claim_labels(file: Path) -> list[LabelledClaim]:
-    """Return all claims with a verdict, and ties. Raise DataError for a value that cannot be used, and for no verdict
-    at all.
+    """Return all claims with a verdict, and ties.
+
+    Raises DataError for an invalid value, and if no claim has a verdict.
     """
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
@@ -115,7 +116,7 @@ def _judged(record: Record, where: str) -> JudgeInput:
 def claims_file(name: str, items: Sequence[tuple[JudgeInput, Sequence[str]]]) -> dict[str, list[str]]:
     """Return the lines of files to label, by extension: claims in the form of the extension of `name`.
 
-    Label Studio (.json) also needs the labelling configuration (.xml). Raise DataError for another extension.
+    Label Studio (.json) also needs the labelling configuration (.xml). Raises DataError for another extension.
     """
     records: list[dict[str, Json]] = [
         {

@@ -57,9 +57,7 @@ class LabelledItem:
 
 
 def read_labels(file: Path) -> list[LabelledItem]:
-    """Return all items. Raises DataError with the place of a value that cannot be used, and if there is no label at
-    all.
-    """
+    """Return all items. Raises DataError, which names the place, for an invalid value, and if no item has a label."""
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
         raise DataError(
@@ -116,7 +114,7 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
 def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tuple[str, Record]]:
     """Yield the place and the fields of each row. The columns in `lists` are one text, or a JSON list of several.
 
-    Raise DataError for a file that is not CSV. `expected` describes what the file should contain.
+    Raises DataError for a file that is not CSV. `expected` describes what the file should contain.
     """
     text = "\n".join(line for _, line in read_lines(file, expected))
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))

@@ -57,8 +57,9 @@ class JobComposer:
     def compose_sweep(self, jobs: Sequence[Sequence[str]], *, each_value: bool = True) -> list[ComposedJob]:
         """Compose all jobs of a sweep. If their options vary, a field only applies to the jobs that have it.
 
-        This also holds for jobs that are composed later. Raises Hydra's errors for an invalid override, and for a key
-        that applies to no job; with `each_value`, also for a value that applies to none.
+        This also holds for jobs that are composed later. Raises HydraException or OmegaConfBaseException for an invalid
+        override and for a key that applies to no job. With `each_value`, a value that applies to no job is an error
+        too.
         """
         values: dict[str, set[str]] = {}
         for override in {override for job in jobs for override in job}:
@@ -76,7 +77,7 @@ class JobComposer:
         return composed
 
     def compose(self, overrides: Sequence[str], number: int) -> ComposedJob:
-        """Compose job `number`. Raises Hydra's errors for an invalid override."""
+        """Compose job `number`. Raises HydraException or OmegaConfBaseException for an invalid override."""
         overrides = self._that_apply(overrides)
         parsed = [self._parse(override) for override in overrides]
         values = [override for override in parsed if self._sets_value(override)]
@@ -91,7 +92,7 @@ class JobComposer:
         return ComposedJob(job, unresolved, tuple(overrides), composition.folder_of(parsed, number))
 
     def _that_apply(self, overrides: Sequence[str]) -> Sequence[str]:
-        """Return the overrides without those that the options of this job do not have."""
+        """Return the overrides that apply to the options of this job."""
         parsed = [self._parse(override) for override in overrides]
         conditional = [each for each in parsed if self._is_conditional(each)]
         if not conditional:
@@ -116,7 +117,10 @@ class JobComposer:
         return self._options_vary and is_plain and "." in (override.package or override.key_or_group)
 
     def _has_places(self, options: Sequence[str]) -> bool:
-        """Return whether the options have a place for each other. Raises HydraException for all other mistakes."""
+        """Return whether Hydra can compose these options, because each sets a key that exists.
+
+        Raises HydraException for other errors.
+        """
         key = tuple(options)
         if key not in self._refused:
             try:
@@ -128,7 +132,7 @@ class JobComposer:
         return key not in self._refused
 
     def present_value(self, key: str, options: Sequence[str]) -> Json:
-        """Return the value that the first of these options that has this field gives it; None without one."""
+        """Return the field's value in the first of these options that has the field; None if no option has it."""
         for option in options:
             with suppress(HydraException):  # an unknown option is an error of the job that chooses it
                 if self._composition([option]).has(key):
@@ -197,7 +201,8 @@ class _Composition:
         return _value_at(self._task, key)
 
     def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
-        """Return the configuration with these values, resolved and unresolved. Raises OmegaConfBaseException.
+        """Return the configuration with these values, resolved and unresolved. Raises OmegaConfBaseException for a
+        value or interpolation that OmegaConf rejects.
 
         Values are set in place and restored, which takes a tenth of the time of a copy. If nodes appear or disappear, a
         copy is used.

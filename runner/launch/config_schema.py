@@ -322,7 +322,7 @@ def _field_docstrings(cls: type) -> Mapping[str, str]:
 
 @cache
 def _comments() -> Mapping[tuple[type, str], str]:
-    """Return the comments beside fields in `conf/`, by class and field. The first file that has one counts."""
+    """Return the comments on fields in `conf/`, by class and field. The first file that has one counts."""
     classes = {_path_of(cls): cls for cls in (*_components(), *_executors())}
     kinds = get_type_hints(Cell)
     found: dict[tuple[type, str], str] = {}
@@ -337,7 +337,7 @@ def _comments() -> Mapping[tuple[type, str], str]:
 def _comments_in(
     node: Any, lines: Sequence[str], kind: Annotation, classes: Mapping[str, type]
 ) -> Iterator[tuple[tuple[type, str], str]]:
-    """Yield the comments beside the fields of a node and of the nodes below. `kind` is the type of the node."""
+    """Yield the comments on the fields of a node and of the nodes below. `kind` is the type of the node."""
     if not isinstance(node, yaml.MappingNode) or node.flow_style:
         return
     targets = [value.value for key, value in node.value if key.value == "_target_"]

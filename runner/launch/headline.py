@@ -60,10 +60,11 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
 
 
 def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[list[str], Sequence[Sample]] | None:
-    """Return the axes that only matter to `passage_coverage` if it distinguishes more cells than a metric of retrieval,
-    and the samples.
+    """Return the axes that change only `passage_coverage`, and the samples, if it distinguishes more cells than the
+    retrieval metric `name`.
 
-    Returns None if the metric sees all axes, or if fewer samples have a value of `passage_coverage` than lack one.
+    Returns None if all axes change the metric `name`, or if fewer samples have a value of `passage_coverage` than lack
+    one.
     """
     data = next(iter({cell.graph.data.key: cell.graph.data for cell in cells}.values()))
     metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
@@ -142,7 +143,7 @@ def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str
 
 
 def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
-    """Return an error for a `run.headline` that no cell computes, or that cannot rank cells."""
+    """Return an error message for a `run.headline` that no cell computes, or that cannot rank cells."""
     named = cells[0].run.headline if cells else ""
     if not named:
         return []

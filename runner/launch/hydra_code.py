@@ -69,9 +69,9 @@ _DEEPEST = 50
 def require_known_code(config: DictConfig) -> None:
     """Check the node `hydra` of a composed configuration.
 
-    Interpolations in the checked nodes are replaced by their values, so that Hydra builds what was checked. Variables
-    that the configuration names for API keys count as secrets from now on. Raises HydraException with every error. If a
-    node contains a secret, only secrets are reported, because other errors quote values.
+    Interpolations in the checked nodes are replaced by their values, so that Hydra builds the checked classes.
+    Variables that the configuration names for API keys count as secrets from now on. Raises HydraException with every
+    error. If a node contains a secret, only secrets are reported, because other errors quote values.
     """
     _mark_variables(config)
     if secrets := list(_secret_mistakes(config)):
@@ -107,7 +107,7 @@ def _raw_value(node: Any) -> Json:
 
 
 def _secret_mistakes(config: DictConfig) -> Iterator[str]:
-    """Yield errors for secrets. Folders, log files and help texts are named after values of these nodes.
+    """Yield error messages for secrets. Folders, log files and help texts are named after values of these nodes.
 
     An interpolation may read an environment variable into a node.
     """
@@ -219,7 +219,7 @@ def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) 
 
 
 def _unlimited_sweepers(config: DictConfig) -> list[str]:
-    """Return an error for Hydra's basic sweeper, which expands all cells before they are counted.
+    """Return an error message for Hydra's basic sweeper, which expands all cells before they are counted.
 
     Programs without an executor may use it, because they run no cells.
     """
@@ -259,7 +259,7 @@ def _items(value: Json) -> Iterator[tuple[object, Json]]:
 
 
 def _stray_targets(node: Any, place: str) -> Iterator[str]:
-    """Yield an error for each `_target_` in nodes of Hydra that build nothing."""
+    """Yield one message per `_target_` in nodes of Hydra that build nothing."""
     if node is None or node._is_none() or node._is_missing() or node._is_interpolation():
         return
     if isinstance(node, DictConfig):
@@ -273,7 +273,7 @@ def _stray_targets(node: Any, place: str) -> Iterator[str]:
 
 
 def _variable_mistakes(config: DictConfig) -> Iterator[str]:
-    """Yield an error for each environment variable that the configuration would change.
+    """Yield one message per environment variable that the configuration would change.
 
     PATH and PYTHONPATH decide which programs run. Variables in `env_copy` keep their values.
     """

@@ -44,7 +44,9 @@ _SUFFIX = ".log"
 
 
 def log_mistakes(settings: Json, place: str, plugins: Sequence[str]) -> Iterator[str]:
-    """Yield errors of a resolved node such as `hydra.job_logging`. A node that sets up nothing has none."""
+    """Yield one message per error in a resolved node such as `hydra.job_logging`. A node that sets up nothing has no
+    errors.
+    """
     yield from _value_mistakes(settings, place, 0)
     if not isinstance(settings, Mapping):
         return
@@ -72,7 +74,7 @@ def _maker_mistakes(
 
 
 def _value_mistakes(value: Json, place: str, depth: int) -> Iterator[str]:
-    """Yield errors for names of objects (`ext://`, `cfg://`), and for keys that name a class outside a section."""
+    """Yield messages for names of objects (`ext://`, `cfg://`), and for keys that name a class outside a section."""
     if isinstance(value, str) and value.startswith(("ext://", "cfg://")) and value not in _STREAMS:
         yield f"{place}: got {value!r}, expected {' or '.join(_STREAMS)}"
     if isinstance(value, Mapping):

@@ -170,7 +170,7 @@ class _CachingRepository(ConfigRepository):  # type: ignore[misc]
         return pickle.loads(self.cache[key])  # noqa: S301 - this process created it
 
     def _require_plain(self, config_path: str) -> None:
-        """Raise ValueError for a file on disk that is not what it seems, or that no memory can hold."""
+        """Raise ValueError for a YAML file that a loader would misread, or that does not fit into memory."""
         for source in self.sources:
             if source.scheme() == "file" and source.is_config(config_path):
                 require_plain_yaml((Path(source.path) / source._normalize_file_name(config_path)).read_bytes())

@@ -9,7 +9,8 @@ _DEEPEST, _MOST_NODES, _LONGEST_NUMBER = 100, 1_000_000, 1000
 
 def require_plain_yaml(content: bytes) -> None:
     """Raise ValueError for a byte-order mark, a single value, an alias within its own anchor, deep nesting, a number of
-    thousands of digits, and aliases that stand for more than a million values. Raises yaml.YAMLError for other texts.
+    thousands of digits, and aliases that stand for more than a million values. Raises yaml.YAMLError for a text that is
+    not YAML.
 
     Hydra does not recognise a header after a byte-order mark, and copies all that an alias stands for.
     """
@@ -29,7 +30,7 @@ class _Nodes:
         self._open: list[tuple[str | None, int]] = []
 
     def add(self, event: yaml.Event) -> None:
-        """Count an event of the parser. Raises ValueError."""
+        """Count an event of the parser. Raises ValueError for content that `require_plain_yaml` refuses."""
         if isinstance(event, yaml.CollectionEndEvent):
             anchor, before = self._open.pop()
             self._name(anchor, self._n - before)

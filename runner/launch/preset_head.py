@@ -42,8 +42,8 @@ def read_head(name: str) -> PresetHead | None:
 
 
 def preset_lines(overrides: Sequence[str], jobs: Sequence[Job]) -> Iterator[str]:
-    """Yield the plan's lines about the presets among the overrides: how cells differ from the paper, and what they
-    need.
+    """Yield the plan's lines about the presets among the overrides: the differences of the cells from the paper, and
+    their requirements.
 
     Presets that need nothing and have no paper have no lines.
     """

@@ -57,7 +57,9 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
 
 
 def _mistakes(message: str) -> list[str]:
-    """Return the errors that a message lists: the text of a ConfigError reaches us as one of Hydra's errors."""
+    """Return the errors that a message lists. Hydra turns a ConfigError into its own error, with all errors in one
+    message.
+    """
     listed = _LIST.match(message)
     return message[listed.end() :].split("\n  - ") if listed else [message]
 
@@ -78,7 +80,7 @@ class _Jobs:
         *,
         search: SearchJobs | None = None,
     ) -> int:
-        """Run the sweep and return its exit code. Raises its errors."""
+        """Run the sweep and return its exit code: see `start_sweep`."""
         self.folder = Path(jobs[0].config["run"]["results_dir"]).absolute() / sweep_id
         self.exit_code = start_sweep(jobs, sweep_id, overrides, keep, search=search)
         return self.exit_code

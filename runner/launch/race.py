@@ -116,7 +116,7 @@ class SweepRace:
         )
 
     def live_lines(self) -> list[str]:
-        """Return lines about how far the first live cells are behind, for a sweep that ends before all is asked."""
+        """Return lines about how far the first live cells are behind, for a sweep that ends before the race does."""
         live = np.flatnonzero(self._race.live).tolist() if self._race.n_seen else []
         behind = sorted((self._race.shortfall(place), self._planned.cells[place].cell_id) for place in live)
         lines = [

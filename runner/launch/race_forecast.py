@@ -23,7 +23,7 @@ _ADVICE = "use race=none, or a larger race.margin"
 def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None, results_dir: Path) -> Iterator[str]:
     """Yield the lines of the plan about the race that the settings ask for.
 
-    `results_dir` may have an earlier sweep of the data that tells what the race would save.
+    `results_dir` may contain an earlier sweep of the data, from which we estimate what the race would save.
     """
     if race is None:
         if cells[0].request.cell.race.enabled:
@@ -93,7 +93,7 @@ def _mode_lines(race: PlannedRace) -> Iterator[str]:
 
 
 def _band(race: PlannedRace) -> Iterator[str]:
-    """Yield lines about some differences between cells, because nothing is known about theirs."""
+    """Yield lines for assumed differences between cells, because no earlier sweep shows the real ones."""
     share = {gap: _share(race, gap) for gap in _GAPS}
     shares = ", ".join(f"{share[gap]:.0%} if it ends {gap:g} behind" for gap in _GAPS)
     least = "at least about" if len(race.targets) > 1 else "about"
@@ -109,7 +109,7 @@ def _band(race: PlannedRace) -> Iterator[str]:
 
 
 def _share(race: PlannedRace, gap: float) -> float:
-    """Return the share of the samples that a cell answers that ends this far behind the winner."""
+    """Return the share of the samples that a cell answers before it stops, if it is `gap` behind the winner."""
     rules, n = race.settings.rules, len(race.rows)
     errors = (gap + rules.margin) / _DEVIATION * n**0.5
     n_tests = (2 if rules.margin else 1) * max(1, len(_known(race.costs or ())))

@@ -1,4 +1,4 @@
-"""Plans a race: which cells run it, over which samples, by which metric, and what it refuses."""
+"""Plans a race: its cells, its samples, its metric, and the settings that it refuses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ def settings_fields() -> tuple[str, ...]:
 
 
 def _ignored_settings(cell: Cell, job: Job) -> list[str]:
-    """Return errors for settings of the user that the chosen executor ignores.
+    """Return error messages for settings of the user that the chosen executor ignores.
 
     Ignored settings of a preset are not errors. They may be for other executors, and this executor reports them when it
     starts.
@@ -37,7 +37,8 @@ def _ignored_settings(cell: Cell, job: Job) -> list[str]:
 
 
 def _refuse_secrets(jobs: Sequence[Job]) -> None:
-    """Refuse secrets first, so that no later error repeats one. Raises ConfigError.
+    """Raise ConfigError if a configuration contains a secret. This check comes first, so that no later error repeats
+    one.
 
     Parts that cells share are searched once. Variables that the configuration names for API keys count as secrets from
     now on.

@@ -30,7 +30,10 @@ class SweepSearch:
     def __init__(
         self, planned: PlannedSearch, jobs: SearchJobs, store: Store, loaded: Loaded, announce: Callable[[str], None]
     ) -> None:
-        """`loaded` are data sets, and `announce` receives a line per round. Raises MissingExtraError."""
+        """`loaded` are data sets, and `announce` receives a line per round.
+
+        Raises MissingExtraError if the strategy needs Optuna, and it is not installed.
+        """
         self.planned = planned
         self._jobs = jobs
         self._store = store

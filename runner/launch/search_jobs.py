@@ -28,12 +28,13 @@ class SearchJobs:
         self.points: list[Point] = []
         """The points of `corners`."""
         self.along: list[list[Point]] = []
-        """For each axis, those of the points that differ only in it."""
+        """For each axis, the points that differ only in its value."""
 
     def corners(self) -> list[Job]:
-        """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises Hydra's errors.
+        """Return jobs with every value of every axis: see `SearchSpace.corners`. Raises HydraException or
+        OmegaConfBaseException for values that cannot be composed.
 
-        Values of a field that the first values lack are tried beside the first option that has it.
+        If the first option of a group lacks a field, the field's values are tried with the first option that has it.
         """
         points = list(self.space.corners())
         composed = self._composer.compose_sweep([self.space.overrides(point) for point in points], each_value=False)
@@ -44,7 +45,7 @@ class SearchJobs:
         return [each.job for each in (*composed, *more)]
 
     def _base_of(self, axis: int, applied: Mapping[Point, Sequence[str]]) -> Point:
-        """Return the first of some points at which the first value of an axis applies, or else the first point."""
+        """Return the first point at which the first value of an axis applies, or else the first point of all."""
         first = set(self.space.axes[axis].steps[0])
         base = next(iter(applied))
         return next((point for point, overrides in applied.items() if first <= set(overrides)), base)

@@ -1,4 +1,4 @@
-"""Plans a search: its objectives, the most that it may cost, and what it refuses."""
+"""Plans a search: its objectives, its maximum cost, and the settings that it refuses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -71,14 +71,18 @@ class SearchSpace:
         return [by_key[key] for key in self.keys]
 
     def corners(self) -> Iterator[Point]:
-        """Yield points with every value at least once, changing one axis at a time. Of ordered axes only the ends."""
+        """Yield points with every value at least once, changing one axis at a time. Ordered axes only take their end
+        values.
+        """
         base = tuple(0 for _ in self.axes)
         yield base
         for axis in range(len(self.axes)):
             yield from self.along(axis, base)[1:]
 
     def along(self, axis: int, base: Point) -> list[Point]:
-        """Return a point with every value of an axis, of an ordered axis only the ends. The first value comes first."""
+        """Return `base` with each value of an axis, or with the end values of an ordered axis. The first value comes
+        first.
+        """
         last = len(self.axes[axis].steps) - 1
         places = [0, last] if self.axes[axis].is_ordered else range(last + 1)
         return [(*base[:axis], place, *base[axis + 1 :]) for place in places]
@@ -134,7 +138,8 @@ def _interval_values(override: Override, present: object) -> tuple[list[str], st
     """Return the values of an interval, and their description.
 
     They are whole numbers if the `present` value of the field is one, or, for a field that does not exist yet, if the
-    interval was written with whole numbers. A tag `log` spaces them by their ratio. Raises ConfigError.
+    interval was written with whole numbers. A tag `log` spaces them by their ratio. Raises ConfigError for limits that
+    are not ascending and finite (with `log`: positive).
     """
     found = override.value()
     assert isinstance(found, IntervalSweep)

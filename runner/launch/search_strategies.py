@@ -53,7 +53,7 @@ Shapes = Sequence[AxisShape]
 
 
 def make_strategy(shapes: Shapes, settings: SearchSettings, n_objectives: int = 1) -> Strategy:
-    """Return the strategy that the settings name. Raises MissingExtraError."""
+    """Return the strategy that the settings name. Raises MissingExtraError for TPE without Optuna."""
     strategies: dict[Name, Callable[[Shapes, int], Strategy]] = {
         Name.RANDOM: at_random,
         Name.GREEDY: greedy,
@@ -188,7 +188,7 @@ def _study(optuna: Any, shapes: Shapes, seed: int, n_objectives: int) -> tuple["
 
 
 def _optuna() -> Any:
-    """Import Optuna, which no other run needs. Raises MissingExtraError."""
+    """Import Optuna, which no other run needs. Raises MissingExtraError if it is not installed."""
     try:
         import optuna
 

@@ -33,7 +33,7 @@ _LEAST_S_BETWEEN_WRITES = 1.0
 
 @dataclass
 class SweepSteering(Steering):
-    """Writes how far a sweep is, and heeds the requests of users. Does nothing before `begin`.
+    """Writes the progress of a sweep, and carries out the requests of users. Does nothing before `begin`.
 
     `announce` receives a line per request, and `heeded` is called after new requests.
     """
@@ -157,11 +157,12 @@ def _ignore(*_: object) -> None:
 class _ProgressFile:
     """`progress.json`, written about once a second at most.
 
-    The thread of the heartbeats writes what came within the second after a write, for nothing may come after it.
+    The heartbeat thread writes progress that arrived within a second of the last write, because no later call may
+    follow.
     """
 
     def __init__(self, sweep_dir: Path) -> None:
-        """Begin the heartbeat in the folder. Raises OSError."""
+        """Begin the heartbeat in the folder. Raises OSError if the folder cannot be written."""
         self._sweep_dir = sweep_dir
         self._writers = Writers(sweep_dir / HEARTBEATS)
         self.process = self._writers.own_name

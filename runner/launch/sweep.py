@@ -130,7 +130,8 @@ def start_sweep(
     search: SearchJobs | None = None,
     is_part: bool = False,
 ) -> int:
-    """Run all cells, and return the exit code: 0 success, 1 a cell failed, 130 interrupted. Raises RagGridError.
+    """Run all cells, and return the exit code: 0 success, 1 a cell failed, 130 interrupted. Raises RagGridError for a
+    refused configuration, unusable data or a store that fails.
 
     `sweep_id` names the results folder. `overrides` are the overrides of the whole sweep, for the record. `keep` is
     called after the configuration and the data were accepted, because a refused configuration may contain a secret.
@@ -161,7 +162,10 @@ class RunningSweep:
         search: SearchJobs | None = None,
         is_part: bool = False,
     ) -> None:
-        """Check that results and store can be written. Raises StoreError, and ConfigError as in `SafeTracker`."""
+        """Check that results and store can be written.
+
+        Raises StoreError if they cannot, and ConfigError if `tracking.uri` is ambiguous.
+        """
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run
@@ -286,9 +290,9 @@ class RunningSweep:
             self._console.print(str(error), style="yellow", markup=False)
 
     def _describe_refusal(self, error: OSError) -> str:
-        """Describe the place that the system refused, and what to do."""
+        """Describe the place that the system refused, with advice."""
         cause = error.strerror or str(error)
-        place = error.filename2 or error.filename  # of two paths, the one that was written
+        place = error.filename2 or error.filename  # if the error names two paths, the second was written
         if place and Path(place).is_relative_to(self._store.root):
             if isinstance(error, FileNotFoundError):
                 return f"run.store_dir: {place} was deleted during the sweep; run the same command again"

@@ -37,7 +37,8 @@ def require_named_server(tracking_uri: str, place: str) -> None:
 def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None:
     """Add files to a run, by their paths within it. `client` is an `MlflowClient`.
 
-    Raises OSError, whatever MLflow raises, and DataError as in `require_named_server`.
+    Raises OSError if a file cannot be written, whatever MLflow raises, and DataError if a local database sends
+    artifacts to a server.
     """
     require_named_server(client.tracking_uri, run.info.artifact_uri)
     folder = local_folder(run.info.artifact_uri)
@@ -56,7 +57,10 @@ def local_folder(uri: str) -> Path | None:
 
 
 def put_files(folder: Path, files: Mapping[str, Content]) -> None:
-    """Write or link files into a folder, by their paths within it. Missing folders are created. Raises OSError."""
+    """Write or link files into a folder, by their paths within it. Missing folders are created.
+
+    Raises OSError if a file cannot be read or written.
+    """
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

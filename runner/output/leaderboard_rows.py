@@ -83,7 +83,7 @@ def equal_rows(ordered: Sequence[CellResult], sweep_dir: Path, metric: str) -> E
     """Return the cells of a ranking that have the same value of the metric for every sample as an earlier cell.
 
     For example, cells that differ in top_k are equal for a metric of rankings. Samples are read only if values and
-    intervals are equal. Raises DataError if they cannot be read.
+    intervals are equal. Raises DataError if the samples cannot be read.
     """
     found: EqualCells = {}
     for _, group in groupby(ordered[:_MOST_COMPARED], lambda cell: _entry(cell, metric)):

@@ -40,7 +40,7 @@ def main() -> int:
     mask_output()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep decides what Ctrl-C means
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answer:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps MLflow's output apart from the answer
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # MLflow's output must not mix with the answer
         json.dump(_log(), answer)
     return 0
 
@@ -71,7 +71,7 @@ def _log() -> dict[str, str]:
 
 
 def parse_n_traces(text: str) -> int | None:
-    """Return the number of samples to trace, or None for "all". Raises ValueError."""
+    """Return the number of samples to trace, or None for "all". Raises ValueError for other words."""
     return None if text == "all" else int(text)
 
 

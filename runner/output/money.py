@@ -135,7 +135,7 @@ def _n_tokens_and_cost(by_model: Sequence[tuple[object, Tokens]], prices: Prices
 
 
 def unpriced_errors(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
-    """Return an error for each model without a price, if the budget limits the cost."""
+    """Return one message per model without a price, if the budget limits the cost."""
     if budget.max_cost is None:
         return []
     return [

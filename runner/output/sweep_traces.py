@@ -77,7 +77,10 @@ class _CellTraces:
     """Traces of some samples of a cell. `lacking` is as in `TracedSweep`."""
 
     def __init__(self, sweep: LoadedSweep, cell: CellResult, sample_ids: Collection[str]) -> None:
-        """Read the samples, the causes of failures, and the texts of hits. Raises DataError without samples."""
+        """Read the samples, the causes of failures, and the texts of hits.
+
+        Raises DataError if `samples.parquet` cannot be read.
+        """
         self._cell = cell
         self._rows = _rows(sweep, cell, sample_ids)
         self._corpus: CorpusTexts | None = None

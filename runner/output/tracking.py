@@ -67,7 +67,7 @@ class _LoggingProcess:
     """The process that logs, with a file for its standard error. It ends with the last reference to this object."""
 
     def __init__(self) -> None:
-        """Start the process, which loads MLflow and waits. Raises OSError."""
+        """Start the process, which loads MLflow and waits. Raises OSError if the system cannot start it."""
         self.errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - `_end` closes it
         try:
             self.process = _start_process(self.errors)
@@ -101,7 +101,10 @@ class SafeTracker:
     """
 
     def __init__(self, settings: "TrackingSettings", experiment: str, sweep_dir: Path) -> None:
-        """Store the settings. Starts no process, and opens no file. Raises ConfigError as in `wrong_file`."""
+        """Store the settings. Starts no process, and opens no file.
+
+        Raises ConfigError if `wrong_file` finds an error.
+        """
         self.enabled = settings.enabled
         self.uri = settings.uri or default_uri(sweep_dir.parent)
         if self.enabled and (error := wrong_file(self.uri)):

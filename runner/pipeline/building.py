@@ -109,7 +109,8 @@ class CellBuilder:
 def build_component(node: Mapping[str, Json], expected: type, path: str, plugins: Sequence[str] = ()) -> Built:
     """Build one component that satisfies the protocol `expected`. `path` is the place of the node.
 
-    The node may name classes of this project and of the packages in `plugins` (see `plugins_of`). Raises ConfigError.
+    The node may name classes of this project and of the packages in `plugins` (see `plugins_of`). Raises ConfigError
+    with all errors in the node: unknown fields, wrong types, other classes.
     """
     builder = _Builder(plugins)
     component = builder.build(node, expected, path)
@@ -257,7 +258,7 @@ class _Builder:
             if owner is not type(component) and not (has_code(owner) or self.mistakes):
                 what = "code in a file, e.g. my_package/rag.py: the cache would not notice an edit of this one"
                 raise self._refuse(path, f"{owner.__module__}", what)
-        except OSError as error:  # such as a model name that is too long for the path that `check` looks for
+        except OSError as error:  # `check` looks for a path, and a model's name may be too long for one
             name = shortened(repr(error.filename), _LONGEST_QUOTE)
             self.mistakes.append(f"{path}: cannot look for {name}: {error.strerror}")
 
@@ -297,7 +298,7 @@ class _Builder:
             raise _Invalid
         try:
             return cls(**values)
-        except Exception as error:  # of a custom class: classes of this project have a `check` instead
+        except Exception as error:  # a custom class may raise; classes of this project have a `check` instead
             cause = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
             self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
             raise _Invalid from error

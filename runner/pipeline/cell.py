@@ -23,8 +23,8 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
     """The components of one cell. Field names are the names of the configuration groups.
 
     Each subpackage of the pipeline declares the components of its steps. `repeat` and `judge_repeat` number draws:
-    further answers of a model, or judgements of a judge, for the same input. A `pipeline` of the user's own replaces
-    all components that search, read and answer.
+    further answers of a model, or judgements of a judge, for the same input. A custom `pipeline` replaces all
+    components that search, read and answer.
     """
 
     top_k: int
@@ -42,7 +42,7 @@ class Cell(ScoringParts, AnswerParts, RankingParts, SearchParts, CorpusParts):
 
     @property
     def answerer(self) -> LLM:
-        """The component that answers: the language model, or a pipeline of the user's own."""
+        """The component that answers: the language model, or a custom pipeline."""
         return self.llm if self.pipeline.is_built_in else self.pipeline
 
     @property

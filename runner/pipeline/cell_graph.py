@@ -17,11 +17,10 @@ are searched. Results and scores refer to places in the original texts. From `se
 a stage covers a block of documents: see `runner.pipeline.corpus.partition`. `top_k` first appears at the context, the
 prompt at the prompts, and the model at the answers. Cells that differ only in these share all earlier stages.
 
-An index that exists already (`retriever=pgvector` and others) gives texts, whose places in the corpus take the place of
-the chunks: see `_index_retrieval`.
+An index that exists already (`retriever=pgvector` and others) returns texts. Their places in the corpus replace the
+chunks: see `_index_retrieval`.
 
-A pipeline of the user's own (`pipeline=python` and others) replaces everything between samples and result: see
-`_pipeline_graph`.
+A custom pipeline (`pipeline=python` and others) replaces everything between samples and result: see `_pipeline_graph`.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -84,7 +83,7 @@ def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
 
 
 def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
-    """Return all stages of a cell with a pipeline of the user's own. Axes of the built-in pipeline do not affect it."""
+    """Return all stages of a cell with a custom pipeline. Axes of the built-in pipeline do not affect it."""
     replies = PipelineReplies(cell.pipeline, data.samples, cell.repeat, data.n_samples)
     answers, places = PipelineAnswers(replies), LocatedPassages(data.corpus, replies)
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()

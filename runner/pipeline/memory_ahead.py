@@ -29,7 +29,7 @@ def memory_lines(cell: Cell, graph: Graph, store: Store, known: dict[object, str
     """Return a line for each model with weights on this machine, and for each encoder of chunks into many numbers.
 
     Stages whose results are stored need none. `known` has the lines of encoders that were estimated before. Raises
-    DataError, and ComponentError if a tokenizer cannot be loaded.
+    DataError if the data set has errors, and ComponentError if a tokenizer cannot be loaded.
     """
     lines: list[str] = []
     for stage in graph.result.upstream():

@@ -99,8 +99,8 @@ def plan_sweep(
     """Plan the cells, in the order requested, and all their stages. Equal experiments become one cell.
 
     `announce` receives a line for each data set that is not cached and has to be loaded, which may take a while. Data
-    sets in `loaded` are not loaded again, and others are added to it. Raises DataError, and ConfigError if components
-    do not suit a data set.
+    sets in `loaded` are not loaded again, and others are added to it. Raises DataError if a data set has errors, and
+    ConfigError if components do not suit a data set.
     """
     cells = plan_cells(requests, store, announce, [] if loaded is None else loaded)
     return SweepPlan(cells, _plan_of(cells, store, requests[0].cell.run.fresh))

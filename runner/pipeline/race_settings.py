@@ -45,7 +45,7 @@ class RaceSettings:
         return RaceRules(self.alpha, self.margin, self.first_look)
 
     def check(self) -> list[str]:
-        """Return an error for each number out of range."""
+        """Return one message per number out of range."""
         mistakes = [] if 0 < self.alpha < 1 else [f"alpha: got {self.alpha}, expected an error rate between 0 and 1"]
         if not 0 <= self.margin < 1:
             mistakes.append(f"margin: got {self.margin}, expected a difference of the metric from 0 to below 1")

@@ -167,7 +167,7 @@ class NothingRetrieved(StageGroup):
 
 @dataclass(frozen=True)
 class PipelineRetrieved(StageGroup):
-    """Passages that a pipeline of the user's own gives, as results show them.
+    """Passages that a custom pipeline gives, as results show them.
 
     All of them count as context. Their scores are 1 / rank, because the pipeline gives none.
     """

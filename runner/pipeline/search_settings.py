@@ -36,7 +36,7 @@ class SearchSettings:
         return self.strategy is not Strategy.NONE
 
     def check(self) -> list[str]:
-        """Return an error for each number out of range, and for objectives that the strategy cannot weigh."""
+        """Return one message per number out of range, and a message for objectives that the strategy cannot weigh."""
         mistakes = [
             f"{name}: got {getattr(self, name)}, expected at least 1"
             for name in ("n_cells", "batch")

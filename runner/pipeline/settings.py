@@ -70,8 +70,8 @@ class MetricSettings:
         return _select_kind(self.scores, CitationMetric)
 
     def check(self) -> list[str]:
-        """Return errors: metrics that two components compute, names that no file can have, components that score
-        nothing.
+        """Return error messages for metrics that two components compute, names that no file can have, and components
+        that score nothing.
         """
         if mistakes := _bad_declarations(self.scores):
             return mistakes
@@ -103,7 +103,7 @@ class JudgeSettings:
     sample_seed: int = 0
 
     def check(self) -> list[str]:
-        """Return errors: metrics that two judges compute, names that no file can have, and a sample below 1."""
+        """Return messages for metrics that two judges compute, names that no file can have, and a sample below 1."""
         if mistakes := _bad_declarations(self.scores):
             return mistakes
         mistakes = [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
@@ -117,7 +117,7 @@ def _select_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
 
 
 def _bad_declarations(scores: Mapping[str, Metric]) -> list[str]:
-    """Return an error for each custom metric whose `names` or `larger_is_better` has another type than declared."""
+    """Return one message per custom metric whose `names` or `larger_is_better` has another type than declared."""
     mistakes: list[str] = []
     for component, metric in scores.items():
         names: object = metric.names
@@ -131,7 +131,7 @@ def _bad_declarations(scores: Mapping[str, Metric]) -> list[str]:
 
 
 def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:
-    """Return an error for each metric that several components compute. `drop` is the override that removes one."""
+    """Return one message per metric that several components compute. `drop` is the override that removes one."""
     computed_by: dict[str, list[str]] = {}
     for component, metric in scores.items():
         for name in metric.names:
@@ -144,7 +144,7 @@ def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:
 
 
 def _bad_names(scores: Mapping[str, Metric]) -> list[str]:
-    """Return an error for each metric whose name cannot be part of a file, column or page name."""
+    """Return one message per metric whose name cannot be part of a file, column or page name."""
     return [
         f"scores.{component}: {type(metric).__name__} names a metric {name!r}, expected letters, digits and signs like "
         "@, - and _, without /, \\, <, > and control characters, and no dot in front"
@@ -193,7 +193,9 @@ class TrackingSettings:
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return errors: a password in the URI, which would end up in the results, and a negative number of traces."""
+        """Return error messages for a password in the URI, which would end up in the results, and for a negative number
+        of traces.
+        """
         mistakes = self._password()
         if self.traces is not None and self.traces < 0:
             mistakes.append(f"traces: got {self.traces}, expected a number of samples, or null for all")
@@ -220,11 +222,11 @@ class RunSettings:
     """Settings of how a sweep is run. None of them changes a number.
 
     `workers` is the number of workers; 0 lets the executor choose. `headline` is the metric that ranks the cells; ""
-    for the default one. `max_requests`, `max_tokens` and `max_cost` limit what all processes of the sweep together may
-    ask models for. With `report`, the finished sweep writes its report, as `python -m analysis report` does. Corpora
-    are processed in blocks of at most `documents_per_block` documents. `store_dir` is a folder, or a bucket
-    ("s3://...") that is read through `cache_dir`. Cached results of the stage kinds in `fresh` are computed again if
-    other library versions produced them.
+    for the default one. `max_requests`, `max_tokens` and `max_cost` limit the requests, tokens and cost of all
+    processes of the sweep together. With `report`, the finished sweep writes its report, as `python -m analysis report`
+    does. Corpora are processed in blocks of at most `documents_per_block` documents. `store_dir` is a folder, or a
+    bucket ("s3://...") that is read through `cache_dir`. Cached results of the stage kinds in `fresh` are computed
+    again if other library versions produced them.
     """
 
     results_dir: str
@@ -249,11 +251,11 @@ class RunSettings:
 
     @property
     def budget(self) -> Budget:
-        """Limits of what the sweep may spend."""
+        """Limits of the sweep's spending."""
         return Budget(self.max_requests, self.max_tokens, self.max_cost)
 
     def check(self) -> list[str]:
-        """Return errors: numbers out of range, unusable paths, and plugins that are not packages."""
+        """Return error messages for numbers out of range, unusable paths, and plugins that are not packages."""
         mistakes = [
             f"plugins: got {name!r}, expected a package that can be imported, from the current folder or installed"
             for name in self.plugins
@@ -293,5 +295,5 @@ class ExperimentSettings:
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return an error for an empty name."""
+        """Return an error message for an empty name."""
         return [] if self.name.strip() else ["name: got an empty name, expected one for the MLflow experiment"]

@@ -63,10 +63,10 @@ def combination_mistakes(
     judge_repeat: int | None = None,
     pipeline: Pipeline | None = None,
 ) -> list[str]:
-    """Return errors about combinations of fields of a cell, before anything is loaded.
+    """Return one message per wrong combination of fields of a cell, before anything is loaded.
 
-    None stands for a field that could not be built. A pipeline of the user's own replaces the components that search
-    and answer, so their combinations do not matter.
+    A field that could not be built is None. A custom pipeline replaces the components that search and answer, so their
+    combinations do not matter.
     """
     of_draws = _wrong_draws(repeat=repeat, judge_repeat=judge_repeat)
     if pipeline is not None and not pipeline.is_built_in:
@@ -100,7 +100,7 @@ def _search_mistakes(
     history: History | None,
     header: Header | None,
 ) -> list[str]:
-    """Return errors of the steps that only a cell has that searches."""
+    """Return error messages for the steps that only a searching cell has."""
     mistakes = extractor_mistakes(retriever)
     if expander is not None:
         mistakes += expander_mistakes(expander)
@@ -115,7 +115,9 @@ def _search_mistakes(
 
 
 def _headers_in_documents(header: Header, retriever: Retriever) -> list[str]:
-    """Return an error for headers of chunks that an embedder reads in their documents, where headers have no place."""
+    """Return an error message for headers of chunks that an embedder reads in their documents, where headers have no
+    place.
+    """
     arms = arms_and_candidates(retriever)
     reading = [arm.embedder for arm in arms if isinstance(arm, DenseArm | GraphArm) and reads_documents(arm.embedder)]
     if not header.writers or not reading:
@@ -151,7 +153,8 @@ def searches(retriever: Retriever) -> bool:
 
 
 def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:
-    """Return errors of components that do not suit the loaded data set, and of too few few-shot examples in `pool`.
+    """Return error messages for components that do not suit the loaded data set, and for too few few-shot examples in
+    `pool`.
 
     Raises DataError if a data set has to be read again and that fails.
     """

@@ -103,7 +103,7 @@ class CellResult:
 
     @property
     def has_own_pipeline(self) -> bool:
-        """True if a pipeline of the user's own answered instead of the built-in components."""
+        """True if a custom pipeline answered instead of the built-in components."""
         return bool(self.axes.get("pipeline", BUILT_IN) != BUILT_IN)
 
     def value(self, metric: str, subset: str = "overall") -> float | None:

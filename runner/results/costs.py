@@ -70,7 +70,7 @@ def money_per_1000(cell: CellResult) -> float | None:
 
 def passage_tokens(cell: CellResult) -> float | None:
     """Return the tokens of the passages in a prompt. A cell that retrieves nothing has 0, although the metric has no
-    value. Those of a pipeline of the user's own are unknown.
+    value. Those of a custom pipeline are unknown.
     """
     retrieves = "top_k" not in cell.axes or cell.axes["top_k"] is not None
     value = cell.value(CONTEXT_TOKENS)

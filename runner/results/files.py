@@ -140,7 +140,7 @@ def _is_sweep(folder: Path) -> bool:
 
 
 def read_cell(folder: Path) -> CellResult:
-    """Read a cell's folder. Raises DataError."""
+    """Read a cell's folder. Raises DataError if `cell.json` is missing, damaged, or belongs to another cell."""
     path = folder / "cell.json"
     cell = _read(path, CellResult)
     try:
@@ -158,7 +158,7 @@ def read_cell(folder: Path) -> CellResult:
 
 
 def read_sweep(sweep_dir: Path) -> SweepResult:
-    """Read a sweep's description. Raises DataError."""
+    """Read a sweep's description. Raises DataError if `sweep.json` is missing, damaged or inconsistent."""
     sweep = _read(sweep_dir / "sweep.json", SweepResult)
     try:
         require_numbers_of_sweep(sweep)
@@ -174,15 +174,18 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
-    """Iterate over the results of a sweep's finished cells, in the order of the sweep. Raises DataError."""
+    """Iterate over the results of a sweep's finished cells, in the order of the sweep.
+
+    Raises DataError if the file of the sweep or of a cell cannot be read.
+    """
     return map(read_cell, cell_folders(sweep_dir))
 
 
 def cell_folders(sweep_dir: Path) -> Iterator[Path]:
     """Iterate over the folders of a sweep's finished cells, in the order of the sweep.
 
-    Raises DataError, also if a cell that the sweep reports as finished has no `cell.json`. Without it, another cell
-    would be taken for the best.
+    Raises DataError if `sweep.json` cannot be read, or if a cell that the sweep reports as finished has no `cell.json`.
+    Without it, another cell would be taken for the best.
     """
     for cell in read_sweep(sweep_dir).cells:
         file = sweep_dir / cell["cell_id"] / "cell.json"

@@ -64,7 +64,7 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
 
 
 def top_k_of(cell: CellResult) -> int:
-    """Return the largest number of hits in a prompt of a cell. A pipeline of the user's own has no limit."""
+    """Return the largest number of hits in a prompt of a cell. A custom pipeline has no limit."""
     if cell.has_own_pipeline:
         return sys.maxsize
     return int(cell.config.get("top_k", 0))

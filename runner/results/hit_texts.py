@@ -34,7 +34,7 @@ class CorpusTexts:
 
 
 def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
-    """Return the corpus that a cell searched, before refining. Raises DataError if it is not in a store."""
+    """Return the corpus that a cell searched, before refining. Raises DataError if no known store has it."""
     key = cell.dataset.get("corpus", "")
     from runner.engine.store import is_bucket
 
@@ -71,5 +71,8 @@ def texts_of(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[st
 
 
 def read_hits(cell_folder: Path, places: Sequence[int]) -> list[list[dict[str, Json]]]:
-    """Return the column `retrieved` of the samples at these places of a cell's table. Raises DataError."""
+    """Return the column `retrieved` of the samples at these places of a cell's table.
+
+    Raises DataError if the table cannot be read.
+    """
     return [row["retrieved"] for row in read_rows(cell_folder, ["retrieved"], places)]

@@ -100,7 +100,7 @@ OWN_MEANS = CommonMeans()
 def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, subset: str = OVERALL) -> CommonMeans:
     """Return the means of the successful cells with a value. Reads files only if some cell leaves a sample out.
 
-    Raises DataError: see `common_samples`.
+    Raises DataError if a file cannot be read or lacks the metric.
     """
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
     if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):

@@ -109,8 +109,9 @@ def led_by(ordered: Iterable[CellResult], leaders: Iterable[CellResult]) -> list
 
 
 def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
-    """Compute the first headline metric over the samples that all cells have. Raises DataError if they cannot
-    be read.
+    """Compute the first headline metric over the samples that all cells have.
+
+    Raises DataError if the samples cannot be read.
     """
     cells = list(cells)
     metrics = headlines(cells, headline)

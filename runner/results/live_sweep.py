@@ -77,7 +77,7 @@ class LiveSweep:
 
 
 def write_progress(sweep_dir: Path, progress: Progress) -> None:
-    """Write `progress.json` atomically, without secrets. Raises OSError."""
+    """Write `progress.json` atomically, without secrets. Raises OSError if it cannot be written."""
     record = masked_values(asdict(progress))
     write_whole(sweep_dir / PROGRESS, json.dumps(record, ensure_ascii=False, allow_nan=False).encode())
 
@@ -135,7 +135,10 @@ def _writers(folder: Path) -> "Writers":
 
 
 def add_request(sweep_dir: Path, action: str, cell_id: str = "") -> None:
-    """Ask a running sweep to pause, to resume, or to stop a cell. Raises DataError."""
+    """Ask a running sweep to pause, to resume, or to stop a cell.
+
+    Raises DataError if the sweep's folder cannot be written.
+    """
     at = datetime.now(UTC).isoformat(timespec="seconds")
     line = json.dumps({"at": at, "action": action, **({"cell_id": cell_id} if cell_id else {})})
     path = sweep_dir / STEERING

@@ -64,8 +64,9 @@ class LoadedSweep:
         return tuple(cell for cell in self.cells if cell.status == STOPPED)
 
     def metric(self, text: str) -> "SubsetMetric":
-        """Return the metric that "[subset:]metric" names in this sweep. Raises DataError, which lists the known
-        names.
+        """Return the metric that "[subset:]metric" names in this sweep.
+
+        Raises DataError, which lists the known names, for an unknown one.
         """
         self._require_a_result()
         return find_metric(text, self.cells)
@@ -74,7 +75,7 @@ class LoadedSweep:
         """Return the one cell with this id, or with these axis values, e.g. "retriever=bm25,top_k=2".
 
         "best" is the recommended cell (see `best`); "best:rouge_l" and "best:read/qa_1doc:rouge_l" are the recommended
-        cells by other metrics. Raises DataError.
+        cells by other metrics. Raises DataError if no cell or several cells match.
         """
         self._require_a_result()
         name, _, metric = text.partition(":")
@@ -105,7 +106,7 @@ class LoadedSweep:
         """Return the successful cells that have a value of "[subset:]metric", best first.
 
         By default, the metric is the one that ranks the leaderboard. Values are over the samples that all of the cells
-        have. Raises DataError.
+        have. Raises DataError for an unknown metric, and for files that cannot be read.
         """
         wanted = self.metric(metric or self.headline_metric())
         sign = 1 if wanted.direction() else -1
@@ -117,8 +118,8 @@ class LoadedSweep:
     def best(self, metric: str = "") -> CellResult:
         """Return the recommended cell by "[subset:]metric", by default by the metric that ranks the leaderboard.
 
-        It is the cheapest of the cells within one standard error of the first of `ranked`, as in the report.
-        Raises DataError.
+        It is the cheapest of the cells within one standard error of the first of `ranked`, as in the report. Raises
+        DataError if no cell has a value, or if the metric cannot rank cells.
         """
         wanted = self.metric(metric or self.quality_metric())
         larger_is_better = wanted.direction()
@@ -138,7 +139,10 @@ class LoadedSweep:
         return metrics[0]
 
     def quality_metric(self) -> str:
-        """Return the metric that recommends a cell by default, as `headline_metric`. Raises DataError without one."""
+        """Return the metric that recommends a cell by default, as `headline_metric`.
+
+        Raises DataError if no metric of quality was computed.
+        """
         if self.lacks_quality:
             raise DataError(
                 f"{self.name}: no cell is the best. {NO_QUALITY}. Name a cell by its values, such as retriever=bm25"
@@ -216,7 +220,10 @@ class SubsetMetric:
 
 
 def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
-    """Load the sweep in the folder `text`, or with that id in `results_dir`, with all its cells. Raises DataError."""
+    """Load the sweep in the folder `text`, or with that id in `results_dir`, with all its cells.
+
+    Raises DataError if no such sweep exists, or a result cannot be read.
+    """
     folder = find_sweep(str(text), Path(results_dir))
     cells = tuple(read_cells(folder))
     sweep = read_sweep(folder)
@@ -228,7 +235,8 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
 def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
     """Load the cells of several sweeps, at least one, as one sweep.
 
-    An experiment of several sweeps is one cell: the one of the first sweep in which it succeeded. Raises DataError.
+    An experiment of several sweeps is one cell: the one of the first sweep in which it succeeded. Raises DataError if a
+    sweep does not exist or cannot be read.
     """
     loaded = [sweep if isinstance(sweep, LoadedSweep) else load(sweep, results_dir) for sweep in sweeps]
     found: dict[str, tuple[CellResult, Path]] = {}
@@ -249,8 +257,9 @@ def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str |
 
 
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
-    """Return the metric that "[subset:]metric" names. Raises DataError, which lists the metrics or subsets of the
-    cells.
+    """Return the metric that "[subset:]metric" names.
+
+    Raises DataError, which lists the known names, for an unknown one.
     """
     cells = tuple(cells)
     subset, _, metric = text.rpartition(":")
@@ -270,7 +279,7 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
 def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:
     """Return the subset of that name, or the only one of that label, such as "matrix/Funds/Comparison".
 
-    Raises DataError.
+    Raises DataError for an unknown name, or a label of several subsets.
     """
     if wanted in (names := set(subsets)):
         return wanted

@@ -35,7 +35,7 @@ class SampleRanking:
 
 
 def read_rankings(cell_folder: Path) -> list[SampleRanking]:
-    """Read the ranking of each of a cell's samples, in their order. Raises DataError."""
+    """Read the ranking of each of a cell's samples, in their order. Raises DataError if the samples cannot be read."""
     rows = read_samples(cell_folder, ["id", "subset", "retrieved"])
     return [SampleRanking(row["id"], row["subset"], tuple(_documents(row["retrieved"]).items())) for row in rows]
 

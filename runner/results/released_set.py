@@ -71,7 +71,9 @@ class Testset:
         return self if derived.key == self.key else derived
 
     def mistakes(self) -> list[str]:
-        """Return errors that prevent a release: repeated ids, blank texts, gold outside the documents of the set."""
+        """Return one message per error that prevents a release: repeated ids, blank texts, gold outside the documents
+        of the set.
+        """
         found = [f"the document '{name}' occurs twice" for name in _duplicates(self.documents.ids)]
         found += [f"the sample '{name}' occurs twice" for name in _duplicates(each.id for each in self.samples)]
         for sample in self.samples:

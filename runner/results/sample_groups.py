@@ -28,7 +28,7 @@ def recorded_groups(cell: CellResult) -> Groups:
 def coarsest(cells: Iterable[CellResult]) -> Groups:
     """Return the groups by which these cells are compared: they contain the groups of every cell.
 
-    Returns the default without cells. Raises DataError: see `recorded_groups`.
+    Returns the default without cells. Raises DataError for an unknown value of `dataset.groups`.
     """
     return min(map(recorded_groups, cells), key=_COARSEST_FIRST.index, default=Groups.DOCUMENT)
 

@@ -20,14 +20,20 @@ _TEXTS = ("id", "subset", "kind", "question", "answer", "state")
 
 
 def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
-    """Return these columns of all rows of a cell's `samples.parquet`. Raises DataError."""
+    """Return these columns of all rows of a cell's `samples.parquet`.
+
+    Raises DataError if the file is missing or damaged.
+    """
     with open_samples(folder) as file:
         rows: list[dict[str, Json]] = read_columns(file, columns).to_pylist()
     return rows
 
 
 def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> list[dict[str, Json]]:
-    """Return these columns of the rows at `places`, in that order. Raises DataError."""
+    """Return these columns of the rows at `places`, in that order.
+
+    Raises DataError if the file is missing or damaged.
+    """
     with open_samples(folder) as file:
         table = read_columns(file, columns).take(np.asarray(places, dtype=np.int64))
         rows: list[dict[str, Json]] = table.to_pylist()
@@ -35,14 +41,20 @@ def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> li
 
 
 def columns_of(folder: Path) -> list[str]:
-    """Return the names of the columns of a cell's `samples.parquet`. Raises DataError."""
+    """Return the names of the columns of a cell's `samples.parquet`.
+
+    Raises DataError if the file is missing or damaged.
+    """
     with open_samples(folder) as file:
         names: list[str] = file.schema_arrow.names
     return names
 
 
 def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
-    """Return these columns of a file that `open_samples` opened. Raises OSError for a missing text."""
+    """Return these columns of a file that `open_samples` opened.
+
+    Raises OSError if a column of texts contains a null.
+    """
     table = file.read(list(columns), use_threads=False)
     for name in set(columns).intersection(_TEXTS, table.column_names):
         if table[name].null_count:
@@ -52,14 +64,15 @@ def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
 
 @contextmanager
 def open_samples(folder: Path) -> Iterator["pq.ParquetFile"]:
-    """Open a cell's `samples.parquet`: see `open_parquet`. Raises DataError."""
+    """Open a cell's `samples.parquet`: see `open_parquet`. Raises DataError if the file is missing or damaged."""
     with open_parquet(folder / "samples.parquet", "the samples of a finished cell") as file:
         yield file
 
 
 @contextmanager
 def open_parquet(path: Path, expected: str) -> Iterator["pq.ParquetFile"]:
-    """Open a file of a sweep as PyArrow's ParquetFile. Raises DataError.
+    """Open a file of a sweep as PyArrow's ParquetFile. Raises DataError if it is missing, damaged, or has unusable
+    columns.
 
     Call its `read` with `use_threads=False`: a process that ends while a thread of Arrow's still runs is aborted.
     """

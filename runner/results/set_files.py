@@ -92,7 +92,10 @@ def write_testset(
 
 
 def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
-    """Write sets into subfolders of a new folder, which appears atomically. Raises DataError."""
+    """Write sets into subfolders of a new folder, which appears atomically.
+
+    Raises DataError for an invalid set, and if the folder cannot be written.
+    """
     folder = folder.resolve()
     try:
         with _empty_folder(folder.with_name(f".{folder.name}{UNFINISHED}")) as temporary:

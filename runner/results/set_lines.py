@@ -65,7 +65,7 @@ def gold_fields(gold: Iterable[Evidence]) -> list[dict[str, Json]]:
 def read_sample(record: Record, where: str) -> tuple[Sample, Mapping[str, Json]]:
     """Return a sample and its provenance.
 
-    Raises DataError, also for unknown fields: they would be lost in the next version.
+    Raises DataError for missing or invalid fields, and for unknown ones, which would be lost in the next version.
     """
     if unknown := [name for name in record if name not in _FIELDS]:
         raise DataError(f"{where}: got field '{unknown[0]}', expected one of: {', '.join(_FIELDS)}.")

@@ -106,7 +106,7 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
 
 
 def _type_errors(question: Question) -> list[str]:
-    """Return errors about types. Fields from JSON or from unchecked code may have any."""
+    """Return one message per field of a wrong type. Fields from JSON or from unchecked code may have any type."""
     types: dict[str, tuple[type | UnionType, str]] = {
         "text": (str, "a string"),
         "kind": (str | None, "a string"),

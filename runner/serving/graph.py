@@ -79,7 +79,8 @@ class Found:
 
 
 def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
-    """Return a cell with these configuration nodes, by field. Raises ConfigError.
+    """Return a cell with these configuration nodes, by field. Raises ConfigError for unknown fields and for nodes that
+    cannot be built.
 
     Other fields are not used, or have their default if the folder is older than the field.
     """

@@ -37,7 +37,7 @@ class QuestionRun(Run):
         self._workspace: TemporaryDirectory[str] | None = None
 
     def read(self, stage: Stage[T]) -> T:
-        """Return the result of a stage. Raises the errors of the stage."""
+        """Return the result of a stage. Raises whatever the stage raises."""
         if stage in self._kept:
             return self._kept.read(stage)
         if stage.key not in self._made:

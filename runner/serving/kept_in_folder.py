@@ -62,8 +62,8 @@ class KeptStages:
     def __init__(self, root: Path, stages: Sequence[AnyStage], kept: Sequence[KeptFiles]) -> None:
         """`stages` are the pipeline's stages, and `kept` the stages in the folder `root`, in the same order.
 
-        Their keys may differ, because a key contains the path of a model's folder. Raises StoreError for different
-        stages.
+        Their keys may differ, because a key contains the path of a model's folder. Raises StoreError if their kinds or
+        versions differ.
         """
         found = [(own.kind, dict(own.made_by)) for own in kept]
         needed = [(stage.kind, made_by(stage)) for stage in stages]

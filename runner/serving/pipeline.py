@@ -173,7 +173,10 @@ def load_pipeline(folder: str | Path, *, trust: bool = False) -> Pipeline:
 
 
 def load_from(root: Path, *, trust: bool) -> Pipeline:
-    """Load the pipeline from the folder that contains `pipeline.json`. Raises as `load_pipeline`."""
+    """Load the pipeline from the folder that contains `pipeline.json`.
+
+    Raises RagGridError if the folder cannot be used, or needs `trust`.
+    """
     description = read_description(root)
     try:
         return Pipeline(root, description, trust=trust)

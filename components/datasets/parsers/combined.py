@@ -20,7 +20,7 @@ class CombinedParsers:
         return hash(tuple(self.use))
 
     def check(self) -> list[str]:
-        """Return an error for an empty `use`."""
+        """Return an error message for an empty `use`."""
         return [] if self.use else ["use: got none, expected one parser or more"]
 
     @property

@@ -35,7 +35,7 @@ class MarkItDownFiles:
         return tuple(f".{kind}" for kind in self.kinds)
 
     def check(self) -> list[str]:
-        """Return errors for no kind and for unknown kinds."""
+        """Return error messages for an empty list of kinds and for unknown kinds."""
         if not self.kinds:
             return [f"kinds: got none, expected one or more of {', '.join(_KINDS)}"]
         return [

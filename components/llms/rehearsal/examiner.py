@@ -168,7 +168,7 @@ EXAMINERS: list[Callable[[str, float], str | None]] = [
 def _between(prompt: str, starts: Sequence[str], ends: Sequence[str]) -> str:
     """Return the text between the first line that begins with a start and the last later line that begins with an end.
 
-    Raises LookupError without them.
+    Raises LookupError if the prompt lacks such lines.
     """
     first = min((place for start in starts if (place := prompt.find(f"\n{start}\n")) >= 0), default=-1)
     begin = prompt.find("\n", first + 1) + 1

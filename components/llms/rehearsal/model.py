@@ -38,7 +38,7 @@ class Rehearsal:
     is_stand_in: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return an error for a share out of range."""
+        """Return an error message for a share out of range."""
         if 0 <= self.flawed_share <= 1:
             return []
         return [f"flawed_share: got {self.flawed_share:g}, expected a share in [0, 1]"]

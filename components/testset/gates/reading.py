@@ -39,9 +39,9 @@ class Reading:
     max_attempts: int
 
     def mistakes(self, *places: str) -> list[str]:
-        """Return an error for a number out of range, and for places missing in the wordings.
+        """Return error messages for a number out of range, and for placeholders missing in the wordings.
 
-        `places` are the places that `reading` must have.
+        `places` are the placeholders that `reading` must have.
         """
         mistakes = too_small(self, max_attempts=1) + self.reading.mistakes("reading", places)
         return mistakes + self.comparing.mistakes("comparing", ("{question}", "{references}", "{answer}"))

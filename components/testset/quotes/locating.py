@@ -54,7 +54,7 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateV
       conversations and summaries are exempt.
     - Gold in a document that the draft removes from the corpus is `evidence_removed`.
 
-    Raise ComponentError if the text of an extract differs from its document.
+    Raises ComponentError if the text of an extract differs from its document.
     """
     if draft.gold and not draft.quotes:
         return PASSED

@@ -31,7 +31,7 @@ class Continuation:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return an error for a number out of range."""
+        """Return an error message for a number out of range."""
         return too_small(self, least_sentences=2)
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:

@@ -41,7 +41,7 @@ class Conversation:
     removes_source: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, or for places missing in the wording."""
+        """Return an error message for numbers out of range, or for placeholders missing in the wording."""
         mistakes = too_small(self, n_documents=1, least_turns=2, most_turns=self.least_turns, max_attempts=1)
         return [*mistakes, *self.wording.check()]
 

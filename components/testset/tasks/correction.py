@@ -45,7 +45,7 @@ class Correction:
     n_documents: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, or for places missing in the wording."""
+        """Return an error message for numbers out of range, or for placeholders missing in the wording."""
         return [*too_small(self, n_characters=1, most_replaced=1, max_attempts=1), *self.wording.check()]
 
     @property

@@ -37,7 +37,7 @@ class Question:
     removes_source: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, or for places missing in the wording."""
+        """Return an error message for numbers out of range, or for placeholders missing in the wording."""
         return [*too_small(self, n_documents=1, max_attempts=1), *self.wording.check()]
 
     @property

@@ -40,7 +40,7 @@ class Summary:
     removes_source: ClassVar[bool] = True
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, or for places missing in the wording."""
+        """Return an error message for numbers out of range, or for placeholders missing in the wording."""
         return [*too_small(self, n_documents=2, max_attempts=1), *self.wording.check()]
 
     @property

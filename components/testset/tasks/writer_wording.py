@@ -28,7 +28,7 @@ class WriterWording:
     any_topic: str = ""
 
     def check(self) -> list[str]:
-        """Return an error for each place that the instruction lacks."""
+        """Return one message per placeholder that the instruction lacks."""
         return missing_places("instruction", self.instruction, ("{documents}", "{topic}"))
 
     def request(self, evidence: EvidenceSet, corpus: SourceCorpus, kind: Kind, schema: Mapping[str, object]) -> Request:

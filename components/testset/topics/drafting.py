@@ -51,7 +51,7 @@ class DraftedTopics:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, and for missing or unknown places."""
+        """Return an error message for numbers out of range, and for missing or unknown placeholders."""
         mistakes = too_small(self, n_topics=1, n_samples=1, n_documents=1, n_characters=1, max_attempts=1)
         mistakes += self.draft.mistakes("draft", ("{documents}", "{n}"))
         return mistakes + self.merge.mistakes("merge", ("{drafts}", "{n}"))
@@ -62,7 +62,7 @@ class DraftedTopics:
         return self.n_samples + (self.n_samples > 1)
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """Return the leaves of the merged tree. Raise ComponentError if a request failed, or if no draft could be
+        """Return the leaves of the merged tree. Raises ComponentError if a request failed, or if no draft could be
         read.
         """
         drafts = self._drafts(corpus, ask)
@@ -103,7 +103,7 @@ class DraftedTopics:
 
 
 def _leaf(item: object) -> Leaf:
-    """Return the leaf of an item. Raise DataError if it is not a topic with a name."""
+    """Return the leaf of an item. Raises DataError if it is not a topic with a name."""
     own = item if isinstance(item, dict) else {"name": item}
     area, name = own.get("area"), checked_name(own.get("name"), _WHERE)
     path = (name,) if area in (None, "") else (checked_name(area, _WHERE), name)

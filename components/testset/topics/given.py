@@ -28,7 +28,7 @@ class GivenTopics:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        """Return the error of a file that cannot be read as a tree."""
+        """Return an error message if the file cannot be read as a tree."""
         if mistakes := too_small(self, depth=1):
             return mistakes
         try:
@@ -38,14 +38,14 @@ class GivenTopics:
         return []
 
     def content_hash(self) -> str:
-        """Return the SHA-256 (hex) of the file. Raise DataError if it cannot be read."""
+        """Return the SHA-256 (hex) of the file. Raises DataError if it cannot be read."""
         try:
             return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error}; expected a topic tree") from error
 
     def topics(self, corpus: SourceCorpus, ask: Ask) -> Sequence[Topic]:
-        """Return the leaves, in the file's order, without a request. Raise DataError if the file cannot be read."""
+        """Return the leaves, in the file's order, without a request. Raises DataError if the file cannot be read."""
         return self._read()
 
     def _read(self) -> tuple[Topic, ...]:

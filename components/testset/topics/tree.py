@@ -27,8 +27,8 @@ def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> t
     """Return the topics, in order. With `depth`, deeper levels are not topics: their names describe the topic above
     them.
 
-    Raise DataError, which begins with `where`, without any topic, for more than 500 topics, for blank names or names of
-    more than 200 characters, for paths of more than 8 names, and for topics that cannot be distinguished.
+    Raises DataError, which begins with `where`, without any topic, for more than 500 topics, for blank names or names
+    of more than 200 characters, for paths of more than 8 names, and for topics that cannot be distinguished.
     """
     merged_leaves = _merge(leaves, where, depth)
     if not merged_leaves:
@@ -44,7 +44,7 @@ def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> t
 
 
 def _merge(leaves: Iterable[Leaf], where: str, depth: int | None) -> dict[tuple[str, ...], list[Leaf]]:
-    """Return the leaves by the path of their topic. Raise DataError for an invalid tree."""
+    """Return the leaves by the path of their topic. Raises DataError for an invalid tree."""
     found: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in leaves:
         path = tuple(checked_name(name, where) for name in leaf.path)
@@ -96,7 +96,7 @@ def _description(path: tuple[str, ...], merged: Sequence[Leaf]) -> str:
 
 
 def checked_name(name: object, where: str) -> str:
-    """Return a name in composed form, without invisible characters. Raise DataError for an invalid name."""
+    """Return a name in composed form, without invisible characters. Raises DataError for an invalid name."""
     if not isinstance(name, str):
         raise DataError(f"{where}: got {name!r} ({type(name).__name__}) as a topic's name, expected a string; quote it")
     shown = shown_text(name)

@@ -23,7 +23,7 @@ def read_leaves(file: Path) -> list[Leaf]:
     - flat: a list of mappings with `name`, and optionally `parent` and `description`;
     - OmniEval's: {"topic_name", "sub_topics"}, whose root is not a topic.
 
-    Raise DataError for a file that cannot be read, a repeated name, an unknown parent, a cycle, or too many levels.
+    Raises DataError for a file that cannot be read, a repeated name, an unknown parent, a cycle, or too many levels.
     """
     tree = _parse(file)
     where = str(file)
@@ -60,7 +60,7 @@ def _read_yaml(text: str) -> Json:
 
     def mapping(loader: Any, node: Any) -> Iterator[dict[object, Json]]:
         found: dict[object, Json] = {}
-        yield found  # before its content, which may contain itself
+        yield found  # the mapping comes before its content, which may contain it
         loader.flatten_mapping(node)
         pairs = [(loader.construct_object(key, deep=True), loader.construct_object(value)) for key, value in node.value]
         found.update(_distinct(pairs))
@@ -131,7 +131,7 @@ def _flat(items: Sequence[Mapping[str, Json]], where: str) -> Iterator[Leaf]:
 
 
 def _path(name: str, parents: Mapping[str, str | None], where: str) -> tuple[str, ...]:
-    """Return the names from the root down. Raise DataError for an unknown parent and for a cycle."""
+    """Return the names from the root down. Raises DataError for an unknown parent and for a cycle."""
     path = [name]
     while (above := parents[path[0]]) is not None:
         if above not in parents:

@@ -29,7 +29,7 @@ class Voter:
     max_attempts: int = 3
 
     def check(self) -> list[str]:
-        """Return an error for numbers out of range, and for missing or unknown places."""
+        """Return an error message for numbers out of range, and for missing or unknown placeholders."""
         mistakes = too_small(self, n_characters=1, max_attempts=1)
         return mistakes + self.wording.mistakes("wording", ("{text}", "{options}"))
 
@@ -85,7 +85,7 @@ class TopicVoting:
     version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
-        """Return an error without voters, or for a voter with the adjudicator's name."""
+        """Return an error message without voters, or for a voter with the adjudicator's name."""
         if not self.voters:
             return ["voters: got none, expected at least one; three are usual"]
         if ADJUDICATOR in self.voters:

@@ -138,8 +138,8 @@ def _work(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    sys.path[:] = path  # before unpickling, which imports modules
-    work, argument = pickle.loads(start)  # noqa: S301 - what the command has pickled
+    sys.path[:] = path  # unpickling imports modules, which needs this path
+    work, argument = pickle.loads(start)  # noqa: S301 - the command pickled it
     work(argument, pipe)
 
 

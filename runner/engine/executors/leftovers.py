@@ -3,7 +3,7 @@ process needs them or a killed one left them.
 
     results/<sweep>/.slurm-<process>.<number>   queue of the `slurm` executor
     results/.drivers/<process>                  heartbeat of a process with a queue: see `runner.engine.store.writers`
-    store/tmp/probe-<process>.<number>          file that another host looks for: its store is then the same folder
+    store/tmp/probe-<process>.<number>          file that shows another host whether its store is the same folder
 """
 
 import shutil
@@ -30,12 +30,15 @@ def new_queue(sweep_dir: Path, drivers: Writers) -> Path:
 
 
 def new_probe(store: Store) -> Path | None:
-    """Return a path for a probe. None for a store that is no shared folder. Raises OSError."""
+    """Return a path for a probe, or None if the store is not a shared folder.
+
+    Raises OSError if the heartbeat cannot be written.
+    """
     return None if store.is_cache else store.root / "tmp" / _new_name(_PROBE, store.writers)
 
 
 def clear_queues(results_dir: Path, drivers: Writers) -> None:
-    """Remove the queues of killed processes, and the files of submitit beside the logs of their jobs.
+    """Remove the queues of killed processes, and the files of submitit in the folder of their logs.
 
     A job that has not started yet will find no work and end. Folders that are links to other places are left alone,
     because their users have their heartbeats there.
@@ -53,7 +56,7 @@ def clear_queues(results_dir: Path, drivers: Writers) -> None:
 
 
 def clear_logs(logs: Path) -> None:
-    """Remove the files of submitit beside the logs of a sweep: pickled work and links to scripts."""
+    """Remove submitit's files from the folder of a sweep's logs: pickled work and links to scripts."""
     for pattern in ("*.pkl", ".submission_file_*"):
         for path in logs.glob(pattern):
             _remove(path)

@@ -225,7 +225,7 @@ class _Processes(Workers):
     """The worker processes of one machine. Stages that start together share its cores."""
 
     def __init__(self, start: _Start, n_workers: int, n_most: int, resources: Mapping[str, Resources]) -> None:
-        """Start `n_workers`. More stages may need more of them, up to `n_most`."""
+        """Start `n_workers` workers. Stages that arrive later may need more workers, up to `n_most`."""
         self._start = start
         self._n_most = n_most
         self._resources = resources

@@ -83,8 +83,8 @@ class Workers(Protocol):
     def ended(self) -> Sequence[StageRun | Lost]:
         """Wait until a stage ends, and return the outcomes. Returns nothing if only more room became available.
 
-        Raises errors that a worker could not return as an outcome, such as a StoreError, and an error if no worker is
-        left.
+        Raises errors that a worker could not return as an outcome, such as a StoreError. Raises an error if no worker
+        is left.
         """
 
     def stop(self) -> None:
@@ -97,7 +97,7 @@ class Executor(Protocol):
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Return errors in its settings, missing packages included."""
+        """Return one message per error in its settings and per missing package."""
 
     def unheeded(self) -> dict[str, str]:
         """Return settings that other executors use and this one ignores, by dotted name, with the reason.

@@ -116,7 +116,10 @@ class _Joined(Workers):
 
 
 def _join(address: str, n_workers: int) -> None:
-    """Connect this process to the cluster, or start one. Raises ConfigError."""
+    """Connect this process to the cluster, or start one.
+
+    Raises ConfigError if the cluster does not answer or Ray fails.
+    """
     _check_reachable(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics of a cluster that we start
     import ray
@@ -163,7 +166,8 @@ def _resolve_address(address: str) -> str:
     """Return HOST:PORT from the setting, the environment or a file of Ray. "" if none of them has it."""
     if address != "auto":
         return address
-    noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"  # by `ray start`
+    # `ray start` writes this file.
+    noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"
     return os.environ.get("RAY_ADDRESS", "") or (noted.read_text().strip() if noted.is_file() else "")
 
 

@@ -79,7 +79,7 @@ class Acceptance:
         self._versions = versions_of_results(self.packages)
 
     def open(self) -> None:
-        """Write the probe into the store if it is a shared folder. Raises StoreError."""
+        """Write the probe into the store if it is a shared folder. Raises StoreError if it cannot be written."""
         if self.probe is None:
             return
         with keeping("the probe for its nodes", self._store.root):

@@ -87,7 +87,10 @@ class Places:
         self._check_resources(stages)
 
     def open(self, stages: Stages, store: Store, desk: Actor) -> None:
-        """Prepare the input of workers. Raises StoreError."""
+        """Pickle the input of workers, and write the probe of the store.
+
+        Raises StoreError if the probe cannot be written.
+        """
         import ray
 
         code = CodeOfUsers(components_of(stages))
@@ -98,7 +101,7 @@ class Places:
     def extend(self, stages: Stages) -> bool:
         """Send more stages to all workers, also to those that start later.
 
-        Returns False if nodes would have to be accepted again. Raises ConfigError as `Places`.
+        Returns False if nodes would have to be accepted again. Raises ConfigError for GPUs or memory that no node has.
         """
         import ray
 

@@ -52,7 +52,7 @@ class RayWorker:
     def settle_in(self, pickled_work: bytes, desk: "Actor", n_threads: int) -> None:
         """Unpickle the stages and the store, and forward warnings from now on. Libraries use `n_threads` threads.
 
-        Raises StoreError.
+        Raises StoreError if the store cannot be opened from this node.
         """
         import logging
 

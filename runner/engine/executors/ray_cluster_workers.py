@@ -85,7 +85,7 @@ class RayWorkers(Workers):
         since = time.monotonic()
         while True:
             n_ready = self._n_ready
-            if time.monotonic() - self._looked_at > _LOOK_S:  # even while many stages end
+            if time.monotonic() - self._looked_at > _LOOK_S:  # we look even while many stages end
                 self._places.look()
                 self._looked_at = time.monotonic()
             for need in self._lacking:
@@ -128,7 +128,7 @@ class RayWorkers(Workers):
                 self._news = self._desk.news.remote()
             elif call in self._running:
                 ended.append(self._outcome(self._running.pop(call), call))
-            elif call in self._places.arriving:  # otherwise it was ended during the wait
+            elif call in self._places.arriving:  # otherwise the worker was ended during the wait
                 self._places.arrived(call)
         return ended
 

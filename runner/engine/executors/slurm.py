@@ -76,8 +76,8 @@ class Slurm(Executor):
         return [*errors, *self._missing_resources(), *self._secrets()]
 
     def _missing_resources(self) -> list[str]:
-        """Return errors for stages that need more resources than a worker has. A job without memory limit has all
-        memory of its host.
+        """Return error messages for stages that need more resources than a worker has. A job without memory limit has
+        all memory of its host.
         """
         most = {"cpus": self.cpus_per_worker, "gpus": self.gpus_per_worker, "memory_gb": self.mem_gb or float("inf")}
         names = {"cpus": "cpus_per_worker", "gpus": "gpus_per_worker", "memory_gb": "mem_gb"}
@@ -89,7 +89,7 @@ class Slurm(Executor):
         ]
 
     def _secrets(self) -> list[str]:
-        """Return errors for secrets in settings, which would be written into the job script and the sweep's
+        """Return error messages for secrets in settings, which would be written into the job script and the sweep's
         configuration.
         """
         texts = [("setup", line) for line in self.setup]

@@ -209,5 +209,5 @@ class SlurmJob:
             if time.monotonic() > again:
                 again += _SIGNAL_AGAIN_S
                 self.end()
-        if self._squeue is None and not self.state().is_over:  # for example because it was stopped
+        if self._squeue is None and not self.state().is_over:  # the process was stopped, for example
             os.kill(int(self.name), signal.SIGKILL)

@@ -19,7 +19,8 @@ class DriverPulse:
     """The driver's side: writes heartbeats until it is stopped."""
 
     def __init__(self, folder: Path, silence_s: float) -> None:
-        """Write the first heartbeat and start the thread that writes the others. Raises OSError.
+        """Write the first heartbeat and start the thread that writes the others. Raises OSError if the first cannot be
+        written.
 
         Workers presume the driver dead after `silence_s` without a heartbeat.
         """

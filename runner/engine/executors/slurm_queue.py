@@ -62,18 +62,21 @@ class Journal:
         """Bytes read so far. They grow with every heartbeat."""
 
     def append(self, line: Mapping[str, Json]) -> None:
-        """Append a line. Raises OSError."""
+        """Append a line. Raises OSError if the file cannot be written."""
         # The first newline ends a line that a killed process left incomplete.
         with self._path.open("ab", buffering=0) as file:
             file.write(b"\n" + json.dumps(line).encode() + b"\n")
 
     def beat(self) -> None:
-        """Append a heartbeat, which readers see as growth of the file. Raises OSError."""
+        """Append a heartbeat, which readers see as growth of the file. Raises OSError if it cannot be written."""
         with self._path.open("ab", buffering=0) as file:
             file.write(b"\n")
 
     def new_lines(self) -> list[dict[str, Json]]:
-        """Return the lines appended since the last call, without incomplete ones. Raises OSError."""
+        """Return the lines appended since the last call, without incomplete ones.
+
+        Raises OSError if the file cannot be read.
+        """
         with self._path.open("rb") as file:
             file.seek(self.n_read)
             read = file.read()
@@ -91,7 +94,7 @@ def _parse(line: bytes) -> dict[str, Json] | None:
 
 
 def make_folders(folder: Path) -> None:
-    """Create the folders of a queue. Raises OSError."""
+    """Create the folders of a queue. Raises OSError if they exist or cannot be created."""
     for name in ("tasks", "taken", "journals"):
         (folder / name).mkdir(parents=True)
 
@@ -117,7 +120,7 @@ class Offers:
         return iter(list(self._waiting.values()))
 
     def put(self, key: str, n_holders: int = 0) -> SlurmTask:
-        """Add a task, which workers see after the next `write`. Raises OSError."""
+        """Add a task, which workers see after the next `write`. Raises OSError if the folder cannot be written."""
         self._n_put += 1
         task = SlurmTask(self._n_put, key, n_holders)
         _path_of_waiting(self._folder, task.number).touch()
@@ -152,7 +155,7 @@ class Offers:
         return _path_of_taken(self._folder, number, worker).exists()
 
     def write(self) -> None:
-        """Publish the waiting tasks to the workers. Raises OSError."""
+        """Publish the waiting tasks to the workers. Raises OSError if the folder cannot be written."""
         if not self._is_written:
             temporary = self._folder / f".{uuid.uuid4().hex}"
             tasks = [list(vars(task).values()) for task in self._waiting.values()]
@@ -165,7 +168,7 @@ class Taker:
     """A worker's side of the queue: takes tasks and records their outcomes."""
 
     def __init__(self, folder: Path, worker: str, models: Mapping[str, Models]) -> None:
-        """`models` are the models of stages, by key. The journal must exist. Raises OSError."""
+        """`models` are the models of stages, by key. Raises OSError if the journal does not exist."""
         self._folder = folder
         self._worker = worker
         self._models = models
@@ -177,7 +180,8 @@ class Taker:
         self._known_as_taken = {line["began"] for line in self._journal.new_lines() if "began" in line}
 
     def take(self, waited_s: float) -> SlurmTask | None:
-        """Take a waiting task. Returns None without a suitable task. Raises OSError.
+        """Take a waiting task. Returns None without a suitable task. Raises OSError if the queue cannot be read or
+        written.
 
         Tasks that need no model, or only models that this worker holds, come first. Then come tasks with models that no
         worker holds. Tasks with models that other workers hold are taken only after some time.
@@ -195,7 +199,7 @@ class Taker:
         return None
 
     def ended(self, task: SlurmTask, how: Mapping[str, Json]) -> None:
-        """Record the outcome of a task. Raises OSError."""
+        """Record the outcome of a task. Raises OSError if the journal cannot be written."""
         self._journal.append({"ended": task.number, "process": os.getpid(), "how": dict(how)})
 
     def _read_offers(self) -> list[SlurmTask]:

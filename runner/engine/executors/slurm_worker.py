@@ -1,7 +1,7 @@
 """Code of a Slurm job: a supervisor with a heartbeat, and a child process that computes.
 
-The supervisor never computes. It writes heartbeats, records how workers die, and ends with the driver, whatever the
-worker does. It writes a second journal beside the worker's, with one empty line per heartbeat:
+The supervisor never computes. It writes heartbeats, records how workers die, and ends with the driver, even if the
+worker is busy. It writes a second journal beside the worker's, with one empty line per heartbeat:
 
     journals/<worker>.life     {"hello": host}  {"refused": why}  {"died": exit code, ...}  {"left": why}
 """
@@ -194,8 +194,9 @@ def _outcome(worker: Worker, stage: AnyStage) -> dict[str, Json]:
 
 
 def run_of(outcome: Mapping[str, Json]) -> StageRun:
-    """Return the outcome of a stage that a worker wrote down. Raises StoreError if the worker could not store the
-    result.
+    """Return the outcome of a stage that a worker recorded.
+
+    Raises StoreError if the worker could not store the result.
     """
     if error := outcome.get("store_error"):
         raise StoreError(error)

@@ -229,7 +229,7 @@ class SlurmWorkers(Workers):
         if left is Left.TIME:
             limit = f"executor.time_min={self._settings.time_min}"
             return self._remove(worker, f"its job reached the time limit before the stage ended: raise {limit}")
-        return self._remove(worker)  # for example preempted, which is not the stage's fault
+        return self._remove(worker)  # the job was preempted, for example, which is not the stage's fault
 
     def _check_if_dead(self, worker: _Worker) -> _Ended:
         """Return the outcome of its stage if the worker disappeared without a record."""

@@ -44,15 +44,17 @@ _OF_PACKAGES = frozenset({"open_binary", "open_text", "read_binary", "read_text"
 
 
 def builds_paths(text: bytes) -> bool:
-    """Return True for a module that names a place, such as `HERE = Path(__file__).parent`, which others may import."""
+    """Return True for a module that assigns a folder to a name, such as `HERE = Path(__file__).parent`, for others to
+    import.
+    """
     return bool(_PLACES.search(text))
 
 
 @lru_cache(4096)
 def computes_paths(text: bytes) -> bool:
-    """Return True for a module that may compute the names of the files it opens, list them, or receive them.
+    """Return True for a module that may compute the paths that it opens, list a folder, or receive paths as arguments.
 
-    May also return True for other modules. Text that is not Python computes nothing.
+    False positives are possible. Text that is not Python computes nothing.
     """
     try:
         tree = ast.parse(text)
@@ -140,7 +142,9 @@ def _changes_own_file(tree: ast.AST) -> bool:
 
 
 def _finds_folder(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Return True if the outer expressions take the folder of a path, or join a constant to it, before all else."""
+    """Return True if the outer expressions take the folder of a path, or join a constant to it, before any other
+    operation.
+    """
     while True:
         outer = parents[node]
         name = _name(outer.func) if isinstance(outer, ast.Call) else _name(outer)

@@ -18,7 +18,7 @@ def remedy(target: Json) -> str:
 
 
 def class_errors(target: str, place: str, *bases: type) -> Iterator[str]:
-    """Import a class of a package in `run.plugins`. Yields an error if that fails or the class is not derived from
+    """Import a class of a package in `run.plugins`. Yields a message if that fails or the class is not derived from
     `bases`.
     """
     ensure_loaded([target])

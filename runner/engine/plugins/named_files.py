@@ -17,9 +17,9 @@ _UNSTABLE = ("/dev/", "/proc/", "/sys/")
 def named_files(text: bytes, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield each constant of a module that names a file or a folder, with its absolute path.
 
-    A name is relative to the module's `folder`, or to the working directory. What is in a hidden folder below one of
-    these does not count, so that code can write there. Parts that the code joins (`a / "data" /
-    "table.txt"`, `join(a, "data", "table.txt")`) count together. Text that is not Python names nothing.
+    A name is relative to the module's `folder`, or to the working directory. Files in hidden folders are ignored, so
+    that code can write there. Parts that the code joins (`a / "data" / "table.txt"`, `join(a, "data", "table.txt")`)
+    count together. Text that is not Python names nothing.
     """
     places = {place: _entries(place) for place in (folder, Path.cwd())}
     if not _may_name(text, frozenset[str]().union(*places.values())):

@@ -57,7 +57,7 @@ class OpenedFiles:
                 del names[name]
 
     def add(self, read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]) -> None:
-        """Add the record of another process, in which the components were created that this one received."""
+        """Add the record of the process that created the components which this process received."""
         for own, others in ((self.read, read), (self.imported, imported)):
             for name, modules in others.items():
                 own.setdefault(name, set()).update(modules)

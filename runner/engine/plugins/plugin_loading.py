@@ -165,7 +165,7 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
 
 
 def opened_by_model(cls: type) -> set[str]:
-    """Return what the code of a user's language model opened so far, by names as in `Snapshot.opened_by`."""
+    """Return the files that a user's language model has opened so far, by names as in `Snapshot.opened_by`."""
     return snapshot_of(cls).opened_by(cls, _state.opened)
 
 
@@ -437,13 +437,13 @@ class _RefusedLoader(SourceFileLoader):
     """Loader of user code without a snapshot. `name` is the package that imports it."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Raise ComponentError."""
+        """Raise ComponentError, because no snapshot contains this file."""
         raise ComponentError(_unknown_file_message(top_level(fullname), self.path, self.name))
 
 
 class _PluginLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the bytes in the snapshot. Raises ComponentError if the file has others."""
+        """Compile the bytes in the snapshot. Raises ComponentError if the file has changed since."""
         content = self.get_data(self.path)
         _check(fullname, self.path, sha256(content).hexdigest())
         code: CodeType = self.source_to_code(content, self.path)

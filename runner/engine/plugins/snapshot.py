@@ -97,7 +97,7 @@ class Snapshot:
         return self.models[name]
 
     def opened_by(self, cls: type, opened: OpenedFiles) -> set[str]:
-        """Return what a model's modules were seen to open besides the files in its `model_code`.
+        """Return the files that a model's modules were seen to open, without the files in its `model_code`.
 
         These are names of files, names of folders with a slash at the end, and `ALL_CODE`. Code that opens a file which
         its source does not show may look for others first, so the names of all data of the package count too.
@@ -110,8 +110,8 @@ class Snapshot:
         return read | packages | ({ALL_CODE} if imported.intersection(self.files) - own.keys() else set())
 
     def digest_of_opened(self, name: str) -> str:
-        """Return the SHA-256 (hex) of what `opened_by` names, as it is in this snapshot: of the content of a file, ""
-        without one, or of the names of all files below a folder.
+        """Return the SHA-256 (hex) of an item of `opened_by` in this snapshot. It covers the content of a file ("" if
+        it does not exist), or the names of all files below a folder.
         """
         if name.endswith(_DATA_NAMES):
             package = name.removesuffix(_DATA_NAMES)
@@ -126,7 +126,7 @@ class Snapshot:
         return _hash(below)
 
     def _drop_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
-        """Return the files without those that do nothing, except the module of the class."""
+        """Return the files of these names. Leaves out modules without statements, except the module of the class."""
         return {
             name: self.files[name]
             for name in names

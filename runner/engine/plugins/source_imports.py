@@ -11,7 +11,7 @@ _OF_LIBRARIES = frozenset(
         "cloudpickle",
         "dictConfig",
         "dill",
-        "get_class",  # of Hydra, as get_method, get_object and instantiate
+        "get_class",  # Hydra's, like get_method, get_object and instantiate
         "get_method",
         "get_object",
         "instantiate",
@@ -20,7 +20,7 @@ _OF_LIBRARIES = frozenset(
         "run_module",
     }
 )
-"""Names in libraries that import modules which data names."""
+"""Library functions that import modules by names from data."""
 
 _PROGRAMS = frozenset(
     {
@@ -37,7 +37,7 @@ _PROGRAMS = frozenset(
         *(f"{kind}{how}" for kind in ("exec", "spawn") for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
     }
 )
-"""Names in libraries that start programs, which may run another file of the package."""
+"""Library functions that start programs, which may run another file of the package."""
 
 _DYNAMIC = (
     _OF_LIBRARIES
@@ -48,7 +48,7 @@ _DYNAMIC = (
         "import_module",
         "import_string",
         "load_module",
-        "locate",  # of pydoc
+        "locate",  # pydoc's
         "pkgutil",
         "reload",
         "resolve_name",
@@ -63,7 +63,8 @@ _BUILTINS = frozenset({"eval", "exec"})
 _OF_MODULES = frozenset(
     {"builtins.eval", "builtins.exec", "hydra.utils.call", "importlib.reload", "os.system", "sys.modules"}
 )
-"""The same, only as names of these modules: objects have an `eval`, a `call`, a `system` or `modules`, too."""
+"""Names that have this effect only in these modules. Objects also have attributes such as `eval`, `call` or `modules`.
+"""
 
 _GAP = r"(?:[^\S\r\n]|\\\r?\n)"
 _MENTIONED = re.compile(rf"\b(?:from|import){_GAP}+((?:[\w.,]|{_GAP})+)")

@@ -18,7 +18,7 @@ from components.json_value import Json
 from runner.console.own_packages import see_working_directory
 
 VARIABLE = "RAG_GRID_PLUGINS"
-"""Environment variable with such packages, separated by commas, for all commands of a project."""
+"""Environment variable that names trusted packages, separated by commas, for all commands of a project."""
 
 OPTION = "--plugins"
 OURS = ("components", "runner.engine.executors")
@@ -53,7 +53,7 @@ def trusted_among(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_within(target: object, packages: Iterable[str]) -> bool:
-    """Return True for the dotted path of something in one of the packages."""
+    """Return True if a dotted path is in one of the packages."""
     return isinstance(target, str) and target.startswith(tuple(f"{name}." for name in packages))
 
 

@@ -91,7 +91,7 @@ class Ledger:
         self._has_begun = False
 
     def begin(self) -> None:
-        """Create the file, so that `spent` notices if it is removed. Raises StoreError."""
+        """Create the file, so that `spent` notices if it is removed. Raises StoreError if it cannot be written."""
         with self._numbers.changed():
             self._has_begun = True
 
@@ -106,7 +106,7 @@ class Ledger:
     def admit(self, most: Tokens, price: Price | None, timeout_s: float) -> float:
         """Reserve an attempt and return 0.0 if it fits, otherwise return the seconds to wait for running attempts.
 
-        Raises BudgetReached if the attempt does not fit, whatever the running attempts take.
+        Raises BudgetReached if the attempt would not fit even if the running attempts took nothing.
         """
         cost = _cost(most, price)
         with self._numbers.changed() as numbers:

@@ -45,7 +45,8 @@ class SharedNumbers:
     def changed(self) -> Iterator[list[float]]:
         """Yield a list of the numbers, and write its contents at the end of the context unless an exception was raised.
 
-        No other process reads or changes the numbers during the context. Raises StoreError.
+        No other process reads or changes the numbers during the context. Raises StoreError if the file cannot be
+        opened, locked or written.
         """
         with _in_this_process, keeping("the spending of the sweep", self._path), self._open() as file:
             _lock(file, self._path)

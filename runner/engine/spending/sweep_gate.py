@@ -37,7 +37,10 @@ class SharedGate:
         return SharedGate, self._arguments
 
     def begin(self) -> None:
-        """Create the count of the sweep, in the process that reads it in the end. Raises StoreError."""
+        """Create the file that counts the sweep's spending. Called by the process that reads it at the end.
+
+        Raises StoreError if the file cannot be written.
+        """
         if self._ledger:
             self._ledger.begin()
 

@@ -75,8 +75,9 @@ class HalfExports:
 
     @contextmanager
     def begin(self, out: Path) -> Iterator[HalfExport]:
-        """Create an empty folder `new` beside the existing folder `out`. Everything is removed at the end. Raises
-        OSError.
+        """Create an empty folder `new` beside the existing folder `out`. Everything is removed at the end.
+
+        Raises OSError if a folder or the record cannot be written.
         """
         record = self._records / f"{self._writers.own_name}.{uuid.uuid4().hex[:8]}"
         half = HalfExport(record, out.with_name(_name_beside(out)), out, platform.node())
@@ -102,7 +103,7 @@ class HalfExports:
         unfinished.replace(half.record)
 
     def left(self) -> list[HalfExport]:
-        """Return the unfinished exports of processes that have ended. Raises OSError.
+        """Return the unfinished exports of processes that have ended. Raises OSError if a record cannot be read.
 
         An export of another host is included if its folder is visible from here.
         """

@@ -46,7 +46,7 @@ class Beating(Protocol):
     """An object that does some work every few seconds."""
 
     def beat(self) -> None:
-        """Do the work, in the thread of the heartbeats. Raises nothing."""
+        """Do the work, in the thread of the heartbeats. Must not raise an exception."""
 
 
 class Heartbeat:
@@ -64,8 +64,9 @@ class Heartbeat:
         self._stop = threading.Event()
 
     def name_in(self, folder: Path, interval_s: float, user: object) -> str:
-        """Return the name of this process's file in a folder. It is touched as long as `user` exists. Raises
-        OSError.
+        """Return the name of this process's file in a folder. The file is touched as long as `user` exists.
+
+        Raises OSError if it cannot be written.
         """
         with self._changing:
             sign = self._signs.get(folder) or self._begin(folder, interval_s)
@@ -169,7 +170,10 @@ def _new_name() -> str:
 
 
 def _create_sign(path: Path) -> _Sign:
-    """Create a locked file with the identifier of this kernel: only the same kernel sees the lock. Raises OSError."""
+    """Create a locked file with the identifier of this kernel: only the same kernel sees the lock.
+
+    Raises OSError if the file cannot be written.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
         path.chmod(shared_mode(path.parent))

@@ -39,7 +39,8 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 @contextmanager
 def leased(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[bool]:
-    """Hold a lock while the context lasts. Yields True if another process held it before. Raises StoreError.
+    """Hold a lock while the context lasts. Yields True if another process held it before. Raises StoreError if it
+    cannot be created.
 
     Logs a warning if it has to wait, with `what` the other process is doing. Without `from_stopped`, a stopped process
     of this host keeps its lock.
@@ -59,7 +60,7 @@ def leased(path: Path, writers: Writers, what: str, *, from_stopped: bool = True
 def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
     """Hold a lock while the context lasts if it is free. Yields False without waiting if another process holds it.
 
-    Raises StoreError.
+    Raises StoreError if the lock cannot be created or read.
     """
     with keeping("a lock", path):
         claim = _new_claim(writers)
@@ -74,7 +75,7 @@ def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
 
 
 def left_locks(folder: Path, writers: Writers) -> list[Path]:
-    """Return the locks of processes that have ended, sorted. Raises OSError.
+    """Return the locks of processes that have ended, sorted. Raises OSError if a lock cannot be read.
 
     A lock without a claim is never included. The system may hold it (see `runner.engine.store.locks`), and replacing
     the file would admit a second process.
@@ -89,7 +90,7 @@ def left_locks(folder: Path, writers: Writers) -> list[Path]:
 
 
 def _may_hold_claim(path: Path) -> bool:
-    """Return True for a link, and for a file that is small enough to hold a claim. Raises OSError."""
+    """Return True for a link, and for a file that is small enough to hold a claim. Raises OSError if it was deleted."""
     if path.is_symlink():
         return True
     return path.is_file() and 0 < path.stat().st_size <= _LONGEST_CLAIM and os.access(path, os.R_OK)
@@ -122,7 +123,10 @@ def _writer(claim: str) -> str:
 
 
 def _read_claim(path: Path) -> str:
-    """Return the claim in a lock. "" for a file that its creator has not written yet. Raises OSError."""
+    """Return the claim in a lock, "" if its creator has not written the claim yet.
+
+    Raises OSError if it cannot be read.
+    """
     try:
         return os.readlink(path)  # noqa: PTH115 - the target is not a path
     except OSError as error:
@@ -133,7 +137,7 @@ def _read_claim(path: Path) -> str:
 
 
 def _try_to_take(path: Path, claim: str) -> bool:
-    """Create the lock. Returns False if another process has it. Raises OSError."""
+    """Create the lock. Returns False if another process has it. Raises OSError if the folder cannot be written."""
     try:
         os.symlink(claim, path)  # noqa: PTH211 - the target is not a path
     except FileExistsError:

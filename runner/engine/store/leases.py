@@ -44,14 +44,17 @@ class Leases:
         self._remote = remote
 
     def pruning(self) -> AbstractContextManager[bool]:
-        """Hold a lock while the store is pruned. No process takes a lease meanwhile. Raises StoreError."""
+        """Hold a lock while the store is pruned. No process takes a lease meanwhile.
+
+        Raises StoreError if the lock cannot be created.
+        """
         return leased(self._folder.parent / "locks" / "prune.lock", self._writers, "pruning the store")
 
     @contextmanager
     def take(self, run_id: str, keys: Iterable[str] | None) -> Iterator[None]:
         """Hold a lease on these results, or on all if `keys` is None, while the context lasts.
 
-        It also ends with the process. Raises StoreError.
+        The lease also ends with the process. Raises StoreError if it cannot be written.
         """
         self.write(run_id, keys)
         try:
@@ -63,13 +66,13 @@ class Leases:
                 self._writers.clear_away()
 
     def write(self, run_id: str, keys: Iterable[str] | None) -> None:
-        """Write what a run needs, or needs from now on. Raises StoreError."""
+        """Write the keys that a run needs from now on, None for all. Raises StoreError if they cannot be written."""
         needed = None if keys is None else sorted(keys)
         path = self._folder / f"{run_id}.json"
         self._remote.lease(run_id, needed)
         with self.pruning(), keeping("the lease of this run", self._folder):
             self._folder.mkdir(exist_ok=True)
-            unfinished = self._folder.parent / "tmp" / f"{run_id}.unfinished"  # which prune clears
+            unfinished = self._folder.parent / "tmp" / f"{run_id}.unfinished"  # prune clears `tmp`
             unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
             unfinished.chmod(shared_mode(self._folder))
             unfinished.replace(path)
@@ -89,7 +92,7 @@ class Leases:
 
 
 def needed_by_all(needs: Sequence[frozenset[str] | None]) -> Leased:
-    """Return what several runs need together, from the keys of each."""
+    """Return the number of runs and the union of their keys, None if one of them may need any result."""
     keys: set[str] = set()
     for needed in needs:
         if needed is None:

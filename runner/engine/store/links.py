@@ -34,7 +34,7 @@ def refuse_links_of_folders(root: Path) -> None:
 def refuse_links(root: Path) -> None:
     """Raise StoreError for a symbolic link, a pipe or a device among the folders, results, replies and records.
 
-    Raises OSError.
+    Raises OSError if a folder cannot be listed.
     """
     _refuse(root, 1)
     for name, n_levels in _LEVELS.items():

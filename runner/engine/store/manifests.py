@@ -16,7 +16,7 @@ from runner.engine.store.regular_files import read_small
 MANIFEST = "manifest.json"
 
 NOT_A_MANIFEST = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""Errors raised by reading something else as a manifest."""
+"""Errors raised by reading a file that is not a manifest."""
 
 Files = Mapping[str, tuple[str, int]]
 """Files of a result: name -> [SHA-256, bytes]."""
@@ -84,7 +84,7 @@ class Manifests:
 
 
 def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
-    """Write a manifest and return its path. Raises OSError."""
+    """Write a manifest and return its path. Raises OSError if the folder cannot be written."""
     path = folder / MANIFEST
     text = json.dumps({**vars(manifest), "made_from": made_from}, ensure_ascii=False)
     mask = current_mask()
@@ -97,7 +97,7 @@ def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
 def named_files(manifest: Mapping[str, Json]) -> dict[str, tuple[str, int]]:
     """Return the [SHA-256, bytes] of the files in a manifest.
 
-    Raises one of `NOT_A_MANIFEST`, also for an invalid file name: a path must not lead readers outside the result's
+    Raises one of `NOT_A_MANIFEST` for other contents, and for file names that would lead readers outside the result's
     folder.
     """
     files = {}

@@ -10,7 +10,7 @@ def open_store(address: str, cache_dir: str, run_id: str = "") -> Store:
     """Return the store at an address: a folder, or a bucket (`s3://bucket/prefix`).
 
     A store in a bucket is read through the local folder `cache_dir`. `run_id` is the run that writes; "" for a reader.
-    Raises StoreError, and ConfigError for an invalid address.
+    Raises ConfigError for an invalid address, and StoreError if the store cannot be opened.
     """
     if is_bucket(address):
         from runner.engine.store.bucket.bucket_opening import open_bucket

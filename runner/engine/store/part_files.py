@@ -23,8 +23,7 @@ if sys.platform != "win32":
 Part = Any
 """A NumPy array, a PyArrow table, bytes, or a JSON value.
 
-A RecordBatchReader stands for a table that is written batch by batch. The name of a part in bytes includes the file
-suffix.
+A RecordBatchReader is a table that is written batch by batch. The name of a part in bytes includes the file suffix.
 """
 
 
@@ -41,7 +40,7 @@ def write_part(path: Path, value: Part) -> None:
     """Write one part. JSON has sorted keys and no NaN, so that equal values give equal bytes. Pages of tables
     have checksums, because links of results outside the store are read without the manifest.
 
-    Raises OSError, or TypeError or ValueError for a value without a file format.
+    Raises OSError if the file cannot be written, and TypeError or ValueError for a value without a file format.
     """
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("a masked array, whose mask no file holds; expected plain numbers, as of .filled(0)")
@@ -74,10 +73,10 @@ def mapped_file(value: Part) -> Path | None:
 
 
 UNREADABLE = (OSError, ValueError, EOFError, RecursionError, pa.ArrowException)
-"""Errors raised by reading something else as a part."""
+"""Errors raised by reading a file that is not a part."""
 
 UNFIT = (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException)
-"""Errors raised by using other parts as those of a result."""
+"""Errors raised by decoding parts of another result."""
 
 
 def read_part(path: Path) -> Part:
@@ -115,7 +114,7 @@ def part_name(file: str) -> str:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 (hex) of a file. Raises OSError."""
+    """Return the SHA-256 (hex) of a file. Raises OSError if it cannot be read."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -159,6 +158,6 @@ def keeping(what: str, place: Path) -> Iterator[None]:
 
 
 def if_of_another_user(folder: Path) -> str:
-    """Return what to do about a folder that another user may have created for itself."""
+    """Return advice about a folder that another user may have created without access for others."""
     command = f"chmod -R g+rwX {shlex.quote(str(folder))}"
     return f"Make it accessible ({command} by the user who created it, whose umask must be 002)"

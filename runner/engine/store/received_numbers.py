@@ -97,7 +97,7 @@ class ReceivedNumbers:
         return found
 
     def add_all(self, results: Mapping[str, Numbers]) -> None:
-        """Write numbers to disk, which is synced about once a second. Raises StoreError."""
+        """Write numbers to disk, which is synced about once a second. Raises StoreError if they cannot be written."""
         if not results:
             return
         lines = b"".join(_record(key, values) for key, values in results.items())

@@ -1,4 +1,4 @@
-"""Files of a store that somebody else may have written: no pipe, device or folder is read, and no endless content."""
+"""Reading of files that another user may have written. Refuses pipes, devices and folders, and limits the size."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ _REMEDY = "remove it, or choose another run.store_dir"
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading. Raises StoreError for anything but a regular file, and OSError.
+    """Open a file for reading. Raises StoreError for anything but a regular file, and OSError if it cannot be opened.
 
     Reading a FIFO would wait for a writer, and a device has no end.
     """
@@ -23,7 +23,10 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_small(path: Path, most_bytes: int) -> bytes:
-    """Return the content of a file. Raises StoreError for more than `most_bytes`, and as `open_regular`."""
+    """Return the content of a file.
+
+    Raises StoreError for more than `most_bytes` and for anything but a regular file.
+    """
     with open_regular(path) as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:

@@ -153,7 +153,8 @@ class Replies:
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
         """Write answers under their `request_id` and return them `as_read`. Failed answers are not written.
 
-        The disk is synced about once a second. Raises StoreError, so that no further replies are paid and lost.
+        The disk is synced about once a second. Raises StoreError if they cannot be written, so that no further replies
+        are paid and lost.
         """
         read = list(map(as_read, answers))
         kept = [each for each in read if each.state is not AnswerState.ERROR]
@@ -194,7 +195,7 @@ class Replies:
             _SPARE.reserve()
 
     def _merge(self) -> None:
-        """Merge the files of ended writers if there are many. Raises OSError.
+        """Merge the files of ended writers if they are many. Raises OSError if a file cannot be read or written.
 
         A kill at any moment loses no reply: a reply that is in two files counts once.
         """

@@ -11,7 +11,9 @@ def shown_size(n_bytes: float) -> str:
 
 
 def shown_damage(n_results: int, n_damaged: int, is_removed: bool) -> str:
-    """Return the last line of `verify`: the number of results, the number of damaged ones, and what happens to them."""
+    """Return the last line of `verify`: the number of results, the number of damaged ones, and whether they were
+    removed.
+    """
     counted = f"{n_results} results compared with their checksums, {n_damaged} damaged"
     if not n_damaged:
         return counted

@@ -26,7 +26,10 @@ log = logging.getLogger(__name__)
 
 
 def write_block(folder: Path, name: str, value: Part) -> Path:
-    """Write one block and return its path. The disk is synced before the block gets its name. Raises StoreError."""
+    """Write one block and return its path. The disk is synced before the block gets its name.
+
+    Raises StoreError if it cannot be written.
+    """
     suffix = Path(file_name(name, value)).suffix
     temporary = folder / f".{uuid.uuid4().hex}{suffix}"
     with keeping("intermediate results", folder):
@@ -62,14 +65,15 @@ def read_blocks(folder: Path, name: str) -> Iterator[Part]:
 def joined_blocks(path: Path, blocks: Sequence[NDArray[D]]) -> NDArray[D]:
     """Join arrays of one type and row length in one file, and return it memory-mapped.
 
-    Memory never holds the whole array. Raises StoreError.
+    Memory never holds the whole array. Raises StoreError if the file cannot be written.
     """
     firsts = accumulate(map(len, blocks), initial=0)
     return _write_array(path, sum(map(len, blocks)), zip(firsts, blocks, strict=False))
 
 
 def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[D]]]) -> NDArray[D]:
-    """Join blocks with rows from all over an array, as `joined_blocks` does. Needs at least one row. Raises StoreError.
+    """Join blocks with rows from all over an array, as `joined_blocks` does. Needs at least one row. Raises StoreError
+    if the file cannot be written.
 
     Each block comes with the ascending positions of its rows among all `n_rows`.
     """

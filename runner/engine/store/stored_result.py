@@ -87,7 +87,10 @@ class StoredResult:
         return StoredParts(self)
 
     def part(self, name: str) -> Part:
-        """Return one part after comparing its file with the checksum. Raises DamagedEntryError."""
+        """Return one part.
+
+        Raises DamagedEntryError if its file is missing, unreadable, or differs from its checksum.
+        """
         path = self.file(name)
         try:
             return read_part(path)
@@ -96,16 +99,16 @@ class StoredResult:
             raise self._damage_error(self.unreadable[path.name]) from error
 
     def file(self, name: str) -> Path:
-        """Return the file of a part after comparing it with the checksum. Raises DamagedEntryError."""
+        """Return the file of a part. Raises DamagedEntryError if it is missing or differs from its checksum."""
         file = next((file for file in self.manifest.files if part_name(file) == name), name)
         self._verify(file)
         return self.folder / file
 
     @contextmanager
     def as_damage(self) -> Iterator[None]:
-        """Turn errors of reading other parts than those of its kind into DamagedEntryError: it is then computed again.
+        """Turn errors of decoding the parts into DamagedEntryError, so that the result is computed again.
 
-        Their checksums are right, so another program wrote them, or somebody changed them.
+        Their checksums are right, so another program wrote the parts, or a user changed them.
         """
         try:
             yield
@@ -117,7 +120,8 @@ class StoredResult:
     def put_file(self, file: str, path: Path) -> None:
         """Link a file to another path after comparing it with the checksum, or copy it if a link is impossible.
 
-        Raises DamagedEntryError, or OSError if the file cannot be written there.
+        Raises DamagedEntryError if the file is missing or differs from its checksum, and OSError if `path` cannot be
+        written.
         """
         self._verify(file)
         try:
@@ -151,7 +155,10 @@ class StoredParts(Mapping[str, Part]):
         return name in self._names
 
     def file(self, name: str) -> Path:
-        """Return the file of a part, for callers that read only some of it. Raises DamagedEntryError."""
+        """Return the file of a part, for callers that read only some of it.
+
+        Raises DamagedEntryError if it is missing or differs from its checksum.
+        """
         return self._entry.file(name)
 
     def __iter__(self) -> Iterator[str]:

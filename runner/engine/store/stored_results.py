@@ -55,7 +55,8 @@ class Store:
         """`run_id` is the run that writes; "" for a reader. With a `remote`, the folder is a cache of it.
 
         Without `may_write`, the folder must be a store and stays unchanged, for example because it belongs to another
-        user. Raises StoreError, also for a symbolic link in place of a folder.
+        user. Raises StoreError if the folder cannot be written, has another format, or contains a symbolic link in
+        place of a folder.
         """
         self.root = root
         self.run_id = run_id
@@ -276,7 +277,7 @@ class Store:
     def _publish(self, temporary: Path, own: StoredResult) -> StoredResult:
         """Publish a result. Returns the result that stays: `own`, or an undamaged result of an earlier writer.
 
-        Raises OSError.
+        Raises OSError if a file cannot be written.
         """
         while not self._remote.publish(own.manifest.kind, own.folder.name, temporary):
             if first := self._fetch(own.folder):
@@ -286,7 +287,7 @@ class Store:
     def _move_in(self, temporary: Path, own: StoredResult) -> StoredResult:
         """Move a result to its folder. Returns the result that stays: `own`, or an undamaged result that was there.
 
-        Raises OSError.
+        Raises OSError if the folder cannot be written.
         """
         own.folder.parent.mkdir(parents=True, exist_ok=True)
         while True:
@@ -324,7 +325,7 @@ class Store:
     def _remove(self, folder: Path, manifest: Manifest | None) -> None:
         """Remove the folder if it has this manifest, or no readable manifest if `manifest` is None.
 
-        A folder with another manifest is put back. Raises StoreError.
+        A folder with another manifest is put back. Raises StoreError if the system refuses to move the folder.
         """
         removed = self._new_temporary()
         try:
@@ -421,7 +422,10 @@ class Store:
         shutil.rmtree(self.workspace_path(key), ignore_errors=True)
 
     def refuse_links(self) -> None:
-        """Raise StoreError for a symbolic link in place of a result, a reply or a folder of these. Raises OSError."""
+        """Raise StoreError for a symbolic link in place of a result, a reply or a folder of these.
+
+        Raises OSError if a folder cannot be listed.
+        """
         refuse_links(self.root)
 
     def entries(self, kind: str = "*") -> Iterator[StoredResult]:

@@ -58,22 +58,25 @@ class Writers:
 
     @property
     def own_name(self) -> str:
-        """Name of this process. The first access starts its heartbeat. Raises OSError."""
+        """Name of this process. The first access starts its heartbeat. Raises OSError if its file cannot be written."""
         return heartbeat.name_in(self._folder, self.lease_s / _BEATS_PER_LEASE, self)
 
     @property
     def own_path(self) -> Path:
-        """Heartbeat file of this process. Raises OSError."""
+        """Heartbeat file of this process. Raises OSError if it cannot be written."""
         return self._folder / self.own_name
 
     def is_gone(self, name: str) -> bool:
-        """Return True if a process has ended, or had no heartbeat for a lease period. Raises OSError."""
+        """Return True if a process has ended, or had no heartbeat for a lease period.
+
+        Raises OSError if its file cannot be read.
+        """
         return self._is_gone(name, if_stopped=True)
 
     def has_ended(self, name: str) -> bool:
         """Return True if `is_gone`, but False for a stopped process (Ctrl-Z) of this host, which may continue.
 
-        Raises OSError.
+        Raises OSError if its file cannot be read.
         """
         return self._is_gone(name, if_stopped=False)
 
@@ -115,7 +118,10 @@ class Writers:
         return now - seen.since > self.lease_s or is_long_gone
 
     def has_others(self) -> bool:
-        """Return True if another process writes here, or may continue to. Raises OSError."""
+        """Return True if another process writes here, or may continue to.
+
+        Raises OSError if a heartbeat cannot be read.
+        """
         try:
             return any(
                 not heartbeat.is_own(path.name) and not self.has_ended(path.name) for path in self._folder.iterdir()

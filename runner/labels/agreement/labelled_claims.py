@@ -42,7 +42,7 @@ _COLUMNS = ("id", "question", "history", "answer", "retrieved")
 
 
 def claim_judge(config: Mapping[str, Json]) -> ChecksAnswers:
-    """Return the metric of the configured judge that checks claims of answers. Raise ConfigError if it has none."""
+    """Return the metric of the configured judge that checks claims of answers. Raises ConfigError if it has none."""
     load_plugins(plugins_of(config))
     settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
     found = [metric for metric in settings.scores.values() if isinstance(metric, ChecksAnswers)]
@@ -108,10 +108,10 @@ def _rated(
 def claims_to_label(
     sweep_dir: Path, judge: ChecksAnswers, n_answers: int, store: Store
 ) -> list[tuple[JudgeInput, Claims]]:
-    """Return `n_answers` answers of a sweep, drawn from all different ones, with their claims as the judge splits them.
+    """Return `n_answers` answers of a sweep, drawn without duplicates, with their claims as the judge splits them.
 
-    Stored replies are used. Answers without passages or claims are left out. Raise DataError if no answer has any, or
-    if a text is no longer in the store.
+    Stored replies are used. Answers without passages or claims are left out. Raises DataError if no answer has passages
+    and claims, or if a text is no longer in the store.
     """
     items: dict[tuple[str, str], JudgeInput] = {}
     for folder in cell_folders(sweep_dir):

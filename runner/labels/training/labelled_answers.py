@@ -29,7 +29,7 @@ class LabelledQuestion:
 
 
 def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, LabelledQuestion]:
-    """Return the samples of a sweep with these ids, by id. Raises DataError."""
+    """Return the samples of a sweep with these ids, by id. Raises DataError if a file of the sweep cannot be read."""
     requested = set(ids)
     found: dict[str, LabelledQuestion] = {}
     for folder in cell_folders(sweep_dir):

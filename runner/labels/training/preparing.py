@@ -39,7 +39,10 @@ class Preparation:
 
 
 def prepare(asked: Preparation, folder: Path) -> TrainingManifest:
-    """Write the folder of training data: see `prepared_folder`. Equal input gives equal bytes. Raises RagGridError."""
+    """Write the folder of training data: see `prepared_folder`. Equal input gives equal bytes.
+
+    Raises RagGridError if the labels, the sweep or the configuration are unusable.
+    """
     items = read_labels(asked.labels)
     n_ties = sum(len(item.ties) for item in items)
     items = [item for item in items if item.labels]

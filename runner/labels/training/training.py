@@ -51,7 +51,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
         return ended
     with held(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
         if ended := begun(folder, asked):
-            return ended  # in the process that held the lock
+            return ended  # the process that held the lock has trained it
         trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
         run(trainer, folder / CHECKPOINTS, settings.at_once)
         saved = save_adapter(trainer, folder / ".adapter")

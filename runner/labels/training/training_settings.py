@@ -40,7 +40,9 @@ class Settings:
     seed: int = _option(0, "of the adapter's initial weights, the order of pairs and dropout")
 
     def check(self) -> list[str]:
-        """Return errors: missing packages, an invalid model or one without a chat template, numbers out of range."""
+        """Return error messages for missing packages, a model that is invalid or lacks a chat template, and numbers out
+        of range.
+        """
         mistakes = [
             str(error) for error in missing_packages(PACKAGES, "python -m runner.judge_training train", "train")
         ]

@@ -44,7 +44,7 @@ def chosen_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Sequen
     Half of the samples are representative: spread evenly over subsets, topics and tasks. A quarter have the worst
     values in the first cell, samples without an answer first. In a quarter, the cells differ most. Both quarters use
     the first of `metrics` that has a better direction and values for single samples. Without such a metric, or with too
-    few values, more samples are representative. Raises DataError.
+    few values, more samples are representative. Raises DataError if a cell's samples cannot be read.
     """
     metric = _metric_of_samples(cells, sweep_dir, metrics)
     columns = ["id", *_GROUPS, *([f"score/{metric}", f"score_state/{metric}"] if metric else [])]

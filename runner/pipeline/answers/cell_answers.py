@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
 
 _ABOUT_PASSAGES = 10
-"""Passages per sample that a plan assumes for a pipeline of the user's own, if a judge reads them one by one."""
+"""Passages per sample that a plan assumes for a custom pipeline, if a judge reads them one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | 
 
 
 def n_passages(cell: "Cell", passages: AnyPassages) -> int:
-    """Return the largest number of passages in a prompt of the cell. For a pipeline of the user's own it is a guess."""
+    """Return the largest number of passages in a prompt of the cell. For a custom pipeline it is a guess."""
     if isinstance(passages, PipelinePassages):
         return _ABOUT_PASSAGES
     return 0 if isinstance(passages, NoPassages) else cell.top_k

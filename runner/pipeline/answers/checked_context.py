@@ -10,7 +10,8 @@ from runner.engine.broken_contracts import broken_contract
 def checked_context(context: Context, hits: Hits, spans: Spans, top_k: int, builder: object) -> Context:
     """Return `context` if each of its chunks is among the first `top_k` hits of its query, or near one of them.
 
-    The builder's `n_chunks_per_hit` limits the distance. Raises ComponentError, which names the class of the builder.
+    The builder's `n_chunks_per_hit` limits the distance. Otherwise raises ComponentError, which names the builder's
+    class.
     """
     if mistake := _mistake(context, hits, spans, top_k, int(getattr(builder, "n_chunks_per_hit", 1))):
         raise broken_contract(builder, mistake)

@@ -18,7 +18,10 @@ _ROLES = ("system", "user", "assistant")
 
 
 def checked_messages(messages: Sequence[Message], sample: Sample, prompt: object) -> tuple[Message, ...]:
-    """Return the messages, at least one. Raises ComponentError, which names the class of the prompt."""
+    """Return the messages.
+
+    Raises ComponentError, which names the prompt's class, for an invalid message, and without messages.
+    """
     if not isinstance(messages, list | tuple) or not messages:
         raise broken_contract(
             prompt, f"got {_describe(messages)} for sample {sample.id!r}, expected a tuple of Message"
@@ -40,7 +43,10 @@ def checked_examples(
     documents: Documents,
     examples: Examples,
 ) -> NDArray[np.int32]:
-    """Return the positions of every sample's examples in the pool. Raises ComponentError, which names the class."""
+    """Return the positions of every sample's examples in the pool.
+
+    Raises ComponentError, which names the class, if they are invalid.
+    """
     if (
         not isinstance(chosen, np.ndarray)
         or chosen.dtype.kind not in "iu"
@@ -76,7 +82,10 @@ def _mistake_of_examples(
 def checked_turns(
     earlier: Sequence[Sequence[int]], samples: Sequence[Sample], history: History
 ) -> list[tuple[int, ...]]:
-    """Return the positions of every sample's earlier turns. Raises ComponentError, which names the class."""
+    """Return the positions of every sample's earlier turns.
+
+    Raises ComponentError, which names the class, if they are invalid.
+    """
     if not isinstance(earlier, list | tuple) or len(earlier) != len(samples):
         raise broken_contract(history, f"returned {_describe(earlier)}, expected a list with a tuple per sample")
     turns = dict(enumerate(earlier))
@@ -104,7 +113,7 @@ def _mistake_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[
 def checked_generation(
     answers: list[GeneratedAnswer], tasks: Sequence[AnswerTask], generator: object
 ) -> list[GeneratedAnswer]:
-    """Return `answers` if they answer the tasks in order. Raises ComponentError, which names the class."""
+    """Return `answers` if they answer the tasks in order. Otherwise raises ComponentError, which names the class."""
     if not isinstance(answers, list) or len(answers) != len(tasks):
         found = f"{len(answers)} answers" if isinstance(answers, list) else type(answers).__name__
         raise broken_contract(

@@ -211,12 +211,12 @@ class PiecePassages(RetrievedPassages):
             yield [tuple(own) for own in of_passage.values()]
 
     def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
-        """Return the chunks of the passage of these pieces."""
+        """Return the chunks of the passage that these pieces come from."""
         pieces = run.read(self.pieces)
         return range(int(pieces.chunk[chunks[0]]), int(pieces.last_chunk[chunks[0]]) + 1)
 
     def text_of(self, texts: SpanTexts, chunks: Sequence[int]) -> str:
-        """Return the pieces, with a space between two that are apart."""
+        """Return the pieces, joined by spaces."""
         return " ".join(texts[chunk].strip() for chunk in chunks)
 
 
@@ -277,6 +277,6 @@ def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, A
 
 
 def compressor_mistakes(compressor: AnyCompressor) -> list[str]:
-    """Return an error for a compressor that would ask something else than a language model."""
+    """Return an error message for a compressor that would ask something else than a language model."""
     models = [compressor.llm] if isinstance(compressor, AskingCompressor) else []
     return model_mistakes(COMPRESSOR, "the numbers of sentences", models)

@@ -35,8 +35,8 @@ def corpus_in_prompts(cell: "Cell", data: Data, store: Store, known: dict[str, C
     """Return how much of the corpus fits into each prompt of a cell that shows all of it.
 
     The corpus is cut and a context is built as the stages will do it. A refiner is left out, because it may ask a
-    model. Cells with equal prompts share an entry of `known`. Raises the errors of the chunker and of the context
-    builder.
+    model. Cells with equal prompts share an entry of `known`. Raises ComponentError if the chunker or the context
+    builder fails.
     """
     if not (cell.pipeline.is_built_in and isinstance(cell.retriever, WholeCorpus)):
         return CorpusInPrompts()
@@ -51,7 +51,7 @@ def corpus_in_prompts(cell: "Cell", data: Data, store: Store, known: dict[str, C
 def _line_or_mistake(
     whole: WholeCorpus, builder: ContextBuilder, top_k: int, data: Data, store: Store
 ) -> tuple[str, str]:
-    """Return the line or the error, and "" for the other."""
+    """Return a line and "", or "" and an error message."""
     n_samples = data.n_samples
     documents = read_kept(data.loaded, store, lambda entry: documents_of(entry.parts()))
     n_characters = sum(map(len, documents.texts))

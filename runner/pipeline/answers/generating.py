@@ -127,7 +127,7 @@ def generations(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ..
 
 
 def draw_mistakes(generator: Generator, llm: LLM) -> list[str]:
-    """Return an error for a generator that needs several draws of a deterministic model."""
+    """Return an error message for a generator that needs several draws of a deterministic model."""
     if generator.n_draws == 1 or getattr(llm, "temperature", None) != 0:
         return []
     return [

@@ -1,4 +1,4 @@
-"""The stage that finds the passages of a pipeline of the user's own in the corpus."""
+"""The stage that finds the passages of a custom pipeline in the corpus."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

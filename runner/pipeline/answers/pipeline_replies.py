@@ -1,4 +1,4 @@
-"""Stages that ask a pipeline of the user's own, and read its replies."""
+"""Stages that ask a custom pipeline, and read its replies."""
 
 from collections.abc import Sequence
 from dataclasses import replace

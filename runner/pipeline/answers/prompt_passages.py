@@ -46,7 +46,7 @@ class RetrievedPassages(StageGroup):
             yield passages_in(chosen, spans) if self.merges else [(chunk,) for chunk in chosen]
 
     def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
-        """Return the chunks of a passage as the ranking and `facts` number them, the first one first."""
+        """Return the chunks of a passage, in order, as the ranking and `facts` number them."""
         return chunks
 
     def text_of(self, texts: SpanTexts, chunks: Sequence[int]) -> str:
@@ -72,7 +72,7 @@ def _passage(text: str, documents: Documents, document: int, facts: Mapping[str,
 
 @dataclass(frozen=True)
 class PipelinePassages(StageGroup):
-    """Passages that a pipeline of the user's own says it used, as it wrote them."""
+    """Passages that a custom pipeline says it used, as it wrote them."""
 
     replies: Stage[Sequence[Answer]]
 

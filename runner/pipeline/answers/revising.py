@@ -131,7 +131,7 @@ def _are_all(kind: type, found: object, n: int) -> bool:
 
 
 def _is_valid(check: AnswerCheck) -> bool:
-    """Return True for fields of their types, which a class of the user's own may not have."""
+    """Return True for fields of their types, which a custom class may violate."""
     lists: Sequence[object] = (check.unsupported, check.missing)
     are_texts = all(isinstance(own, tuple) and _are_texts(own) for own in lists)
     return isinstance(check.supported, bool | None) and are_texts and _are_texts((check.unread, check.failed))
@@ -229,8 +229,8 @@ def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, AskedCou
 
 
 def reviser_mistakes(reviser: AnyReviser, llm: LLM) -> list[str]:
-    """Return an error for a reviser that would ask something else than a language model. Without an `llm` that answers,
-    there is nothing to revise.
+    """Return an error message for a reviser that would ask something else than a language model. Without an `llm` that
+    answers, there is nothing to revise.
     """
     if not isinstance(reviser, Reviser) or llm.answers_from is AnswersFrom.NOTHING:
         return []

@@ -75,7 +75,7 @@ def counts_of_step(step: str, asked: Iterable[Asked]) -> dict[str, AskedCounts]:
 
 
 def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
-    """Return errors for models of a step (named by its axis) that are not language models.
+    """Return error messages for models of a step (named by its axis) that are not language models.
 
     `writes` names the texts that the step needs, such as "headers".
     """

@@ -49,7 +49,7 @@ def checked_vectors(
 ) -> NDArray[np.float32]:
     """Return float32[n_texts, d]. Raises ComponentError, which names the class, for anything but finite numbers.
 
-    Logs the number of zero vectors and what follows for `texts`. A single text logs nothing: it is a question to an
+    Logs the number of zero vectors and the consequence for `texts`. A single text logs nothing: it is a question to an
     exported pipeline.
     """
     numbers = _check_numbers(

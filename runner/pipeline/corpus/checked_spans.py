@@ -20,7 +20,7 @@ def text_lengths(texts: Sequence[str]) -> NDArray[np.int64]:
 def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -> Spans:
     """Return `spans` if they are valid chunks of documents with these numbers of characters: see `Chunker.chunk`.
 
-    Raises ComponentError, which names the class of the chunker.
+    Otherwise raises ComponentError, which names the chunker's class.
     """
     if mistake := _mistake(spans, lengths):
         raise broken_contract(chunker, mistake)

@@ -92,7 +92,7 @@ def _checked(read: object, n_chunks: int, extractor: object) -> list[FactsOfChun
 
 
 def _is_valid(own: object) -> bool:
-    """Return True for an outcome with fields of their types, which a class of the user's own may not have."""
+    """Return True for an outcome with fields of their types, which a custom class may violate."""
     if not isinstance(own, FactsOfChunk) or not all(isinstance(fact, Fact) for fact in own.facts):
         return False
     parts = [part for fact in own.facts for part in (fact.subject, fact.relation, fact.object)]
@@ -120,7 +120,7 @@ def fact_counts(run: Run, asked: Sequence[AskedFacts]) -> dict[str, AskedCounts]
 
 
 def extractor_mistakes(retriever: Retriever) -> list[str]:
-    """Return errors for graphs that would ask something else than a language model for facts."""
+    """Return error messages for graphs that would ask something else than a language model for facts."""
     names: Sequence[str] = getattr(retriever, "arm_names", ())
     places = [f"retriever.searches.{name}" for name in names] or ["retriever"] * len(retriever.arms)
     return [

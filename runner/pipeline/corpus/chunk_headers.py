@@ -184,6 +184,6 @@ def header_counts(run: Run, asked: Sequence[AskedHeaders]) -> dict[str, AskedCou
 
 
 def header_mistakes(header: Header) -> list[str]:
-    """Return errors for writers that would ask something else than a language model."""
+    """Return error messages for writers that would ask something else than a language model."""
     models = [writer.llm for writer in header.writers if isinstance(writer, AskingHeaderWriter)]
     return model_mistakes(HEADER, "headers", models)

@@ -34,7 +34,7 @@ _STANDARD_ERRORS = 3
 class SomeChunks:
     """Texts of chunks for a plan that cannot wait for all chunks.
 
-    All chunks are estimated to be at most `times` as many; 1.0 means that these are all.
+    All chunks are estimated to be at most `times` as many. 1.0 means that no chunk is missing.
     """
 
     texts: Sequence[str]

@@ -223,7 +223,7 @@ def _received_place(state: FittedEmbedder) -> str:
 
 
 def fitted_embedder(embedder: Embedder, data: Data) -> FittedEmbedder:
-    """Return the stage of what an embedder learns from the corpus."""
+    """Return the stage that fits the embedder to the corpus."""
     if isinstance(embedder, PretrainedEmbedder):
         return FittedEmbedder(embedder, NoDocuments())
     return FittedEmbedder(embedder, DocumentPassages(data.corpus, corpus_terms(embedder.tokenizer, data)))

@@ -142,7 +142,7 @@ class ReadSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BEN
     fingerprint: str
 
     def make(self, run: Run) -> SourceDocuments:
-        """Read the documents. Raises DataError, also for files that change during the read."""
+        """Read the documents. Raises DataError for errors in the files, and for files that change during the read."""
         read = SourceDocuments(*self.source.read())
         _require_unchanged(self.source, self.fingerprint)
         return read
@@ -158,13 +158,13 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHM
     sources: tuple[ReadSource, ...] = ()
 
     def make(self, run: Run) -> Benchmark:
-        """Load the data set. Raises DataError, also for files that change during the load."""
+        """Load the data set. Raises DataError for errors in the files, and for files that change during the load."""
         loaded = self._load(run)
         _require_unchanged(self.dataset, self.fingerprint)
         return loaded
 
     def _load(self, run: Run) -> Benchmark:
-        for stage in self.sources:  # at most one
+        for stage in self.sources:  # there is at most one
             if isinstance(self.dataset, DatasetOverSource):
                 read = run.read(stage)
                 return self.dataset.load_over(read.documents, read.counts)
@@ -233,7 +233,10 @@ class Data:
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
-    """Return at most `n_documents` documents, from all over the corpus. Raises DataError."""
+    """Return at most `n_documents` documents, from all over the corpus.
+
+    Raises DataError if the data set must be loaded first and has errors.
+    """
 
     def read(entry: StoredResult) -> Documents:
         documents = documents_of(entry.parts())
@@ -243,7 +246,10 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
 
 
 def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
-    """Return the names of the documents' metadata, sorted. Raises DataError."""
+    """Return the names of the documents' metadata, sorted.
+
+    Raises DataError if the data set must be loaded first and has errors.
+    """
 
     def read(entry: StoredResult) -> tuple[str, ...]:
         return tuple(sorted({name for facts in documents_of(entry.parts()).metadata for name in facts}))
@@ -264,7 +270,8 @@ def load_data(
     and its blocks of at most `documents_per_block`. Cached results of kinds in `fresh` are computed again if other
     library versions produced them.
 
-    Raises DataError, and ComponentError if a data set of another package raises an error or returns something else.
+    Raises DataError if the data set has errors, and ComponentError if a data set of another package raises an error or
+    returns something else.
     """
     source = dataset.source if isinstance(dataset, DatasetOverSource) else None
     sources = (ReadSource(source, source.fingerprint()),) if source else ()

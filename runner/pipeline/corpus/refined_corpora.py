@@ -231,6 +231,6 @@ def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, AskedCo
 
 
 def refiner_mistakes(refiner: Refiner) -> list[str]:
-    """Return errors for steps that would ask something else than a language model."""
+    """Return error messages for steps that would ask something else than a language model."""
     models = [step.llm for step in refiner.steps if isinstance(step, AskingRefinement)]
     return model_mistakes(REFINER, "documents", models)

@@ -1,4 +1,4 @@
-"""Facts that steps report besides their results: what they left out, what they chose and why."""
+"""Facts that steps report besides their results, such as left-out texts, or a choice and its reason."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -24,9 +24,9 @@ ALL = slice(None)
 
 
 class SubCorpus(NamedTuple):
-    """One of several corpora side by side; a single corpus is one, too.
+    """One of several corpora side by side, or the only corpus.
 
-    `chunks` and `queries` are its rows among all. `number` counts the sub-corpora.
+    `chunks` and `queries` are its rows among all chunks and queries. `number` counts the sub-corpora.
     """
 
     number: int | None = None

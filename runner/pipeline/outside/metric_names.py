@@ -20,7 +20,7 @@ Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: distinguished
 def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Scorer]:
     """Return the component of every name for a language of conf/language/. Names of one component share it.
 
-    Raises ConfigError, which lists the known names.
+    Raises ConfigError, which lists the known names, for an unknown one.
     """
     known, unusable = _known_metrics(language)
     found: dict[str, Scorer] = {}

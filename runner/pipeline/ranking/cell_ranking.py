@@ -39,7 +39,7 @@ class RankingParts:
 
 @dataclass(frozen=True)
 class RankedHits:
-    """The ranking of a cell, and what its steps report.
+    """The ranking of a cell, and the reports of its steps.
 
     `hits` is the ranking that later steps read. `steps` are the rankings of all steps and candidates by name.
     `reported` are the samples; samples that no aggregate counts are marked.

@@ -38,8 +38,9 @@ class ScoringParts:
 class MetricInputs:
     """Inputs of the metrics of a cell.
 
-    `reported` are the samples; samples that no aggregate counts are marked. `answerable` are the same samples,
-    marked by what the cell can answer. `places` are hits and contexts in the `original` corpus, None in a closed book.
+    `reported` are the samples; samples that no aggregate counts are marked. `answerable` are the same samples, each
+    marked as answerable or not in this cell. `places` are hits and contexts in the `original` corpus, None in a closed
+    book.
     """
 
     reported: Stage[SampleSet]
@@ -64,7 +65,7 @@ def scores_of(
 
 @dataclass(frozen=True)
 class PipelineInputs:
-    """Inputs of the metrics of a pipeline of the user's own. `places` are the places of its passages in the corpus."""
+    """Inputs of the metrics of a custom pipeline. `places` are the places of its passages in the corpus."""
 
     passages: PipelinePassages
     places: Stage[PassagePositions]
@@ -73,7 +74,7 @@ class PipelineInputs:
 
 
 def pipeline_scores_of(cell: "Cell", data: Data, scored: PipelineInputs) -> tuple[Stage[Scoring], ...]:
-    """Return the stages that score a pipeline of the user's own. Retrieval is scored by the passages that it gives."""
+    """Return the stages that score a custom pipeline. Retrieval is scored by the passages that it gives."""
     metrics, interval = cell.metrics, cell.metrics.interval
     read = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies
     of_passages = [PipelinePassageScores(metrics.of_rankings, metrics.of_contexts, *read)]

@@ -196,8 +196,8 @@ class JudgedScores(
 
     @property
     def n_rounds(self) -> int:
-        """Most requests that may follow a request whose reply is missing: all of a sample's, if the judge asks further
-        ones about the replies.
+        """Most requests about one sample that may follow from a missing reply. This is 1, or all requests of the sample
+        if the judge asks in rounds.
         """
         asks_again = getattr(self.metric, "n_rounds", 1) > 1
         return self.metric.n_requests_per_sample(self.n_passages) if asks_again else 1
@@ -227,7 +227,7 @@ class JudgedScores(
         return replace(result, scores=table, usage=usage)
 
     def left_out(self, samples: Sequence[Sample]) -> list[ScoreState | None]:
-        """Return for each sample the reason for which it is not judged whatever its answer; None if it is judged."""
+        """Return, per sample, the reason why it is never judged, None if it is judged."""
         drawn = self.part.has_drawn(samples) if self.part else [True] * len(samples)
         return [
             ScoreState.HELD_OUT if sample.held_out else None if own else ScoreState.NOT_DRAWN

@@ -1,4 +1,4 @@
-"""Scores of the passages and the citations of a pipeline of the user's own.
+"""Scores of the passages and the citations of a custom pipeline.
 
 A sample without a value is never a 0. If its request failed, its state is ANSWER_ERROR. If its reply does not say which
 passages it used, the metrics are NOT_APPLICABLE. A passage that is not in the corpus keeps its rank and contains no

@@ -64,7 +64,7 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
             "samples, expected one each",
         )
     is_wrong = ~np.isfinite(scores.statistics).all(axis=1)
-    if not np.isnan(scores.values).all():  # as for a metric that is only defined over a corpus
+    if not np.isnan(scores.values).all():  # all are NaN for a metric that is only defined over a corpus
         is_wrong |= _has_value(scores) & ~np.isfinite(scores.values)
     if is_wrong.any():
         row = int(is_wrong.argmax())
@@ -96,7 +96,7 @@ def _has_value(scores: Scores) -> NDArray[np.bool_]:
 
 
 def _drop_held_out(scores: Scores, samples: Sequence[Sample]) -> Scores:
-    """Remove the values of samples that helped to choose something. They would bias a mean in favour of the choice."""
+    """Remove the values of samples that helped to choose a reranker. They would bias a mean in favour of the choice."""
     held_out = np.array([sample.held_out for sample in samples], dtype=bool)
     if not held_out.any():
         return scores

@@ -1,4 +1,4 @@
-"""Joins the stages of a single search: that of any arm which searches the chunks of the corpus."""
+"""Connects the stages of a single search: of one arm that searches the chunks of the corpus."""
 
 from components.encodings import Encodings, MultiEncodings
 from components.protocols import (
@@ -45,7 +45,7 @@ def hits_of_arm(
 ) -> Search:
     """Return the ranking of an arm.
 
-    A search after the first one has few queries, so no index objects if many of them find nothing.
+    Later searches have few queries, so their indexes do not fail if many queries have no hit.
     """
     if isinstance(arm, DenseArm):
         return dense_hits(arm, data, chunks, queries, depth)

@@ -73,7 +73,9 @@ def picking_arm(cell: "Cell") -> PickingArm | None:
 
 
 def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet], copies: Stage[GoldCopies]) -> FoundHits:
-    """Return the hits of a cell. `gold` are the samples with their gold in the refined texts, `copies` its copies."""
+    """Return the hits of a cell. `gold` are the samples with their gold in the refined texts, and `copies` are the
+    copies of the gold.
+    """
     picking = picking_arm(cell)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth

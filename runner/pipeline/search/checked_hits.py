@@ -15,8 +15,8 @@ from runner.engine.broken_contracts import broken_contract
 def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *, by_score: bool = True) -> Hits:
     """Return `hits` if they are valid rankings of `n_queries` queries over `n_chunks` chunks: see the protocols.
 
-    With `by_score`, no hit may have a higher score than the one before it. Raises ComponentError, which names the class
-    of the component.
+    With `by_score`, no hit may have a higher score than the one before it. Raises ComponentError, which names the
+    component's class, if they are invalid.
     """
     if mistake := _mistake(hits, n_queries, n_chunks) or (_mistake_of_order(hits) if by_score else ""):
         raise broken_contract(component, mistake)
@@ -67,7 +67,7 @@ def _is_table(array: NDArray[np.generic], kinds: str) -> bool:
 def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int, a_filter: object) -> AllowedDocuments:
     """Return `allowed` if it lists valid documents for each sample.
 
-    Raises ComponentError, which names the class of the filter.
+    Otherwise raises ComponentError, which names the filter's class.
     """
     if mistake := _mistake_of_allowed(allowed, n_samples, n_documents):
         raise broken_contract(a_filter, mistake)

@@ -37,7 +37,7 @@ from runner.pipeline.search.searching import Search
 
 
 def dimension_mistakes(retriever: Retriever) -> list[str]:
-    """Return errors for indexes with more dimensions than the vectors, if the embedder knows its dimensions."""
+    """Return error messages for indexes with more dimensions than the vectors, if the embedder knows its dimensions."""
     mistakes = []
     for arm in arms_and_candidates(retriever):
         if isinstance(arm, DenseArm | EncodedDenseArm) and isinstance(arm.vector_index, ShortensVectors):

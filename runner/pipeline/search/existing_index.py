@@ -1,8 +1,8 @@
-"""Stages of the search in an index that exists already, such as a table of the user's own.
+"""Stages of the search in an index that exists already, such as a user's table.
 
-Its hits are texts. Each is located in the corpus like the passages of a pipeline of the user's own, and becomes a chunk
-there. A text that is not in the corpus becomes a document behind the others, so that it keeps its rank and later steps
-can read it. It has no gold, and results do not list it.
+Its hits are texts. Each is located in the corpus like the passages of a custom pipeline, and becomes a chunk there. A
+text that is not in the corpus becomes a document behind the others, so that it keeps its rank and later steps can read
+it. It has no gold, and results do not list it.
 """
 
 from collections.abc import Mapping, Sequence

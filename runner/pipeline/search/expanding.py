@@ -108,13 +108,13 @@ def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, Asked
 
 
 def expander_mistakes(expander: Expander) -> list[str]:
-    """Return errors for variants that would ask something else than a language model."""
+    """Return error messages for variants that would ask something else than a language model."""
     models = [variant.llm for variant in expander.variants if isinstance(variant, AskedVariant)]
     return model_mistakes(EXPANDER, "queries", models)
 
 
 def gold_answer_mistakes(expander: Expander) -> list[str]:
-    """Return an error for variants that search with gold answers although the history has the model's answers."""
+    """Return a message for variants that search with gold answers although the history has the model's answers."""
     if not any(getattr(variant, "with_answers", False) for variant in expander.variants):
         return []
     return [

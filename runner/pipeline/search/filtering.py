@@ -153,7 +153,7 @@ class _Sieve:
 
 @dataclass(frozen=True)
 class FilterReport(StepReport):
-    """Report of the documents that the filter left."""
+    """Report of the documents that the filter allows."""
 
     step: ClassVar[str] = "filter"
 

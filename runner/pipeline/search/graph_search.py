@@ -153,7 +153,7 @@ class GraphHits(Search, kind="graph_hits", version=1, work=Work.PER_QUERY):
 
 @dataclass(frozen=True)
 class GraphReport(StepReport):
-    """The size of all graphs of a cell, and what it took to read their facts."""
+    """The sizes of a cell's graphs, and the requests and tokens that reading their facts took."""
 
     step: ClassVar[str] = "retriever"
 
@@ -172,8 +172,8 @@ class GraphReport(StepReport):
         return fact_counts(run, self._asked)
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """Return the numbers of distinct facts, phrases and chunks, of what the graphs count, such as synonyms, and of
-        requests and their tokens.
+        """Return the numbers of distinct facts, phrases and chunks, the counts of the graphs (such as synonyms), and
+        the numbers of requests and tokens.
 
         `n_left_out` counts the entries of replies that are no facts. Tokens are None if the provider did not count
         them.

@@ -56,7 +56,7 @@ class HitRanks(StageGroup):
                 for name in arm.names:
                     found[name] = _best_ranks(found[name], ranks) if name in found else ranks
         found[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
-        for stage in self.before_reranker:  # at most one
+        for stage in self.before_reranker:  # there is at most one
             found[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
         return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in found.items()}
 

@@ -1,4 +1,4 @@
-"""Stages of iterative searches: a language model reads what was found, and writes what to search for next.
+"""Stages of iterative searches: a language model reads the hits, and writes the next query.
 
     hits ── new_hits ── next_searches ── (search) ── search_hits ── new_hits ── next_searches ── ... ── merged_hits
 
@@ -47,11 +47,11 @@ _SEARCHES_TYPE = pa.list_(pa.struct([("query", pa.string()), ("thought", pa.stri
 
 @dataclass(frozen=True)
 class DecidedSearches(Queries):
-    """The queries of the samples that are searched for next, at most one each.
+    """The next queries, at most one per sample.
 
-    If no sample is, the only query is the first question, because a search needs one. `next` has the query of every
-    sample, "" for one that is not searched for, and `thoughts` what the model wrote besides. `replies` and `usage`
-    count the requests (see `reply_counts`).
+    If no sample needs a further search, the only query is the first question, because a search needs a query. `next`
+    has the query of every sample, "" without a further search. `thoughts` has the rest of the model's reply. `replies`
+    and `usage` count the requests (see `reply_counts`).
     """
 
     next: Sequence[str]
@@ -68,7 +68,7 @@ class NextSearches(
     work=Work.PER_QUERY,
     must_read_replies=True,
 ):
-    """The texts that a language model wants to search for next, after the searches so far."""
+    """The queries that a language model writes after it has read the hits of the searches so far."""
 
     codec = Columns(DecidedSearches)
 
@@ -86,7 +86,10 @@ class NextSearches(
         return self.n_samples
 
     def make(self, run: Run) -> DecidedSearches:
-        """Ask about the samples that were searched for last. Raises ComponentError for something else than searches."""
+        """Ask about the samples of the last search.
+
+        Raises ComponentError if the component returns something other than searches.
+        """
         samples = run.read(self.samples).samples
         before = [run.read(stage) for stage in self.earlier]
         rows = [
@@ -130,7 +133,7 @@ class NextSearches(
 
 
 def _is_valid(own: object) -> bool:
-    """Return True for a decision with fields of their types, which a class of the user's own may not have."""
+    """Return True for a decision with fields of their types, which a custom class may violate."""
     if not isinstance(own, NextSearch):
         return False
     texts: tuple[object, ...] = (own.query, own.thought, own.unread, own.failed)
@@ -346,7 +349,9 @@ _COLUMNS = ("sample", "document", "start", "end")
 
 
 def iteration_mistakes(iteration: AnyIteration, retriever: Retriever) -> list[str]:
-    """Return errors for an iteration that would ask no language model, or search an index that gives its own texts."""
+    """Return error messages for an iteration that would ask no language model, or search an index that gives its own
+    texts.
+    """
     if not isinstance(iteration, IterativeSearch):
         return []
     mistakes = model_mistakes(ITERATIVE, "the next search", [iteration.llm])

@@ -32,7 +32,7 @@ class SampleQueries(Stage[Queries], kind="queries", version=2, work=Work.PER_QUE
     samples: Samples
 
     def make(self, run: Run) -> Queries:
-        """Expand every sample to one query or more, in order. Raises ComponentError if some sample has none."""
+        """Expand every sample to one query or more, in order. Raises ComponentError if a sample gets no query."""
         samples = run.read(self.samples).samples
         return queries_of(self.variant, self.variant.expand(samples), len(samples))
 

@@ -10,7 +10,7 @@ from runner.pipeline.corpus.sub_corpora import Rows
 
 
 class Search(Stage[Hits]):
-    """A stage that searches. Its result are the `depth` best chunks of every query."""
+    """A stage that searches. Its result holds the `depth` best chunks of every query."""
 
     depth: int
 
@@ -20,7 +20,7 @@ class Search(Stage[Hits]):
 
 
 def read_by(search: Search) -> Iterator[Stage[object]]:
-    """Yield the inputs of a search, and the inputs of searches among them."""
+    """Yield the inputs of a search, and recursively the inputs of searches among them."""
     for stage in search.inputs:
         yield stage
         if isinstance(stage, Search):

@@ -107,7 +107,7 @@ ALARM = "max_share_without_hits"
 
 
 def without_alarm(index: SparseIndex) -> SparseIndex:
-    """Return an index that finds the same, and never fails because many queries find nothing."""
+    """Return an index with the same hits that does not fail if many queries have none."""
     has_alarm = any(field.name == ALARM for field in fields(index))  # type: ignore[arg-type]  # a dataclass
     return replace(index, **{ALARM: 1.0}) if has_alarm else index  # type: ignore[type-var]  # a dataclass
 

@@ -23,8 +23,10 @@ class ExportStore:
     """The store that a cell's sweep used."""
 
     def __init__(self, result: CellResult, sweep_dir: Path, store_dir: Path | None) -> None:
-        """Open the store. If `store_dir` is None, this is the store that the configuration names, or the store beside
-        the sweep. Raises DataError without one.
+        """Open the store in `store_dir`. By default, it is the store that the configuration names, or the store next to
+        the sweep's folder.
+
+        Raises DataError if neither exists.
         """
         run = result.config["run"]
         named = str(run["store_dir"])
@@ -54,7 +56,10 @@ class ExportStore:
         raise self._missing("data")
 
     def pool(self, examples: Examples) -> DataFacts | None:
-        """Return the data set of the examples in prompts, None without examples. Raises DataError."""
+        """Return the data set of the examples in prompts, None without examples.
+
+        Raises DataError if the data set has errors.
+        """
         if not examples or not examples.n or not examples.dataset:
             return None
         data = load_data(

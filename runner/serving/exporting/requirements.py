@@ -84,7 +84,7 @@ def _with_dependencies(names: Iterable[str]) -> list[str]:
             continue
         seen.add(key)
         installed = _installed(key[0])
-        if installed is not None:  # otherwise it is for another system
+        if installed is not None:  # otherwise the requirement is for another system
             found[key[0]] = installed.name
             waiting += _needed_by(installed.requires, extras)
     return [found[name] for name in sorted(found)]

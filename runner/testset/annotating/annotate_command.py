@@ -28,7 +28,10 @@ from runner.testset.annotating.sheet import sheet_of
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the chosen command and return its exit code. Raises RagGridError."""
+    """Run the chosen command and return its exit code.
+
+    Raises RagGridError if an option, the test set or an annotation file is unusable.
+    """
     commands = {"export": _export, "import": _import, "agree": _agree, "accept": _accept, "split": _split}
     _require_other_files(options)
     return commands[options.command](options, read_testset(options.folder))

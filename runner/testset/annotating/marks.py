@@ -68,7 +68,7 @@ def _readings(document: str, start: int, end: int) -> Iterator[Place]:
             before, marked = (
                 units[2 * first : 2 * last].decode("utf-16-le") for first, last in ((0, start), (start, end))
             )
-        except UnicodeDecodeError:  # in the middle of a character
+        except UnicodeDecodeError:  # the offset is in the middle of a character
             return
         yield len(before), len(before) + len(marked)
 

@@ -29,7 +29,7 @@ _N_ROWS = 1000
 def convert(corpus: Sequence[Path], queries: Sequence[Path], qrels: Sequence[Path], folder: Path) -> tuple[int, int]:
     """Write the three files into `folder`. Return the numbers of queries that it has, and of those left out.
 
-    Raise DataError for files that cannot be read, and if no query has a judgement.
+    Raises DataError for files that cannot be read, and if no query has a judgement.
     """
     _write_joined(corpus, folder / CORPUS, _as_document)
     _write_joined(qrels, folder / QRELS, _as_judgements, "\t".join(_QRELS_COLUMNS) + "\n")

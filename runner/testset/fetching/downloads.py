@@ -20,10 +20,10 @@ Report = Callable[[str], None]
 
 
 def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report) -> None:
-    """Write a file of a repository to `target`. Continue where an interrupted download ended.
+    """Write a file of a repository to `target`. Continues where an interrupted download ended.
 
-    Raise DataError if the content is not the expected one, and delete it. Raise DataError or Offline if the connection
-    breaks off repeatedly, and keep the part, so that a later call continues.
+    Raises DataError if the content is not the expected one, after deleting it. Raises Offline if the hub cannot be
+    reached or the connection breaks off repeatedly. The part received so far remains, so that a later call continues.
     """
     expected = repo.files[path]
     n_failures = 0

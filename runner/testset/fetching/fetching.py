@@ -36,7 +36,8 @@ Files = Mapping[str, list[Path]]
 def fetch(name: str, source: Path | None, report: Report) -> Path:
     """Return the folder of a data set, after downloading it or checking the one that is there.
 
-    `source` is a folder with the repository's files, which replaces the hub. Raise DataError.
+    `source` is a folder with the repository's files, which replaces the hub. Raises DataError for an unknown name, an
+    unreachable hub, and files that differ from the expected ones.
     """
     if name not in NAMED_SETS:
         raise DataError(f"fetch: got {name!r}, expected one of {', '.join(sorted(NAMED_SETS))}.")

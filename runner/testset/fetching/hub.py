@@ -59,7 +59,7 @@ class Repository:
 
 
 class Hub:
-    """The hub that the environment names. Raise DataError for an unusable address, token or proxy."""
+    """The hub that the environment names. Raises DataError for an unusable address, token or proxy."""
 
     def __init__(self) -> None:
         self.endpoint = os.environ.get(_ENDPOINT, "").strip().rstrip("/") or HUB
@@ -79,7 +79,8 @@ class Hub:
     def repository(self, repo: str, revision: str) -> Repository:
         """Return the files of a repository at a branch or commit.
 
-        Raise Offline, BrokenOff, and DataError if the hub does not have it or does not describe it.
+        Raises Offline if the hub cannot be reached, BrokenOff if the connection ends early, and DataError if the hub
+        lacks the repository or describes it in another form.
         """
         where = f"{repo} at revision {revision}"
         with self._get(f"{self.endpoint}/api/datasets/{repo}/revision/{revision}?blobs=true", where, {}) as reply:
@@ -166,7 +167,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def next_hub_address(address: str, location: str, where: str) -> str:
-    """Return the address that a redirect leads to. Raise DataError if it is unusable or drops https."""
+    """Return the address that a redirect leads to. Raises DataError if it is unusable or drops https."""
     try:
         target = urljoin(address, location.strip())
         here, there = (origin_of(each).partition(":")[0] for each in (address, target))
@@ -185,7 +186,7 @@ def _read(reply: HTTPResponse, most: int) -> bytes:
 
 
 def _repository(repo: str, described: Json) -> Repository:
-    """Return the repository of the hub's JSON. Raise ValueError, KeyError or TypeError if it has another form."""
+    """Return the repository of the hub's JSON. Raises ValueError, KeyError or TypeError if it has another form."""
     commit = described["sha"]
     if not _COMMIT.fullmatch(commit):
         raise ValueError(commit)

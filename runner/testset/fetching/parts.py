@@ -12,7 +12,7 @@ _PARQUET = r"(?:data/)?{part}[/-][\w.-]*\.parquet"
 def record_files(paths: Iterable[str], part: str, where: str) -> list[str]:
     """Return the files of `part` ("corpus" or "queries"): one of JSON Lines, or those of Parquet in their order.
 
-    Raise DataError if there are none.
+    Raises DataError if no path has such a name.
     """
     known = sorted(paths)
     for name in (form.format(part=part) for form in _JSONL):
@@ -24,7 +24,7 @@ def record_files(paths: Iterable[str], part: str, where: str) -> list[str]:
 def judgement_files(paths: Iterable[str], split: str, where: str) -> list[str]:
     """Return the files of judgements of a split: one of tab-separated values, or those of Parquet in their order.
 
-    Raise DataError if there are none.
+    Raises DataError if no path has such a name.
     """
     known = sorted(paths)
     for name in (f"{split}.tsv", f"qrels/{split}.tsv"):

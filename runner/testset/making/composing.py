@@ -28,7 +28,10 @@ _CHECKER = "checker"
 
 
 def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
-    """Return the configuration that overrides of conf/NAME.yaml request, plain and resolved. Raises ConfigError."""
+    """Return the configuration that overrides of conf/NAME.yaml request, plain and resolved.
+
+    Raises ConfigError for overrides that cannot be composed, and for secrets in the result.
+    """
     if flags := [override for override in overrides if override.startswith("-")]:
         raise ConfigError(f"{flags[0]}: unknown option; expected overrides, e.g. corpus.path=my_docs out=my_set")
     try:

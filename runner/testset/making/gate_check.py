@@ -22,7 +22,10 @@ EXIT_FOUND = 1
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code: 0, or 1 if a gate would reject a sample. Raises RagGridError."""
+    """Run the command and return its exit code: 0, or 1 if a gate would reject a sample.
+
+    Raises RagGridError for a wrong configuration or unusable data.
+    """
     options = _parser().parse_intermixed_args(arguments)
     config = composed(options.overrides, "check")
     checked = {field.name: config[field.name] for field in fields(CheckSettings)}

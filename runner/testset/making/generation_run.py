@@ -30,7 +30,10 @@ EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
 
 
 def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
-    """Make the set, print the progress, and return the exit code. Raises RagGridError."""
+    """Make the set, print the progress, and return the exit code.
+
+    Raises RagGridError for unusable settings, data or folders, and if a component fails.
+    """
     console = make_console()
     out, about = Path(settings.out), _about(settings, config)
     require_replaceable(out, about)

@@ -30,7 +30,7 @@ class WaveSettings:
     max_documents: int | None = None
 
     def check(self) -> list[str]:
-        """Return errors about numbers out of range."""
+        """Return error messages about numbers out of range."""
         least = {"first": 1, "growth": 1, "largest": self.first, "most_tries": 1}
         mistakes = [
             f"{name}: got {getattr(self, name)}, expected at least {low}"
@@ -63,7 +63,7 @@ class TopicSettings:
     min_documents: int = 1
 
     def check(self) -> list[str]:
-        """Return errors: one of the two without the other, or a number out of range."""
+        """Return error messages if one of the two is set without the other, or a number is out of range."""
         mistakes = []
         if (self.tree is None) != (self.voting is None):
             mistakes.append("tree, voting: got one without the other, expected both, or topics=none")
@@ -90,7 +90,7 @@ class GenerationRun:
     cache_dir: str = "results/cache"
 
     def check(self) -> list[str]:
-        """Return errors about a store address that is not a valid bucket."""
+        """Return error messages about a store address that is not a valid bucket."""
         return [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
 
 
@@ -124,7 +124,7 @@ class GenerationSettings:
     seed: int = 0
 
     def check(self) -> list[str]:
-        """Return errors about missing values and values out of range."""
+        """Return error messages about missing values and values out of range."""
         mistakes = []
         if not self.out.strip():
             mistakes.append("out: is empty; expected a folder for the set, e.g. out=my_set")
@@ -148,8 +148,8 @@ class GenerationSettings:
 
 
 def _within(corpus: Path, places: Mapping[str, str]) -> list[str]:
-    """Return errors about output folders that contain the corpus or are inside it. The next run would read the output
-    as documents.
+    """Return error messages about output folders that contain the corpus or are inside it. The next run would read the
+    output as documents.
     """
     mistakes = []
     for name, written in places.items():

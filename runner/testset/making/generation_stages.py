@@ -58,7 +58,10 @@ class ChosenTopics(Stage[Topics], kind="testset_topics", version=1):
     search: EvidenceSearch
 
     def make(self, run: Run) -> Topics:
-        """Read the topics or ask for them. Raises DataError, ComponentError."""
+        """Read the topics from a file, or let a model draft them.
+
+        Raises DataError for an unusable file, and ComponentError if the model drafted no topic.
+        """
         return Topics(tuple(self.source.topics(self.search.read(run), asking(run, self.source.llm, "topic tree"))))
 
 

@@ -79,7 +79,7 @@ class Making:
     """A run in progress, with its store, its leases and its spending."""
 
     def __init__(self, settings: GenerationSettings, announce: Announce) -> None:
-        """Open the store. Raises StoreError."""
+        """Open the store. Raises StoreError if it cannot be opened."""
         self._settings = settings
         self._announce = announce
         self.store = open_store(settings.run.store_dir, settings.run.cache_dir, uuid.uuid4().hex)
@@ -112,8 +112,8 @@ class Making:
     def begin(self, *, ask: bool = True) -> Made:
         """Read the corpus and its topics. Without `ask`, topics that a model has yet to draft are left out.
 
-        Raises the errors of reading and drafting, BudgetReached, and ConfigError if the texts are in another language
-        than the run.
+        Raises ComponentError if reading or drafting fails, BudgetReached if a limit of the budget stops them, and
+        ConfigError if the texts are in another language than the run.
         """
         self._run([self.search.corpus])
         documents: Documents = self._read(self.search.corpus)
@@ -249,7 +249,10 @@ class Making:
         return gates
 
     def _run(self, targets: Sequence[AnyStage]) -> None:
-        """Compute stages. Raises the error with which one of them failed, and BudgetReached."""
+        """Compute stages.
+
+        Raises ComponentError if one of them fails, and BudgetReached if a limit of the budget stops one.
+        """
         self._lease({stage.key for target in targets for stage in target.upstream()})
         plan = make_plan([(stage, 1) for stage in targets], self.store)
         for stage in plan.order:

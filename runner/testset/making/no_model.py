@@ -58,7 +58,7 @@ class TextsAlone:
 
 
 def ask_nobody(requests: Sequence[Request]) -> list[Answer]:
-    """Raise ComponentError. Passed to components whose `llm` is None."""
+    """Raise ComponentError. Components whose `llm` is None get this function to send requests with."""
     raise ComponentError(
         f"got {len(requests)} requests from a component without a model; expected a component that declares its `llm`"
     )

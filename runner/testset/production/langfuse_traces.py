@@ -30,7 +30,7 @@ def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skippe
     for where, value in read_values(file, _EXPECTED):
         if not isinstance(value, dict):
             raise DataError(f"{where}: got a {type(value).__name__}, expected an object. Expected here: {_EXPECTED}.")
-        listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # as the API pages them
+        listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # the API's pages have it
         for trace in listed if isinstance(listed, list) else []:
             yield _question(trace, where, feedback)
 

@@ -18,7 +18,7 @@ RULES = {
 
 @dataclass
 class PrivateData:
-    """Replaces matches of rules by "[name]", or "[masked]" for a rule of the user's own, and counts them by rule."""
+    """Replaces matches of rules by "[name]", or "[masked]" for a custom rule, and counts them by rule."""
 
     rules: tuple[tuple[str, re.Pattern[str]], ...] = ()
     counts: Counter[str] = field(default_factory=Counter)

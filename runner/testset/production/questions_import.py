@@ -49,7 +49,7 @@ def import_questions(
     """Write the questions of traces to a new folder, and return the counts, which are also written there.
 
     Earlier questions of a session are the history of a question whose trace has none. Near duplicates become one
-    question. Raises DataError for a folder that is not empty, and without any question.
+    question. Raises DataError for a folder that is not empty, and if no trace has a question.
     """
     _require_new(out)
     found, skipped = [], Counter[str]()

@@ -25,7 +25,10 @@ TREE = "topic_tree.json"
 
 
 def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
-    """Write the set in place of an earlier one, and return it. Raises DataError."""
+    """Write the set in place of an earlier one, and return it.
+
+    Raises DataError for an invalid set, and if the folder cannot be written.
+    """
     counts, labels = coverage(made), labels_of(made.topics)
     testset = _testset_of(made, counts, labels, about)
     layout, n_left_out = omnieval_files(testset, made.topics)
@@ -36,7 +39,7 @@ def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
         PICTURE: as_svg(counts, labels),
         REJECTED: b"".join(map(line_of, rejections(made.tried, labels))),
     }
-    rmtree(folder / FOLDER, ignore_errors=True)  # from an earlier release: its topics may no longer exist
+    rmtree(folder / FOLDER, ignore_errors=True)  # topics of an earlier release may no longer exist
     for name in (VOTES, TREE):
         (folder / name).unlink(missing_ok=True)
     if made.topics:

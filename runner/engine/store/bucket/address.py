@@ -17,7 +17,8 @@ def is_bucket(address: str) -> bool:
 
 
 def address_mistakes(address: str) -> list[str]:
-    """Return errors in the address of a store and missing packages, without a request. Empty for a valid folder.
+    """Return one message per error in the address of a store and per missing package, [] for a valid folder. Sends no
+    request.
 
     An address that may contain a secret is not repeated.
     """
@@ -40,7 +41,7 @@ def address_mistakes(address: str) -> list[str]:
 
 
 def _misspelled_bucket(folder: str) -> list[str]:
-    """Return an error for the address of a bucket that lacks a slash. [] for a folder."""
+    """Return an error message for the address of a bucket that lacks a slash. [] for a folder."""
     scheme, colon, rest = folder.partition(":")
     if not colon or not (scheme in _SCHEMES or (re.fullmatch(r"[a-z]\w+", scheme) and rest.startswith("/"))):
         return []
@@ -49,8 +50,8 @@ def _misspelled_bucket(folder: str) -> list[str]:
 
 
 def _endpoint_mistakes() -> list[str]:
-    """Return errors in the address of the service in the environment, without the address: it may contain a
-    password.
+    """Return one message per error in the service's address in the environment. No message shows the address, which may
+    contain a password.
     """
     return [
         f"the environment variable {name} holds no URL of a service; expected http://HOST:PORT or https://HOST"

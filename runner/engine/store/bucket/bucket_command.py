@@ -15,7 +15,10 @@ from runner.engine.store.shown_store import shown_damage, shown_size
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Run one command and return its exit code. Raises MissingExtraError or StoreError."""
+    """Run one command and return its exit code.
+
+    Raises MissingExtraError without obstore, and StoreError if the bucket cannot be reached or has no store.
+    """
     objects = Objects(options.store_dir, patience_s=10.0)
     if objects.head("store.json") is None:
         raise StoreError(f"{options.store_dir}: no store here; name one with --store-dir")

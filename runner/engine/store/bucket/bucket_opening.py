@@ -19,7 +19,7 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
     """Return the store in a bucket. Creates it if it does not exist.
 
     Its cache is a separate folder in `cache_dir`, so that another bucket is never read from it. Raises ConfigError for
-    an invalid address, and StoreError.
+    an invalid address, and StoreError if the bucket or the cache cannot be used.
     """
     if mistakes := address_mistakes(address):
         raise ConfigError([f"run.store_dir: {mistake}" for mistake in mistakes])

@@ -31,11 +31,11 @@ from runner.engine.store.writers import LEASE_S, Writers
 log = logging.getLogger(__name__)
 
 _TAG = ".tag"
-"""File beside a cached result with the tag of its object in the bucket."""
+"""File in a cached result's folder with the tag of its object in the bucket."""
 
 _ABSENT_S = 5.0
-"""Seconds before a missing result is looked up again. Two hosts may therefore do this much work twice, but none that is
-paid.
+"""Seconds before a missing result is looked up again. Two hosts may therefore repeat the work of this time, but no paid
+requests.
 """
 
 _LOOK_EVERY_S = 2.0
@@ -47,7 +47,7 @@ class BucketRemote:
     def __init__(self, address: str, cache: Path, *, lease_s: float = LEASE_S, patience_s: float = PATIENCE_S) -> None:
         """`cache` is the folder of the store. All users of a bucket must have the same `lease_s`. Sends no request yet.
 
-        Raises MissingExtraError or StoreError.
+        Raises MissingExtraError without obstore, and StoreError for an unusable address or cache.
         """
         self._arguments = address, cache, lease_s, patience_s
         self._cache = cache

@@ -169,7 +169,7 @@ class _Heartbeat:
 def host_of(cache: Path) -> str:
     """Return the name of a cache. It identifies the host, because all processes of a host share the cache.
 
-    Creates the name on the first call. Raises StoreError.
+    Creates the name on the first call. Raises StoreError if the cache cannot be written.
     """
     path = cache / "host"
     with keeping("the name of this cache", cache):

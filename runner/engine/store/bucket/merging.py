@@ -40,7 +40,10 @@ def mergeable(listed: Sequence[Listed]) -> list[list[Listed]]:
 
 
 def merge(objects: Objects, folder: str, group: Sequence[Listed]) -> None:
-    """Merge the replies of some objects into one object in a folder of the bucket. Raises StoreError."""
+    """Merge the replies of some objects into one object in a folder of the bucket.
+
+    Raises StoreError if the bucket does not answer.
+    """
     read = [
         (each.path, found)
         for each, found in zip(group, objects.at_once(lambda each: _read(objects, each), group), strict=True)

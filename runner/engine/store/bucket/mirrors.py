@@ -58,7 +58,7 @@ class SyncState:
             self._writers.every_few_seconds(in_background)
 
     def now(self) -> None:
-        """Upload if something is scheduled."""
+        """Upload if an upload is scheduled."""
         with self._sending:
             if self._is_due:
                 self._is_due = False
@@ -108,7 +108,7 @@ class SentReplies:
         new: list[tuple[Listed, int, Path]] = []
         for listed in self._objects.listed(self._prefix):
             writer, segment = listed.path.split("/")[-2:]
-            if not (self._folder / ".sent" / writer).exists():  # otherwise it was written here
+            if not (self._folder / ".sent" / writer).exists():  # otherwise this host wrote the file
                 marker = self._folder / ".brought" / f"{writer}.{segment}"
                 if (start := _number_in(marker)) < listed.n_bytes:
                     new.append((listed, start, marker))

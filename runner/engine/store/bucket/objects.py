@@ -226,7 +226,7 @@ class Objects:
             yield from pool.map(read, items)
 
     def _write(self, path: str, do: Callable[[], T]) -> T:
-        """Write something. If the service reports "not found", the bucket does not exist."""
+        """Run a write request. If the service reports "not found", the bucket does not exist."""
         try:
             return self._retry(f"write {path}", do)
         except FileNotFoundError as error:

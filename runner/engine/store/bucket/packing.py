@@ -40,7 +40,7 @@ def large_files(files: Files) -> list[str]:
 
 
 def pack(manifest: bytes, files: Files, folder: Path) -> bytes:
-    """Return the contents of a result's object, from the files in its folder. Raises OSError."""
+    """Return the contents of a result's object, from the files in its folder. Raises OSError if one cannot be read."""
     contents = [(folder / name).read_bytes() for name in packed_files(files)]
     return b"".join([len(manifest).to_bytes(_N_HEAD, "big"), manifest, *contents])
 
