@@ -23,6 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.json_value import Json
 from components.secrets.mask import without_secrets
 from runner.launch.axis_naming import axes_of, fill_open, plain_of, plain_part
+from runner.launch.hydra_folders import job_folder
 from runner.launch.overrides import unknown_key
 from runner.pipeline.planned import Job
 from runner.results.cell_axes import key_of, place_of
@@ -247,12 +248,14 @@ class _Composition:
         return _unresolved_config(self._task)
 
     def folder_of(self, overrides: list[Override], number: int) -> Path:
-        """Return the folder of a job, `hydra.sweep.subdir`, and Hydra's folder in it."""
+        """Return the folder of a job, `hydra.sweep.subdir`, and Hydra's folder in it. Raises ConfigError for a place
+        outside the sweep.
+        """
         job = self._hydra.job
         with read_write(job), open_dict(job):
             job.override_dirname = _override_dirname(overrides, **self._dirname_settings)
             job.id, job.num = str(number), number
-        return Path(str(self._hydra.sweep.subdir)) / CONFIG_FOLDER
+        return job_folder(str(self._hydra.sweep.subdir)) / CONFIG_FOLDER
 
     @cached_property
     def _dirname_settings(self) -> Json:

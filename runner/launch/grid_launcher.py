@@ -22,6 +22,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from components.errors import ConfigError
+from runner.engine.plugins.working_directory import without_working_directory
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, check_axis, expand
 from runner.launch.hydra_startup import REPLACE, load_installed_plugins, skip_unused_maps
@@ -148,7 +149,8 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
             if isinstance(launcher, GridLauncher):
                 return launcher.launch_all(self._batches(arguments))
             _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
-            returned: list[Sequence[JobReturn]] = super().sweep(arguments)
+            with without_working_directory():
+                returned: list[Sequence[JobReturn]] = super().sweep(arguments)
             return returned
 
         def _parsed(self, arguments: list[str]) -> list[Override]:

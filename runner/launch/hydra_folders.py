@@ -1,4 +1,7 @@
-"""Checks the folders in Hydra's settings. Results go to `run.results_dir`; other places are refused."""
+"""Checks the folders in Hydra's settings. Results go to `run.results_dir`; other places are refused.
+
+A preset can set these folders too. Hydra would overwrite files there, also in a plan.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +16,10 @@ _IN_RESULTS = "${run.results_dir}/"
 
 
 def require_results_folder(config: DictConfig) -> None:
-    """Check `hydra.run.dir` and `hydra.sweep.dir` of a composed configuration that has a `run.results_dir`.
+    """Check the folders of Hydra in a composed configuration that has a `run.results_dir`.
 
-    `hydra.sweep.dir` may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places, and for
-    a `run` that is not a mapping.
+    `hydra.sweep.dir` may name the sweep: a folder in `run.results_dir`. `hydra.output_subdir` stays null. Raises
+    HydraException for other places, and for a `run` that is not a mapping.
     """
     if "run" not in config:
         return
@@ -24,7 +27,7 @@ def require_results_folder(config: DictConfig) -> None:
         raise HydraException(f"run: got {config.run!r}, expected a mapping")
     if "results_dir" not in config.run:
         return
-    mistakes = [*_run_mistakes(config), *_sweep_mistakes(config)]
+    mistakes = [*_run_mistakes(config), *_sweep_mistakes(config), *_job_mistakes(config)]
     if mistakes:
         raise HydraException(str(ConfigError(mistakes)))
 
@@ -48,3 +51,22 @@ def _sweep_mistakes(config: DictConfig) -> Iterator[str]:
             f"hydra.sweep.dir: got {written!r}, expected a folder in run.results_dir={config.run.results_dir}; to "
             "write results elsewhere set run.results_dir=FOLDER"
         )
+
+
+def _job_mistakes(config: DictConfig) -> Iterator[str]:
+    if (written := config.hydra._get_node("output_subdir")._value()) is not None:
+        yield f"hydra.output_subdir: got {written!r}, expected null: the sweep writes .hydra/ into its own folder"
+    try:
+        job_folder(str(config.hydra.sweep._get_node("subdir")._value()))
+    except ConfigError as error:
+        yield from error.mistakes
+
+
+def job_folder(subdir: str) -> Path:
+    """Return `hydra.sweep.subdir`, the folder of a job within that of its sweep. Raises ConfigError for a place
+    outside.
+    """
+    folder = Path(subdir)
+    if folder.is_absolute() or ".." in folder.parts:
+        raise ConfigError([f"hydra.sweep.subdir: got {subdir!r}, expected a folder within that of the sweep"])
+    return folder

@@ -26,6 +26,7 @@ from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
 from runner.launch.compose import explain_error
 from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
+from runner.launch.hydra_folders import job_folder
 from runner.launch.hydra_startup import BASE_VERSION
 from runner.launch.hydra_state import composing_by_parts, mode_from_flags
 from runner.launch.overrides import readable, refuse_strays
@@ -57,7 +58,7 @@ def main(config: DictConfig) -> None:
     if in_sweep:  # the sweeper's file has the overrides of the whole sweep
         overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
     job = job_of(config)
-    folder = Path(settings.sweep.subdir if in_sweep else "") / CONFIG_FOLDER
+    folder = job_folder(settings.sweep.subdir if in_sweep else "") / CONFIG_FOLDER
     keep = partial(write_jobs, [composed_job(config, job, folder)])
     code = run_sweep([job], sweep_dir.name, overrides, keep, is_part=in_sweep)
     if code and in_sweep:

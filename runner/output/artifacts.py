@@ -16,8 +16,11 @@ Client = Any  # MLflow's client and the entities that it returns. MLflow has no 
 Content = Path | bytes
 """An existing file, or the content of a new one."""
 
-_SERVER_SCHEMES = ("http", "https", "mlflow-artifacts")
-"""Schemes of servers to which MLflow sends MLFLOW_TRACKING_TOKEN or MLFLOW_TRACKING_PASSWORD."""
+_FOLDERS_AND_BUCKETS = ("", "file", "s3", "r2", "b2", "gs", "wasbs", "abfss")
+"""Schemes of artifacts that may stand in a database of another person: they need credentials for that very place.
+
+Other schemes name servers, which get the artifacts, and some of them MLFLOW_TRACKING_TOKEN.
+"""
 
 _LOCAL_SCHEMES = ("sqlite", "file", "")
 
@@ -27,9 +30,9 @@ def require_named_server(tracking_uri: str, place: str) -> None:
 
     The user did not name that server, and the database may come from another person.
     """
-    if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(place).scheme in _SERVER_SCHEMES:
+    if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(place).scheme not in _FOLDERS_AND_BUCKETS:
         raise DataError(
-            f"the database sends artifacts to {masked(place)}, a server that would see MLflow's token or password; "
+            f"the database sends artifacts to {masked(place)}, a server that would get them; "
             "name that server as tracking URI, or move the database away: the next sweep creates a new one"
         )
 

@@ -4,10 +4,9 @@ The process runs `analysis`, which `runner` does not import.
 """
 
 import subprocess
-import sys
 from pathlib import Path
 
-from runner.output.own_process import own_environment
+from runner.output.own_process import own_command, own_environment
 
 FILES = ("report.html", "report.md", "report.json")
 """Files that `python -m analysis report` writes into the sweep's folder: the page, its text and its numbers."""
@@ -19,7 +18,7 @@ def write_report(sweep_dir: Path) -> str:
     """Write the report. Return "", or the reason why it was not written."""
     try:
         done = subprocess.run(  # noqa: S603 - the sweep wrote the folder
-            [sys.executable, "-m", "analysis", "report", str(sweep_dir)],
+            own_command("analysis", "report", str(sweep_dir)),
             capture_output=True,
             text=True,
             encoding="utf-8",

@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from components.errors import ConfigError
 from components.secrets.mask import masked
-from runner.output.own_process import own_environment
+from runner.output.own_process import own_command, own_environment
 
 if TYPE_CHECKING:  # the process is started before the pipeline is loaded
     from runner.pipeline.settings import TrackingSettings
@@ -186,8 +185,8 @@ class SafeTracker:
 
 
 def _start_process(errors: IO[str]) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "runner.output.logging_process"],
+    return subprocess.Popen(  # noqa: S603 - our own module
+        own_command("runner.output.logging_process"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

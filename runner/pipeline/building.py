@@ -271,7 +271,7 @@ class _Builder:
         try:
             ensure_loaded(self._plugins)
             found = getattr(importlib.import_module(module), name)
-        except Exception as error:  # a custom module may raise anything
+        except (Exception, SystemExit) as error:  # a custom module may raise anything
             what = f"a class that can be imported ({type(error).__name__}: {error})"
             raise self._refuse(f"{path}._target_", target, what) from error
         if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
@@ -298,7 +298,10 @@ class _Builder:
             raise _Invalid
         try:
             return cls(**values)
-        except Exception as error:  # a custom class may raise; classes of this project have a `check` instead
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a custom class may raise; classes of this project have a `check` instead
             cause = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
             self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
             raise _Invalid from error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.extras import skip_without
 from tests.runner.sweeping import REPOSITORY
 
 SHADOWS = ("json", "pandas", "pathlib", "typing", "dataclasses", "argparse", "numpy", "rich", "yaml", "hydra", "mlflow")
@@ -90,3 +91,39 @@ def test_user_modules_in_the_working_directory_are_importable(tmp_path: Path) ->
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "imported\n")
+
+STARTED = ("runner", "analysis", "contextlib", "functools", "joblib", "submitit", "runpy")
+"""Modules of which a process that a sweep starts could take the folder's."""
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("run.report=true",),
+        ("-m", "retriever=bm25,oracle", "hydra/launcher=joblib", "tracking=none"),
+        ("-m", "retriever=bm25,oracle", "executor=slurm", "executor.cluster=local", "run.workers=1", "tracking=none"),
+    ],
+    ids=["logging and report", "joblib", "jobs"],
+)
+def test_processes_of_a_sweep_import_no_module_of_the_working_directory(
+    overrides: tuple[str, ...], tmp_path: Path
+) -> None:
+    if "joblib" in str(overrides):
+        skip_without("joblib", extra="joblib")
+    if "slurm" in str(overrides):
+        skip_without("submitit", extra="slurm")
+    mark = f"open({str(tmp_path / 'it-ran')!r}, 'w').close()\n"
+    for name in STARTED:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(mark)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "runner", "dataset=demo_en", "dataset.limit=2", "llm=none", *overrides],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "it-ran").exists()
+    assert list((tmp_path / "results").glob("*/report.html")) or "run.report=true" not in overrides

@@ -19,6 +19,7 @@ from runner.console.endings import ENDINGS, TERMINAL_SIGNALS, endings_deferred
 from runner.engine.executors import slurm_bootstrap
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_worker import Assignment
+from runner.engine.plugins.working_directory import without_working_directory
 
 _MOST_LINES_SHOWN = 15
 _SECONDS_TO_END, _SIGNAL_AGAIN_S = 10.0, 0.3
@@ -98,7 +99,11 @@ class Jobs:
         cloudpickle.register_pickle_by_value(slurm_bootstrap)
         modules = [path or str(Path.cwd()) for path in sys.path]
         try:
-            with redirect_stderr(StringIO()), self._executor.batch():  # the error contains the output of sbatch
+            with (
+                redirect_stderr(StringIO()),
+                without_working_directory(),
+                self._executor.batch(),
+            ):  # the error contains the output of sbatch
                 submitted = [
                     self._executor.submit(slurm_bootstrap.work_like_the_driver, modules, pickle.dumps(assignment))
                     for assignment in assignments
@@ -129,7 +134,7 @@ def _parameters(settings: Slurm) -> dict[str, object]:
         "slurm_partition": settings.partition or None,
         "slurm_account": settings.account or None,
         "slurm_array_parallelism": settings.array_parallelism,
-        "slurm_setup": list(settings.setup),
+        "slurm_setup": ["export PYTHONSAFEPATH=1", *settings.setup],
         # Since Slurm 22.05, srun does not inherit it from sbatch, and would give the worker one core.
         "slurm_srun_args": [f"--cpus-per-task={settings.cpus_per_worker}"],
         # We resubmit preempted jobs ourselves, under new names, while there is work.

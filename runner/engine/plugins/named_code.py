@@ -26,7 +26,7 @@ def class_errors(target: str, place: str, *bases: type) -> Iterator[str]:
     expected = " or ".join(f"{base.__module__}.{base.__qualname__}" for base in bases)
     try:
         found = getattr(import_module(module), name)
-    except Exception as error:  # noqa: BLE001 - a user's module may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything
         yield f"{place}: got {target!r}, which cannot be imported ({type(error).__name__}: {error})"
         return
     if not (isinstance(found, type) and issubclass(found, bases)):

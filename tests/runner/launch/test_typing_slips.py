@@ -84,6 +84,18 @@ def test_deletions_are_not_strays() -> None:
             "hydra.run.dir: got 'elsewhere', which does not move results; set run.results_dir=",
         ),
         (
+            "hydra.output_subdir=/else/where",
+            "hydra.output_subdir: got '/else/where', expected null: the sweep writes .hydra/ into its own folder",
+        ),
+        (
+            "hydra.sweep.subdir=/else/where",
+            "hydra.sweep.subdir: got '/else/where', expected a folder within that of the sweep",
+        ),
+        (
+            "hydra.sweep.subdir=../where",
+            "hydra.sweep.subdir: got '../where', expected a folder within that of the sweep",
+        ),
+        (
             "hydra.sweep.dir=else/where",
             "hydra.sweep.dir: got 'else/where', expected a folder in run.results_dir=results",
         ),
