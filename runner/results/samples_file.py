@@ -1,6 +1,7 @@
 """Samples of a cell: columns and rows of its `samples.parquet`."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ import numpy as np
 
 from components.errors import DataError
 from components.json_value import Json
+from components.records import AnswerState, Kind
+from runner.console.display import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,13 +56,38 @@ def columns_of(folder: Path) -> list[str]:
 def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
     """Return these columns of a file that `open_samples` opened.
 
-    Raises OSError if a column of texts contains a null.
+    Raises OSError if a column of texts contains a null, a kind or a state an unknown word, or a history no turns.
     """
     table = file.read(list(columns), use_threads=False)
     for name in set(columns).intersection(_TEXTS, table.column_names):
         if table[name].null_count:
             raise OSError(f"its column {name} lacks {table[name].null_count} of {len(table)} texts")
+    for name, is_valid in _CHECKS.items():
+        for value in table[name].unique().to_pylist() if name in table.column_names else ():
+            if not is_valid(value):
+                raise OSError(f"its column {name} has {printable(str(value)[:_MOST_SHOWN])!r}")
     return table
+
+
+def _is_history(text: Json) -> bool:
+    """Return True for the JSON of a list of turns."""
+    try:
+        turns = json.loads(text)
+    except (ValueError, RecursionError, TypeError):
+        return False
+    return isinstance(turns, list) and all(
+        isinstance(turn, dict) and isinstance(turn.get("question"), str) and isinstance(turn.get("answer"), str)
+        for turn in turns
+    )
+
+
+_MOST_SHOWN = 40
+_CHECKS: Mapping[str, Callable[[Json], bool]] = {
+    "kind": frozenset(Kind).__contains__,
+    "state": frozenset(AnswerState).__contains__,
+    "history": _is_history,
+}
+"""What the values of a column must be."""
 
 
 @contextmanager

@@ -92,6 +92,7 @@ def test_user_modules_in_the_working_directory_are_importable(tmp_path: Path) ->
     )
     assert (done.returncode, done.stdout) == (0, "imported\n")
 
+
 STARTED = ("runner", "analysis", "contextlib", "functools", "joblib", "submitit", "runpy")
 """Modules of which a process that a sweep starts could take the folder's."""
 

@@ -11,20 +11,24 @@ from runner.output.artifacts import require_named_server
 from runner.track import main
 from tests.runner.sweeping import only_sweep
 
-OTHER = "http://127.0.0.1:9/files"
+OTHERS = [f"{scheme}://127.0.0.1:9/files" for scheme in ("http", "ftp", "sftp", "hdfs", "dbfs", "databricks", "new")]
+OTHER = OTHERS[0]
 
 
-@pytest.mark.parametrize("table", ["experiments.artifact_location", "runs.artifact_uri"])
+@pytest.mark.parametrize(
+    ("table", "other"),
+    [("experiments.artifact_location", OTHER), *(("runs.artifact_uri", other) for other in OTHERS)],
+)
 def test_artifact_server_named_only_by_the_database_is_refused(
-    table: str, tracked_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    table: str, other: str, tracked_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = shutil.copy(tracked_run / "mlflow.db", tmp_path)
     name, _, column = table.partition(".")
     with sqlite3.connect(file) as database:
-        database.execute(f"UPDATE {name} SET {column} = '{OTHER}'")
+        database.execute(f"UPDATE {name} SET {column} = '{other}'")
     database.close()
     assert main([str(only_sweep(tracked_run)), "--uri", f"sqlite:///{file}"]) == 2
-    assert f"the database sends artifacts to {OTHER}, a server that would see" in capsys.readouterr().err
+    assert f"the database sends artifacts to {other}, a server that would get them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,27 @@ def test_samples_without_readable_answers_are_refused(answers: pa.Array, problem
             read(tmp_path, ["id", "answer"])
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("kind", "riddle"),
+        ("state", "asleep"),
+        ("history", "{no json"),
+        ("history", "[" * 100_000),
+        ("history", '{"question": "a", "answer": "b"}'),
+        ("history", '[{"question": "a"}]'),
+        ("history", '[{"question": 1, "answer": "b"}]'),
+    ],
+)
+def test_samples_with_unknown_words_or_histories_are_refused(column: str, value: str, tmp_path: Path) -> None:
+    good = {"kind": "qa", "state": "ok", "history": '[{"question": "a", "answer": "b"}]'}[column]
+    pq.write_table(pa.table({"id": ["1", "2"], column: [good, good]}), tmp_path / "samples.parquet")
+    assert len(read_samples(tmp_path, [column])) == 2
+    pq.write_table(pa.table({"id": ["1", "2"], column: [good, value]}), tmp_path / "samples.parquet")
+    with pytest.raises(DataError, match=rf"cannot be read \(its column {column} has "):
+        read_samples(tmp_path, [column])
+
+
 def test_a_result_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cell.json").symlink_to("cell.json")
     with pytest.raises(DataError, match=r"cell\.json: cannot be read"):
