@@ -58,8 +58,8 @@ def _own_file(name: str) -> Markup:
 
 
 def _breakable(name: str) -> Markup:
-    """Return a name that may wrap after "_" and ".", so that a head is no wider than its column."""
-    return Markup(re.sub(r"(?<=[_.])(?=\w)", "<wbr>", str(escape(printable(name)))))  # noqa: S704 - escaped
+    """Return a name that may wrap after four characters and a "_" or ".": a head is no wider than its column."""
+    return Markup(re.sub(r"(?<=\w{4}[_.])(?=\w)", "<wbr>", str(escape(printable(name)))))  # noqa: S704 - escaped
 
 
 def _prose(sentence: Prose) -> Markup:
