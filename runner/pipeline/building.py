@@ -25,6 +25,7 @@ from components.fields import names_user_code
 from components.json_value import Json
 from components.protocols import Pipeline, ThreeWayEncoder
 from components.secrets.mask import shortened
+from components.user_code.calls import line_of
 from runner.engine.broken_contracts import named_errors
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.named_code import package_of, remedy
@@ -271,8 +272,10 @@ class _Builder:
         try:
             ensure_loaded(self._plugins)
             found = getattr(importlib.import_module(module), name)
-        except (Exception, SystemExit) as error:  # a custom module may raise anything
-            what = f"a class that can be imported ({type(error).__name__}: {error})"
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a custom module may raise anything
+            what = f"a class that can be imported ({line_of(error)})"
             raise self._refuse(f"{path}._target_", target, what) from error
         if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
@@ -298,11 +301,10 @@ class _Builder:
             raise _Invalid
         try:
             return cls(**values)
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a custom class may raise; classes of this project have a `check` instead
-            cause = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a custom class may raise; classes of this project have a `check` instead
+            cause = str(error) if type(error) in (TypeError, ValueError) else line_of(error)
             self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
             raise _Invalid from error
 

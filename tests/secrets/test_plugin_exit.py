@@ -28,3 +28,18 @@ def test_a_package_that_exits_at_import_is_one_masked_error(
     assert "SystemExit: left with ***" in done.stderr
     assert KEY not in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class Left(BaseException):\n    pass\nraise Left('gone')",
+        "class Left(Exception):\n    def __str__(self):\n        raise RuntimeError('no text')\nraise Left",
+    ],
+)
+@pytest.mark.parametrize("override", ["llm._target_=leaving.Model", "+hydra.callbacks.x._target_=leaving.Model"])
+def test_a_package_that_raises_anything_at_import_is_one_error(override: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(text)
+    done = run_command(tmp_path, override, "run.plugins=[leaving]")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "imported (Left" in done.stderr

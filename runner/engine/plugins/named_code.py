@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from components.json_value import Json
+from components.user_code.calls import line_of
 from runner.engine.plugins.plugin_loading import ensure_loaded
 
 
@@ -26,8 +27,10 @@ def class_errors(target: str, place: str, *bases: type) -> Iterator[str]:
     expected = " or ".join(f"{base.__module__}.{base.__qualname__}" for base in bases)
     try:
         found = getattr(import_module(module), name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything
-        yield f"{place}: got {target!r}, which cannot be imported ({type(error).__name__}: {error})"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a user's module may raise anything
+        yield f"{place}: got {target!r}, which cannot be imported ({line_of(error)})"
         return
     if not (isinstance(found, type) and issubclass(found, bases)):
         yield f"{place}: got {target!r}, expected a subclass of {expected}"
