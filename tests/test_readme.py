@@ -571,3 +571,12 @@ def test_every_option_is_named_and_exists() -> None:
     for group in named:
         if (ROOT / "conf" / group).is_dir():
             assert named[group] == {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
+
+
+def test_first_option_of_a_row_is_the_default_of_its_group() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]+)`", (ROOT / "docs/axes.md").read_text("utf-8"), re.MULTILINE)
+    config = (ROOT / "conf/config.yaml").read_text("utf-8")
+    defaults = dict(re.findall(r"^  - (\w+): (\w[\w.-]*)", config, re.MULTILINE))
+    shown = {group: option for group, option in rows if group in defaults}
+    assert shown == {group: option for group, option in defaults.items() if group in shown}
+    assert len(shown) > 25
