@@ -7,6 +7,7 @@ from components.openai_server.gate import Tokens
 from components.prices import Price, Prices
 from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement, GraphArm
 from runner.console.display import estimate
+from runner.console.prose import count
 from runner.engine.plan import Plan
 from runner.engine.request_counts import RequestCount
 from runner.engine.spending import Budget, Spent
@@ -180,7 +181,7 @@ def spent_text(spent: Spent, prices: Prices) -> str:
     """Format requests, tokens and cost, with a note about what is not known."""
     unknown = []
     if spent.n_unpriced:
-        unknown.append(f"no price list names the model of {spent.n_unpriced:,.0f}")
+        unknown.append(f"no price list names the model of {count(round(spent.n_unpriced), 'request')}")
     if spent.n_unanswered:
         unknown.append(f"{spent.n_unanswered:,.0f} ended without a readable reply, and may have been charged")
     counts = [f"{spent.n_requests:,.0f} requests", f"{spent.n_tokens:,} tokens"]
