@@ -33,7 +33,7 @@ class ComparedQuestions:
     """The parts of a draft that are compared.
 
     Only drafts of one `group` can be alike: the numbers and negations of a question, or the kind of a text. `question`,
-    `history` and `references` (with their numbers) are as parts (see NearDuplicates). `words` are all words of the
+    `history` and `references` (with their numbers) are sets of parts (see NearDuplicates). `words` are all words of the
     questions, in order.
     """
 

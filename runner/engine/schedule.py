@@ -47,7 +47,7 @@ def run_stages(
     gate: Gate | None = None,
     folder: Path = Path(),
 ) -> Iterator[StageRun]:
-    """Run the stages in dependency order and yield each outcome. Enters the context `running`: see there."""
+    """Run the stages in dependency order and yield each outcome. See `running` for the arguments."""
     with running(order, store, executor, n_workers, watch, gate, folder) as ended:
         yield from ended
 

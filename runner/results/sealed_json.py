@@ -25,8 +25,9 @@ _MOST_BYTES = 2**29
 
 
 def read_content(path: Path) -> bytes:
-    """Return the bytes of a file. Raises ValueError for something else: reading a FIFO would wait for a writer, and a
-    device or a sparse file may have no end.
+    """Return the bytes of a file. Raises ValueError for anything but a regular file, and for one that is too long.
+
+    Reading a FIFO would wait for a writer, and a device or a sparse file may have no end.
     """
     if path.exists() and not path.is_file():
         raise ValueError("it is not a file")

@@ -246,7 +246,7 @@ class SlurmWorkers(Workers):
         state, limit_s = worker.job.state(), self._settings.start_timeout_s
         if state.is_over:
             why = _job_error(worker.job, f"ended ({state.word}) without a heartbeat")
-            if not self._had_any_worker:  # the next job would end the same way
+            if not self._had_any_worker:  # no job ever started a worker, so the next one would fail too
                 return self._drop(worker, why)
             log.warning("%s", why)
             return self._remove(worker)

@@ -193,7 +193,7 @@ class Store:
                     return None
                 return self._move_in(temporary, StoredResult(folder, manifest, remote=self._remote))
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)  # missing if it was moved to its place
+            shutil.rmtree(temporary, ignore_errors=True)  # does not exist after a successful move
 
     def find_again(self, kind: str, key: str) -> StoredResult | None:
         """Look for a result again as `find` does, because another process may have replaced it."""
@@ -259,7 +259,7 @@ class Store:
                 if synced and entry.is_new:
                     sync(entry.folder.parent)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)  # missing if it was moved to its place
+            shutil.rmtree(temporary, ignore_errors=True)  # does not exist after a successful move
         if partial:  # another process may have written a complete one at the same time
             self._partial.add((kind, key))
             return self._read_entry(self.folder(kind, key)) or entry

@@ -133,7 +133,7 @@ class Objects:
             try:
                 return bytes(self._store.get_range(path, start=start, end=end))
             except GenericError:
-                if self._store.head(path)["size"] <= start:  # services refuse to read behind the end
+                if self._store.head(path)["size"] <= start:  # services reject ranges past the end
                     return b""
                 raise
 
