@@ -247,7 +247,7 @@ def _load(model: str, revision: str, wanted: CausalModel) -> tuple[Any, Any]:
             wanted.dtype,
         )
     options = {"revision": revision or None, "trust_remote_code": wanted.trust_remote_code}
-    with loading(model, revision) as name:
+    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
         tokenizer = AutoTokenizer.from_pretrained(name, **options)
         network: Any = AutoModelForCausalLM.from_pretrained(
             name,
@@ -259,7 +259,7 @@ def _load(model: str, revision: str, wanted: CausalModel) -> tuple[Any, Any]:
     if wanted.adapter:
         from peft import PeftModel
 
-        with loading(wanted.adapter, "") as folder:
+        with loading(wanted.adapter, "", trusted=wanted.trust_remote_code) as folder:
             network = PeftModel.from_pretrained(network, folder)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token

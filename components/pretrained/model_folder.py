@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
+from components.pretrained.own_code import files_naming_modules, never_ask, refuse_kernels
 from components.pretrained.package_logs import noting_missing_weights, without_remarks
 
 WEIGHTS = ("*.safetensors", "*.bin")
@@ -120,18 +121,38 @@ def _hash(folder: Path, stamps: Stamps) -> str:
 
 
 @contextmanager
-def loading(model: str, revision: str) -> Iterator[str]:
-    """Yield the name to load. Errors inside become one ComponentError with advice, and so do missing weights."""
+def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
+    """Yield the name of a network to load. Errors inside become one ComponentError with advice, and so do missing
+    weights.
+
+    Unless it is `trusted`, raises ComponentError for a model whose files name code of the hub, before anything is
+    loaded.
+    """
+    with reading(model, revision, trusted=trusted) as name:
+        if not trusted:
+            refuse_kernels(model, local_folder(model) or _fetched_settings(model, revision))
+        yield name
+
+
+@contextmanager
+def reading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
+    """Yield the name of a model of which files are read, but not the network. Errors are those of `loading`.
+
+    A model whose own code would have to run without `trusted` is such an error. Nobody is asked.
+    """
     from transformers.utils import logging as transformers_logging
 
     folder = local_folder(model)
     transformers_logging.disable_progress_bar()  # it would interfere with the sweep's bar
+    never_ask()
     try:
         with without_remarks(), noting_missing_weights() as missing:
             yield str(folder or model)
     except ComponentError:  # it has advice already
         raise
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
+        if "custom code" in str(error):
+            raise ComponentError(_needs_own_code(model, folder, trusted)) from error
         reason = str(error).strip().partition("\n")[0]
         advice = (
             f"expected a folder that save_pretrained wrote, with weights in {' or '.join(WEIGHTS)}"
@@ -147,6 +168,23 @@ def loading(model: str, revision: str) -> Iterator[str]:
             f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random; "
             "expected a complete model: is this a checkpoint of another kind of model, or a part of one?"
         )
+
+
+def _needs_own_code(model: str, folder: Path | None, trusted: bool) -> str:
+    files = " and ".join(files_naming_modules(folder) if folder else []) or "its files"
+    needs = f"model {model!r} cannot be loaded without its own code (auto_map in {files})"
+    if trusted:
+        return f"{needs}: the package that reads this part of a model does not pass on trust_remote_code"
+    return (
+        f"{needs}: it runs only with trust_remote_code=true, and not in a component without this field; read it first"
+    )
+
+
+def _fetched_settings(model: str, revision: str) -> Path:
+    """Return a folder of the hub's cache that has all JSON files of the model."""
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(model, revision=revision or None, allow_patterns=["*.json"]))
 
 
 def torch_device(device: str) -> str:

@@ -106,7 +106,7 @@ def _load(model: str, revision: str, wanted: MultiVectorModel, device: str) -> "
     from sentence_transformers import MultiVectorEncoder
 
     on = torch_device(device)
-    with loading(model, revision) as name:
+    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
         encoder = MultiVectorEncoder(
             name,
             device="cpu",

@@ -124,7 +124,7 @@ def load_encoder(model: str, revision: str, wanted: SentenceEncoder, device: str
     from sentence_transformers import SentenceTransformer
 
     on_device = torch_device(device)
-    with loading(model, revision) as name:
+    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
         encoder = SentenceTransformer(
             name,
             device="cpu",

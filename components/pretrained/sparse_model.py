@@ -112,7 +112,7 @@ def _load(model: str, revision: str, wanted: SparseModel, device: str) -> "Spars
     from sentence_transformers import SparseEncoder
 
     on = torch_device(device)
-    with loading(model, revision) as name:
+    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
         encoder = SparseEncoder(
             name,
             device="cpu",

@@ -164,7 +164,7 @@ def _load(
     import torch
     from sentence_transformers import CrossEncoder
 
-    with loading(model, revision) as name:
+    with loading(model, revision, trusted=trust_remote_code) as name:
         encoder = CrossEncoder(
             name,
             device="cpu",

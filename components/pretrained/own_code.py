@@ -1,0 +1,94 @@
+"""Code that a model's files name: Python modules of its own, and kernels of the hub that replace parts of a network.
+
+Files are searched at any depth. Modules of sentence-transformers have configurations in folders of their own.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from components.errors import ComponentError
+from components.json_value import Json
+
+_MODULES = "auto_map"
+_ATTENTION = "attn_implementation"
+"""A part of the keys that choose an attention. A value with a slash or a colon is a repository of kernels."""
+_KERNELS = ("allow_all_kernels", "use_kernels", "kernel_config")
+
+_ESCAPE = b"\\u"
+"""The start of an escaped character, with which a file can hide a key."""
+
+
+class _Setting(NamedTuple):
+    file: Path
+    key: str
+    value: Json
+
+
+def never_ask() -> None:
+    """Have transformers raise an error where it would ask on the terminal whether a model's own code may run.
+
+    It asks if a package that calls it passes no `trust_remote_code`. The change lasts as long as the process.
+    """
+    from transformers import dynamic_module_utils
+
+    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0  # seconds of waiting for an answer
+
+
+def files_naming_modules(folder: Path) -> list[str]:
+    """Return the paths within a model's folder of the files that name Python modules, sorted."""
+    return sorted({str(each.file.relative_to(folder)) for each in _settings(folder, (_MODULES,))})
+
+
+def refuse_kernels(model: str, folder: Path) -> None:
+    """Raise ComponentError if the files of a model name kernels of the hub, or allow all of them.
+
+    With the package kernels, transformers would download and run them.
+    """
+    for file, key, value in _settings(folder, (_ATTENTION, *_KERNELS)):
+        if value if key in _KERNELS else any("/" in name or ":" in name for name in _strings(value)):
+            raise ComponentError(
+                f"model {model!r}: {file} asks for code of the hub ({key}: {json.dumps(value, ensure_ascii=False)}), "
+                "which runs only with trust_remote_code=true; otherwise remove this setting from a copy of the model"
+            )
+
+
+def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
+    """Yield the settings, at any depth of the JSON files, whose name contains one of the keys."""
+    for file in _json_files(folder):
+        content = file.read_bytes()
+        if _ESCAPE not in content and not any(key.encode() in content for key in keys):
+            continue  # vocabularies are large
+        try:
+            inner: list[Json] = [json.loads(content)]
+        except ValueError:  # not JSON: no reader takes a setting from it
+            continue
+        while inner:
+            value = inner.pop()
+            if isinstance(value, dict):
+                yield from (_Setting(file, key, of_key) for key, of_key in value.items() if any(k in key for k in keys))
+            inner += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def _json_files(folder: Path) -> Iterator[Path]:
+    """Yield the files in order. Links to folders are followed, each folder once."""
+    seen = set()
+    for parent, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(parent)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        yield from (path for name in sorted(files) if name.endswith(".json") and (path := Path(parent, name)).is_file())
+
+
+def _strings(value: Json) -> Iterator[str]:
+    """Yield a string, or the strings in a mapping or a list: some networks have several parts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
