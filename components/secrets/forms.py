@@ -73,10 +73,5 @@ def _in_base64(raw: bytes, offset: int) -> Iterator[str]:
         yield encode(b"\0" * offset + raw).decode("ascii")[n_shared:n_whole]
 
 
-def escapes(text: str) -> str:
-    """Return the text in JSON notation, without quotes."""
-    return _json(text, ascii_only=False)
-
-
 def _json(text: str, *, ascii_only: bool) -> str:
     return json.dumps(text, ensure_ascii=ascii_only)[1:-1]

@@ -7,12 +7,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from components.secrets.escapes import EscapedSecrets
 from components.secrets.forms import forms_of
-from components.secrets.names import may_be_secret, names_secret
+from components.secrets.names import NAMES_HEADERS, NAMES_PAIRS, may_be_secret, names_secret
 
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
 _LINE_ENDS = re.compile(r"\\[rn]|[\s\"]+")
 _LINE_OF_KEY = re.compile(r"[\w+/-]{32,}={0,2}", re.ASCII)
+_SETTINGS = {
+    ";": re.compile(r"""(?:^|;)\s*+([A-Za-z][\w .-]{0,63}?)\s*+=\s*+("[^"]*"|'[^']*'|\{[^}]*\}|[^;]*)"""),
+    " ": re.compile(r"""(?:^|\s)(\w+)\s*+=\s*+('(?:[^'\\]|\\.)*'|\S*)"""),
+    ",": re.compile(r"""(?:^|,)\s*+(\w+)\s*+=([^,]*)"""),
+}
+"""Settings of a connection by the sign between them: in .NET and ODBC, in PostgreSQL, and in Redis."""
+
+_QUOTES = ("''", '""', "{}")
+_USER_OF_PROTOCOL = re.compile(r"[^:/@\s]+:(.+)@\w*\(")  # USER:PASSWORD@tcp(HOST)/DATABASE
+_HEADER = re.compile(r"[^=,]+=([^,]*)")
+_SCHEME = re.compile(r"(?:Basic|Bearer|Token|ApiKey)[ +]+", re.IGNORECASE)
 _MIN_PAIR = 8
 
 _marked: set[str] = set()
@@ -51,7 +63,8 @@ def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
 def variable_of(text: str) -> str:
     """Return the name of the variable whose secret is in a text, "" for none."""
     for name, value in os.environ.items():
-        if any(form in text for secret in _secrets_in(name, value) for form in forms_of(secret)):
+        forms = [form for secret in _secrets_in(name, value) for form in forms_of(secret)]
+        if any(form in text for form in forms) or EscapedSecrets(forms).are_in(text):
             return name
     return ""
 
@@ -65,9 +78,32 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
             yield password
     if is_named:
         yield from _lines_of_key(value)
+    yield from _secrets_in_settings(name.upper(), value)
     if "://" in value:
         for address in _ADDRESS.findall(value):
             yield from _secrets_in_address(address)
+
+
+def _secrets_in_settings(name: str, value: str) -> Iterator[str]:
+    """Yield passwords and keys among the settings of a connection, and the values of headers."""
+    found: list[str] = []
+    if NAMES_PAIRS.search(name) or ("=" in value and ";" in value):
+        signs = ";" if ";" in value else " ,"
+        pairs = [pair for sign in signs for pair in _SETTINGS[sign].findall(value)]
+        found += [given for key, given in pairs if names_secret(key) or key.upper() == "PWD"]
+    if NAMES_PAIRS.search(name):
+        found += _USER_OF_PROTOCOL.findall(value)
+    if NAMES_HEADERS.search(name):
+        headers = [given for header in _HEADER.findall(value) for given in (header, unquote(header).strip())]
+        found += [part for header in headers for part in (header, _SCHEME.sub("", header, count=1))]
+    for each in dict.fromkeys(map(_unquoted, found)):
+        if may_be_secret(each):
+            yield each
+
+
+def _unquoted(value: str) -> str:
+    bare = value.strip()
+    return re.sub(r"\\(.)", r"\1", bare[1:-1]) if len(bare) > 1 and bare[0] + bare[-1] in _QUOTES else bare
 
 
 def _lines_of_key(value: str) -> list[str]:

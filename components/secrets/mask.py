@@ -11,9 +11,10 @@ import re
 from base64 import b64decode
 from binascii import Error as NoBase64
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from components.json_value import Json
+from components.secrets.escapes import EscapedSecrets, has_escapes
 from components.secrets.known import marked_variables, secret_forms
 from components.secrets.names import (
     KEY_SHAPE,
@@ -45,10 +46,19 @@ class Mask:
     def __init__(self, forms: tuple[str, ...]) -> None:
         """Store `forms`, the known secrets in all encodings, the longest first."""
         self._forms = forms
+        self._unescaped = tuple(form for form in forms if not has_escapes(form))
+
+    @cached_property
+    def _escaped(self) -> EscapedSecrets:
+        return EscapedSecrets(self._forms)
 
     def known(self, text: str) -> str:
         """Return the text without known secrets; the same text if it contains none."""
-        for form in self._forms:
+        forms = self._unescaped
+        if has_escapes(text):
+            text = self._escaped.hidden(text, HIDDEN)
+            forms = self._forms
+        for form in forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
         return text
@@ -60,7 +70,9 @@ class Mask:
 
     def holds_known(self, text: str) -> bool:
         """Return True if the text contains a known secret."""
-        return any(form in text for form in self._forms)
+        if not has_escapes(text):
+            return any(form in text for form in self._unescaped)
+        return any(form in text for form in self._forms) or self._escaped.are_in(text)
 
 
 def current_mask() -> Mask:

@@ -5,7 +5,10 @@ from functools import lru_cache
 
 _INDICATES_SECRET = re.compile(
     r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSCODE|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
-      | (^|_)(PASS|PW|PAT)$ | _PWD$
+      | (^|_)(PASS|PW|PAT|PSK)$ | PSWD$ | BASIC_?AUTH$
+      | [A-Z0-9]PASS$ | _PWD$ | [A-Z0-9](?<!^OLD)PWD$                                     # DBPASS, USERPWD, but not PWD
+      | (^|_)JWT_(?!ALG|ISS|AUD|EXP|TTL|LIFETIME|LEEWAY|HEADER_NAME)                   # SERVICE_JWT_V2
+      | (^|_)(SA|SERVICE_ACCOUNT)_JSON$
       | (^|_)(AUTH|AUTHORIZATION|BEARER|JWT|COOKIE|SESSIONID|SAS|SIG|SIGNATURE)(_HEADER)?$""",
     re.VERBOSE,
 )
@@ -13,6 +16,11 @@ _INDICATES_SECRET = re.compile(
 
 _INDICATES_PLACE = re.compile(r"_(FILE|PATH|DIR|ENV|NAME)$|^GOOGLE_APPLICATION_CREDENTIALS$")
 """The value of such a name is not itself the secret."""
+
+_WORDS = re.compile(
+    r"(^|_)(BY|(EN)?COM|SUR|TRES|OVER|UNDER|MULTI|SINGLE|SUB|ONE|TWO|FIRST|SECOND|LAST|LOW|HIGH|BAND|ALL)PASS$"
+)
+"""Words that end in "pass"."""
 
 _COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS$|TOKENS_PER_")
 """Names of fields that count tokens of text."""
@@ -31,6 +39,12 @@ _VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "BEARER
 
 _OF_ACCESS = frozenset({"TOKEN", "PASS", "PW", "PWD"})
 """Names of parameters that give access, whatever their value. Texts and the environment use them otherwise."""
+
+NAMES_PAIRS = re.compile(r"(CONN(ECTION)?_?STR(ING)?S?|CONN_?INFO|DSN)(_|$)")
+"""Variables with the settings of a connection, as in `Server=db;Password=...`. Matched against names in capitals."""
+
+NAMES_HEADERS = re.compile(r"^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$")
+"""Variables with headers, as in `x-team=...,x-other=...`, whose names need not tell."""
 
 PLAIN = re.compile(r"\d{1,6}|true|false|yes|no|on|off|none|null|", re.IGNORECASE)
 """Values that are not secrets, as in `MAX_TOKENS=512`."""
@@ -68,7 +82,8 @@ _MOST_DIGITS = 4
 def names_secret(name: str) -> bool:
     """Return True if a variable, option, parameter or header of this name contains a secret."""
     plain = _in_capitals(name)
-    return bool(_INDICATES_SECRET.search(plain)) and not _INDICATES_PLACE.search(plain) and plain not in _RESULT_NAMES
+    is_other = _INDICATES_PLACE.search(plain) or _WORDS.search(plain) or plain in _RESULT_NAMES
+    return bool(_INDICATES_SECRET.search(plain)) and not is_other
 
 
 @lru_cache(4096)

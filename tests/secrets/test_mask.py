@@ -144,6 +144,38 @@ def test_variable_marked_as_a_key_is_secret_despite_a_plain_name(monkeypatch: py
     assert masked("got Quite-Secret-77") == "got ***"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        (
+            "STORAGE_CONNECTION_STRING",
+            "AccountName=my-account-1;AccountKey={};EndpointSuffix=x.net",
+            "kX9/Ab+cD/eF1gH2iJ==",
+        ),
+        (
+            "BUS_CONN_STR",
+            "Endpoint=sb://x.net/;SharedAccessKeyName=Root-Manage-1;SharedAccessKey={}",
+            "Ab3+xyz/01234567=",
+        ),
+        ("ConnectionStrings__Default", "Server=tcp:my-server,1433;Pwd={}", "Secret-1234"),
+        ("SQL_DSN", 'Server=my-server-1;Password="{}";Encrypt=true', "p;w 1234567"),
+        ("ODBC_DSN", "Driver=x;PWD={{{}}};", "a;b12345678"),
+        ("PG_DSN", "host=my-server-1 password={} sslmode=require", "abcd1234E,5"),
+        ("MYSQL_DSN", "me:{}@tcp(my-server-1:3306)/x", "Pa$$w0rd1"),
+        ("REDIS_CONNECTIONSTRING", "my-server-1:6380,password={},ssl=True", "Abc123def456="),
+        ("ANY_NAME", "jdbc:sqlserver://my-server-1:1433;user=me;password={}", "Abc12345"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-team={},x-other=1", "abcd1234EFGH5678"),
+        ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "Authorization=Bearer%20{}", "abcd1234EFGH5678"),
+    ],
+)
+def test_password_among_the_settings_of_a_connection_is_hidden(
+    name: str, value: str, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value.format(secret))
+    text = "at {} my-server-1, my-account-1, Root-Manage-1 and sslmode=require"
+    assert without_secrets(text.format(secret)) == text.format("***")
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", " "])
 def test_multi_line_key_is_hidden_in_every_wrapping(line_end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(line_end)

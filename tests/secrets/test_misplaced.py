@@ -117,7 +117,10 @@ def test_bundled_options_and_presets_contain_no_secret() -> None:
         ("OPENAI_API_KEY", True), ("apiKey", True), ("x-api-key", True), ("Authorization", True), ("PGPASSWORD", True),
         ("AWS_SECRET_ACCESS_KEY", True), ("client_secret", True), ("HF_TOKEN", True), ("X-Amz-Signature", True),
         ("api_key_env", False), ("TOKEN_FILE", False), ("TOKENIZERS_PARALLELISM", False), ("keyboard", False),
-        ("author", False), ("PWD", False), ("SSH_AUTH_SOCK", False),
+        ("author", False), ("PWD", False), ("SSH_AUTH_SOCK", False), ("OLDPWD", False), ("USERPWD", True),
+        ("DBPASS", True), ("PGPASS", True), ("BYPASS", False), ("compass", False), ("DBPSWD", True), ("WIFI_PSK", True),
+        ("HTTP_BASICAUTH", True), ("SERVICE_JWT_V2", True), ("JWT_ALGORITHM", False), ("JWT_FILE", False),
+        ("GOOGLE_SA_JSON", True), ("USA_JSON", False), ("DBPASS_FILE", False),
     ],
 )  # fmt: skip
 def test_names_of_secrets_are_recognised(name: str, is_secret: bool) -> None:

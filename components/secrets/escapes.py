@@ -1,0 +1,209 @@
+"""Secrets whose characters are escaped: each literal, percent-encoded, escaped with backslashes, or an entity of HTML.
+
+Programs differ in the characters that they escape, so a list of encoded forms misses some. We undo the escapes instead,
+in the text and in the secret, and search one result in the other. Escapes of several kinds or layers may be mixed
+within one occurrence.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html.entities import html5
+
+_ESCAPE = re.compile(
+    rb"""
+      %(?:25)*(?:([0-9A-Fa-f]{2}) | u([0-9A-Fa-f]{4}))                           # %2B, %252B, %u002B
+    | \\(?<!\\\\)\\*+(?:                                                         # any number of backslashes
+          u([Dd][89ABab][0-9A-Fa-f]{2})\\++u([Dd][C-Fc-f][0-9A-Fa-f]{2})         # the halves of one character
+        | u([0-9A-Fa-f]{4}) | U([0-9A-Fa-f]{8}) | [ux]\{([0-9A-Fa-f]{1,8})\}     # \u002B, \U0000002B, \u{2B}
+        | x([0-9A-Fa-f]{2}))                                                     # \x2B, a byte
+    | &(?:amp;)*(?:\#0{0,8}([0-9]{1,7}); | \#[xX]0{0,8}([0-9A-Fa-f]{1,6}); | ([A-Za-z][A-Za-z0-9]{1,31};))
+    """,
+    re.VERBOSE,
+)
+"""An escape of one character. Every alternative starts with its sign, and no sign is tried twice: linear in time."""
+
+_SIGNS = ("%", "\\", "&")
+_MOST_LAYERS = 6
+_MIN_LENGTH = 6
+
+_DROPPED = b"\\'\""
+"""A backslash before any other character means that character. Quotes may be doubled, or closed and reopened."""
+
+_DROPS = re.compile(rb"[\\'\"]+")
+_AS_LETTERS = bytes.maketrans(b"\n\r\t\b\f\v", b"nrtbfv")
+"""Control characters become the letters that follow the backslash in their escapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """Replaced parts of a text: `starts` and `ends` in the result, `sources` in the text before."""
+
+    starts: list[int]
+    ends: list[int]
+    sources: list[tuple[int, int]]
+
+    def start_before(self, place: int) -> int:
+        """Return the place in the text before of a byte of the result."""
+        return self._source(place)[0]
+
+    def end_before(self, place: int) -> int:
+        """Return the end in the text before of a part of the result that ends at `place`."""
+        return self._source(place - 1)[1]
+
+    def _source(self, place: int) -> tuple[int, int]:
+        found = bisect_right(self.starts, place) - 1
+        if found < 0:
+            return place, place + 1
+        if place < self.ends[found]:
+            return self.sources[found]
+        place += self.sources[found][1] - self.ends[found]
+        return place, place + 1
+
+
+def has_escapes(text: str) -> bool:
+    """Return False if the text contains no sign of an escape. Searching such a text here is needless."""
+    return any(sign in text for sign in _SIGNS)
+
+
+class EscapedSecrets:
+    """Known secrets to be found in text with escapes."""
+
+    def __init__(self, forms: Iterable[str]) -> None:
+        """Take the secrets in the encodings that are more than escapes, too, such as base64."""
+        plain = {_searchable(_undone_everywhere(form.encode("utf-8", "surrogatepass"))) for form in forms}
+        self._secrets = sorted(
+            (each for each in plain if len(each) >= _MIN_LENGTH), key=lambda each: (-len(each), each)
+        )
+
+    def are_in(self, text: str) -> bool:
+        """Return True if the text contains one of the secrets."""
+        return bool(self._found(text.encode("utf-8", "surrogatepass"))[1])
+
+    def hidden(self, text: str, instead: str) -> str:
+        """Return the text with `instead` in place of secrets; the same text if it contains none."""
+        raw = text.encode("utf-8", "surrogatepass")
+        plain, found = self._found(raw)
+        if not found:
+            return text
+        layers = _layers(raw)
+        pieces, done = [], 0
+        for start, end in _joined(sorted(_occurrences(plain, found))):
+            for edits in reversed(layers):
+                start, end = edits.start_before(start), edits.end_before(end)
+            start, end = _whole(raw, start, end)
+            if end > done:
+                pieces += [raw[done:start], instead.encode()] if start >= done else []
+                done = end
+        return b"".join([*pieces, raw[done:]]).decode("utf-8", "surrogatepass")
+
+    def _found(self, raw: bytes) -> tuple[bytes, list[bytes]]:
+        """Return the text without escapes, and the secrets in it. Text without any escape is not searched."""
+        undone = _undone_everywhere(raw)
+        if undone is raw and b"\\" not in raw:
+            return raw, []
+        plain = _searchable(undone)
+        return plain, [secret for secret in self._secrets if secret in plain]
+
+
+def _undone_everywhere(raw: bytes) -> bytes:
+    """Return UTF-8 without escapes but those of a single character after a backslash; the same object for none."""
+    for _ in range(_MOST_LAYERS):
+        undone, n_undone = _ESCAPE.subn(_undone, raw)
+        if not n_undone:
+            break
+        raw = undone
+    return raw
+
+
+def _searchable(undone: bytes) -> bytes:
+    return undone.translate(_AS_LETTERS, _DROPPED)
+
+
+def _layers(raw: bytes) -> list[_Edits]:
+    """Return the edits that lead to the searched text, in order."""
+    layers = []
+    for _ in range(_MOST_LAYERS):
+        undone, edits = _edited(_ESCAPE, _undone, raw)
+        if not edits.starts:
+            break
+        layers.append(edits)
+        raw = undone
+    return [*layers, _edited(_DROPS, lambda _: b"", raw)[1]]
+
+
+def _edited(pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes], raw: bytes) -> tuple[bytes, _Edits]:
+    """Replace all matches as `re.sub` does, and note where."""
+    edits = _Edits([], [], [])
+    pieces, done, n_written = [], 0, 0
+    for found in pattern.finditer(raw):
+        new = change(found)
+        n_written += found.start() - done
+        edits.starts.append(n_written)
+        n_written += len(new)
+        edits.ends.append(n_written)
+        edits.sources.append(found.span())
+        pieces += [raw[done : found.start()], new]
+        done = found.end()
+    return b"".join([*pieces, raw[done:]]), edits
+
+
+_PERCENT, _PERCENT_U, _HIGH_HALF, _LOW_HALF, _SHORT, _LONG, _BRACED, _BYTE, _DECIMAL, _HEXADECIMAL, _NAMED = range(
+    1, 12
+)
+"""The groups of `_ESCAPE`."""
+
+
+def _undone(found: re.Match[bytes]) -> bytes:
+    kind = found.lastindex
+    assert kind is not None
+    digits = found[kind]
+    if kind in (_PERCENT, _BYTE):
+        return bytes((int(digits, 16),))
+    if kind == _NAMED:
+        named = html5.get(digits.decode("ascii"))
+        return found[0] if named is None else named.encode()
+    if kind == _LOW_HALF:
+        pair = 0x10000 + ((int(found[_HIGH_HALF], 16) - 0xD800) << 10) + int(digits, 16) - 0xDC00
+        return chr(pair).encode()
+    code = int(digits, 10 if kind == _DECIMAL else 16)
+    return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else found[0]
+
+
+def _occurrences(plain: bytes, secrets: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    for secret in secrets:
+        start = plain.find(secret)
+        while start >= 0:
+            yield start, start + len(secret)
+            start = plain.find(secret, start + len(secret))
+
+
+def _joined(parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield parts without overlaps, given in order."""
+    start = end = 0
+    for first, last in parts:
+        if first >= end:
+            if end:
+                yield start, end
+            start, end = first, last
+        else:
+            end = max(end, last)
+    if end:
+        yield start, end
+
+
+def _whole(raw: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return a part with whole characters, and with the backslashes that escape its first sign."""
+    while _continues(raw, start):
+        start -= 1
+    while _continues(raw, end):
+        end += 1
+    if raw[start] < 0x80 and not chr(raw[start]).isalnum():  # `\/` is one character: `\***` would not be JSON
+        while start and raw[start - 1 : start] == b"\\":
+            start -= 1
+    return start, end
+
+
+def _continues(raw: bytes, place: int) -> bool:
+    return place < len(raw) and raw[place] & 0xC0 == 0x80
