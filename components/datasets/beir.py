@@ -85,7 +85,7 @@ class Beir:
     def _files(self) -> BeirFiles:
         root = require_folder(self._root(), _EXPECTED)
         qrels = root / self.qrels_file if self.qrels_file else _find_qrels(root)
-        return BeirFiles(root / CORPUS, root / self.queries_file, qrels, optional_file(root / ANSWERS))
+        return BeirFiles(root, root / CORPUS, root / self.queries_file, qrels, optional_file(root / ANSWERS))
 
     def _root(self) -> Path:
         return Path(self.root) if self.root else require_fetched(self.name)

@@ -5,23 +5,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.datasets.beir_files import ANSWERS, Qrels, read_answers, read_corpus, read_qrels, read_queries
+from components.datasets.reading import require_inside
 from components.errors import DataError
 from components.records import Documents, Evidence, Kind, Sample
+
+_EXPECTED = "a file of a data set in BEIR's layout"
 
 
 @dataclass(frozen=True)
 class BeirFiles:
-    """The files of a set, None for a part that it lacks. `prepared` holds search texts by query id."""
+    """The files of a set in `root`, None for a part that it lacks. `prepared` holds search texts by query id.
 
+    Raises DataError for a file that a link leads out of `root`.
+    """
+
+    root: Path
     corpus: Path
     queries: Path
     qrels: Path
     answers: Path | None = None
     prepared: Path | None = None
 
+    def __post_init__(self) -> None:
+        for file in self.by_part().values():
+            require_inside(file, [self.root], _EXPECTED)
+
     def by_part(self) -> dict[str, Path]:
         """Return the files that exist by the name of their part, for the fingerprint."""
-        return {part: file for part, file in vars(self).items() if file is not None}
+        return {part: file for part, file in vars(self).items() if file is not None and part != "root"}
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,16 @@ from components.datasets.crud_gold import match_gold
 from components.datasets.crud_split import EXPECTED as EXPECTED_SPLIT
 from components.datasets.crud_split import SUBSETS, read_split
 from components.datasets.labels import CRUD_LABELS
-from components.datasets.reading import read_lines, require_folder, sha256_of_files
+from components.datasets.reading import (
+    is_there,
+    names_in_words,
+    read_lines,
+    require_inside,
+    sha256_of_files,
+    visible_entries,
+)
 from components.datasets.sampling import limit_mistakes
-from components.errors import ConfigError
+from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
 
@@ -32,10 +39,10 @@ class CrudRag:
     text occurs if at least the share `gold_overlap` of its characters does, in one document or in two. With
     `merge_duplicates`, only the first of several documents with the same text is kept. Otherwise all are kept, and the
     first is the gold. `accept_truncated` uses the complete records of a split file that was cut off. The notes count
-    documents and gold texts that were read, merged, found and added.
+    documents and gold texts that were read, merged, found and added, and name chosen subsets without items.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     subsets: tuple[str, ...] = tuple(SUBSETS)
@@ -86,6 +93,8 @@ class CrudRag:
             "n_documents_read": len(corpus),
             "n_duplicates_merged": n_duplicates,
             "n_split_files_cut_off": int(split.cut_off),
+            "n_subsets_without_items": len(split.empty),
+            **({"subsets_without_items": ", ".join(split.empty)} if split.empty else {}),
             **gold.counts(),
         }
         benchmark = assemble(self.root, _with_documents(documents, gold.added), samples, CRUD_LABELS, notes)
@@ -93,12 +102,25 @@ class CrudRag:
 
     @property
     def _split_path(self) -> Path:
-        return Path(self.root) / self.split_file
+        root = Path(self.root)
+        return require_inside(root / self.split_file, [root], EXPECTED_SPLIT)
 
     def _corpus_files(self) -> list[Path]:
-        """Return all files that are not hidden. A broken link is included: reading it must fail, not be skipped."""
-        folder = require_folder(Path(self.root) / self.corpus_folder, _EXPECTED_CORPUS)
-        return sorted(file for file in folder.iterdir() if not file.is_dir() and not file.name.startswith("."))
+        """Return all files that are not hidden. A broken link is included: reading it must fail, not be skipped.
+
+        Raises DataError for a folder without files, and for folders among them.
+        """
+        root = Path(self.root)
+        folder = root / self.corpus_folder
+        files = visible_entries(folder, _EXPECTED_CORPUS)
+        if nested := [file.name for file in files if is_there(file, Path.is_dir, _EXPECTED_CORPUS)]:
+            raise DataError(
+                f"{folder}: contains the folders {names_in_words(nested)}; expected files only: {_EXPECTED_CORPUS}. "
+                "Move their files up, or move the folders elsewhere."
+            )
+        if not files:
+            raise DataError(f"{folder}: contains no file. Expected here: {_EXPECTED_CORPUS}. Fetch the missing files.")
+        return [require_inside(file, [root, folder], _EXPECTED_CORPUS) for file in files]
 
     def _read_corpus(self) -> Documents:
         """Return all lines in order. Line numbers in ids have six digits, so that ids sort like lines."""

@@ -55,18 +55,19 @@ class CrudItem:
 class CrudSplit:
     """The items of the chosen subsets, in the order of the subsets and their lists.
 
-    `cut_off` is True if the end of the file is missing.
+    `cut_off` is True if the end of the file is missing. `empty` names chosen subsets without an item.
     """
 
     items: tuple[CrudItem, ...]
     cut_off: bool
+    empty: tuple[str, ...]
 
 
 def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> CrudSplit:
-    """Read the lists of some of SUBSETS. A list that is not in the file has no items.
+    """Read the lists of some of SUBSETS. A list may be empty, and may be missing from a file that was cut off.
 
     A file may also be a bare list, with the records of the one chosen subset. Raises DataError if the file cannot be
-    read or has another form.
+    read or has another form, and if it lacks a list.
     """
     value, cut_off = read_json(file, EXPECTED, accept_truncated)
     if isinstance(value, list) and len(subsets) == 1:
@@ -78,7 +79,11 @@ def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> Cr
         )
     lists = as_record(value, f"{file} (expected: {EXPECTED})")
     _require_spelling(file, lists)
-    return CrudSplit(tuple(item for subset in subsets for item in _read_list(file, lists, subset)), cut_off)
+    if not cut_off:
+        _require_lists(file, lists, subsets)
+    items = {subset: tuple(_read_list(file, lists, subset)) for subset in subsets}
+    empty = tuple(subset for subset, read in items.items() if not read)
+    return CrudSplit(tuple(item for read in items.values() for item in read), cut_off, empty)
 
 
 def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
@@ -88,6 +93,20 @@ def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
     for name in lists:
         if name not in known and (near := get_close_matches(name.lower(), absent, n=1, cutoff=0.8)):
             raise DataError(f"{file}: has a list {name!r}; did you mean {near[0]!r}? Known lists: {', '.join(known)}.")
+
+
+def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[str]) -> None:
+    """Raise DataError if the list of a chosen subset is missing: a subset of the benchmark would vanish."""
+    missing = [subset for subset in subsets if SUBSETS[subset].list_name not in lists]
+    if not missing:
+        return
+    absent = ", ".join(f"{SUBSETS[subset].list_name!r} ({subset})" for subset in missing)
+    present = [subset for subset, form in SUBSETS.items() if form.list_name in lists]
+    choice = f" choose the subsets that it has, dataset.subsets=[{','.join(present)}]," if present else ""
+    raise DataError(
+        f"{file}: has the lists {', '.join(lists) or 'of no name'}, but lacks {absent}; expected a list for each "
+        f"chosen subset. Fetch the file again,{choice} or add an empty list for a subset without items."
+    )
 
 
 def _read_list(file: Path, lists: Mapping[str, object], subset: str) -> Iterator[CrudItem]:

@@ -17,7 +17,7 @@ from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
 from components.datasets.parsed_file import parser_of, read_parsed
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import is_there, read_bytes
+from components.datasets.reading import is_there, places_of, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
@@ -152,7 +152,7 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
         return _LINK_TO_FOLDER
     if not file.is_file():  # before links are resolved, which fails for links in a circle
         return _LINK_NOWHERE if file.is_symlink() else _NO_FILE
-    if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
+    if file.is_symlink() and not any(file.resolve().is_relative_to(place) for place in places_of(folder.resolve())):
         return _LINK_OUT
     suffix = file.suffix.lower()
     if suffix == ".db" and not is_database(file):

@@ -122,6 +122,7 @@ class FinanceRag:
     def _files(self, name: str) -> BeirFiles:
         folder = Path(self.root) / name
         return BeirFiles(
+            root=Path(self.root),
             corpus=folder / CORPUS,
             queries=folder / QUERIES,
             qrels=folder / (_FULL_QRELS if self.qrels is QrelsFile.FULL and self._has_full_qrels(name) else _QRELS),

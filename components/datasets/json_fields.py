@@ -50,6 +50,14 @@ def optional_text(record: Record, key: str, where: str) -> str:
     return value
 
 
+def optional_number(record: Record, key: str, where: str) -> float | None:
+    """Return the number under `key`; None if it is missing or null."""
+    value = record.get(key)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise DataError(f"{where}: field '{key}' is a {_kind_of(value)}, expected a number. Correct or remove it.")
+    return value
+
+
 def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
     """Return the non-blank strings under `key`, which may be a string or a list; () if it is missing or null."""
     value = record.get(key)

@@ -15,7 +15,7 @@ from components.datasets.assembly import assemble, limit_and_count, require_some
 from components.datasets.json_fields import optional_text, read_records, required_id, required_text
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
 from components.datasets.omnieval_items import EXPECTED_FLAT, item_files, read_flat_items, read_items
-from components.datasets.reading import require_file, require_folder, sha256_of_files
+from components.datasets.reading import require_file, require_folder, require_inside, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
@@ -42,7 +42,7 @@ class OmniEval:
     followed by "#<turn from 0>" in conversations.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     corpus_folder: str = ""
@@ -69,7 +69,8 @@ class OmniEval:
             items = {"human.jsonl": self._find_human_file()}
         else:
             folder = self._find_samples_folder()
-            items = {f"items/{file.relative_to(folder).as_posix()}": file for file in item_files(folder)}
+            files = item_files(folder, Path(self.root))
+            items = {f"items/{file.relative_to(folder).as_posix()}": file for file in files}
         return sha256_of_files({"corpus.jsonl": self._find_corpus_file(), **items}, "OmniEval's data")
 
     def load(self) -> Benchmark:
@@ -86,18 +87,22 @@ class OmniEval:
             items = read_flat_items(place, texts)
         else:
             place = self._find_samples_folder()
-            items = read_items(place, texts)
+            items = read_items(place, Path(self.root), texts)
         benchmark = assemble(self.root, documents, items.samples, items.labels, items.counts)
         require_some_gold_in_corpus(benchmark, str(place), "Choose the corpus of these items with corpus_folder.")
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _find_corpus_file(self) -> Path:
+        folder = self._find_corpus_folder()
+        return require_inside(folder / "corpus.jsonl", [Path(self.root), folder], _EXPECTED_CORPUS)
+
+    def _find_corpus_folder(self) -> Path:
         nodes = Path(self.root) / "corpus" / "nodes_dir"
         if self.corpus_folder:
-            return Path(self.root) / self.corpus_folder / "corpus.jsonl"
+            return Path(self.root) / self.corpus_folder
         require_folder(nodes, "OmniEval's corpus, a folder of nodes with a corpus.jsonl in it")
         found = [file.parent for file in nodes.glob("*/corpus.jsonl")]
-        return _only_match(found, nodes, "corpus_folder") / "corpus.jsonl"
+        return _only_match(found, nodes, "corpus_folder")
 
     def _find_samples_folder(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and gen_datas*_final/")
@@ -109,9 +114,9 @@ class OmniEval:
     def _find_human_file(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and human_annotated/")
         if self.human_file:
-            return require_file(root / self.human_file, EXPECTED_FLAT)
+            return require_inside(require_file(root / self.human_file, EXPECTED_FLAT), [root], EXPECTED_FLAT)
         found = [file for pattern in _PLACES for file in root.glob(f"{pattern}human_annotated/*/*.jsonl")]
-        return _only_match(found, root, "human_file")
+        return require_inside(_only_match(found, root, "human_file"), [root], EXPECTED_FLAT)
 
 
 def _only_match(found: Sequence[Path], parent: Path, setting: str) -> Path:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from components.datasets.json_fields import (
     Record,
     as_record,
+    optional_number,
     optional_text,
     optional_texts,
     required_text,
@@ -22,7 +23,7 @@ from components.datasets.json_fields import (
 )
 from components.datasets.labels import FINANCE_LABELS, slug_of_task, slugs_of_topics
 from components.datasets.omnieval_gold import locate_gold
-from components.datasets.reading import read_jsonl, require_folder
+from components.datasets.reading import is_there, names_in_words, read_jsonl, require_inside, visible_entries
 from components.errors import DataError
 from components.records import Kind, Sample, Turn
 
@@ -41,20 +42,41 @@ class OmniEvalItems:
     counts: Mapping[str, int]
 
 
-def item_files(folder: Path) -> list[Path]:
-    """Return the item files under a folder, sorted. Raises DataError for a folder without item files."""
-    files = sorted(require_folder(folder, EXPECTED).glob("*/*/*.jsonl"))
+def item_files(folder: Path, root: Path) -> list[Path]:
+    """Return the item files under a folder of the data set in `root`, sorted. Hidden files are left out.
+
+    Raises DataError for a folder without item files, for other files under it, and for links out of `root`.
+    """
+    topics, beside_topics = _folders_and_files([folder])
+    subtopics, beside_subtopics = _folders_and_files(topics)
+    deeper, files = _folders_and_files(subtopics)
+    misnamed = [file for file in files if file.suffix != ".jsonl"]
+    if others := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
+        names = names_in_words([path.relative_to(folder).as_posix() for path in others])
+        raise DataError(
+            f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}. Expected here: "
+            f"{EXPECTED}, and nothing else. Decompress, rename or move these, or remove them."
+        )
     if not files:
         raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl. Expected here: {EXPECTED}.")
-    return files
+    return [require_inside(file, [root, folder], EXPECTED) for file in sorted(files)]
 
 
-def read_items(folder: Path, texts: Mapping[str, str]) -> OmniEvalItems:
-    """Read all items under a folder. Gold is located in `texts` (document id -> text).
+def _folders_and_files(parents: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the folders in folders, and the files and broken links in them."""
+    folders: list[Path] = []
+    files: list[Path] = []
+    for entry in (entry for parent in parents for entry in visible_entries(parent, EXPECTED)):
+        (folders if is_there(entry, Path.is_dir, EXPECTED) else files).append(entry)
+    return folders, files
 
-    Raises DataError if the folder has no items, or an item has errors.
+
+def read_items(folder: Path, root: Path, texts: Mapping[str, str]) -> OmniEvalItems:
+    """Read all items under a folder of the data set in `root`. Gold is located in `texts` (document id -> text).
+
+    Raises DataError for files that `item_files` refuses, for a file without items, and if an item has errors.
     """
-    files = item_files(folder)
+    files = item_files(folder, root)
     topics = slugs_of_topics((file.parent.parent.name, file.parent.name) for file in files)
     reader = _Reader(texts)
     samples: list[Sample] = []
@@ -63,7 +85,10 @@ def read_items(folder: Path, texts: Mapping[str, str]) -> OmniEvalItems:
         topic, topic_label = topics[file.parent.parent.name, file.parent.name]
         task, task_label = slug_of_task(file.stem)
         labels |= {topic: topic_label, task: task_label}
-        for line, value in read_jsonl(file, EXPECTED):
+        items = list(read_jsonl(file, EXPECTED))
+        if not items:
+            raise DataError(f"{file}: contains no item. Expected here: {EXPECTED}. Fetch the file again, or remove it.")
+        for line, value in items:
             # The number of an item is its line from 0, as in OmniEval's code.
             samples += reader.samples(value, _Place(f"{file}, line {line}", line - 1, topic, task))
     return OmniEvalItems(samples, labels, dict(reader.counts))
@@ -138,11 +163,11 @@ class _Reader:
         """
         if isinstance(value, list):
             yield from self._conversation(value, place)
-        elif not self._is_rejected(as_record(value, place.where)):
+        elif not self._is_rejected(as_record(value, place.where), place.where):
             yield self._sample(as_record(value, place.where), place.item_id, place, place.where)
 
-    def _is_rejected(self, record: Record) -> bool:
-        rejected = record.get("evaluation") == 0
+    def _is_rejected(self, record: Record, where: str) -> bool:
+        rejected = optional_number(record, "evaluation", where) == 0
         self.counts["n_items_rejected"] += rejected
         return rejected
 
@@ -152,7 +177,7 @@ class _Reader:
         for number, turn in enumerate(turns):
             there = f"{place.where}, turn {number}"
             sample = self._sample(as_record(turn, there), f"{place.item_id}#{number}", place, there)
-            if not self._is_rejected(as_record(turn, there)):
+            if not self._is_rejected(as_record(turn, there), there):
                 yield replace(sample, kind=Kind.CONVERSATION, history=history)
             history += (Turn(sample.question, sample.references[0]),)
 
@@ -160,7 +185,7 @@ class _Reader:
         nodes = optional_texts(record, "relevant_node", where)
         gold = locate_gold(nodes, optional_texts(record, "relevant_passage", where), self.texts)
         self.counts["n_gold_passages_not_found"] += gold.n_passages_not_found
-        self.counts["n_evaluations_unusable"] += record.get("evaluation") == -1
+        self.counts["n_evaluations_unusable"] += optional_number(record, "evaluation", where) == -1
         return Sample(
             id=sample_id,
             subset="finance",

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 
@@ -46,6 +46,46 @@ def require_file(file: Path, expected: str) -> Path:
     if not is_there(file, Path.is_file, expected):
         raise DataError(f"{file}: no such file. Expected here: {expected}. {_nearest_content(file)}")
     return file
+
+
+def visible_entries(folder: Path, expected: str) -> list[Path]:
+    """Return the files and folders in `folder` that are not hidden, sorted. Raises DataError if it cannot be listed."""
+    try:
+        return sorted(entry for entry in require_folder(folder, expected).iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be listed ({error.strerror}). Expected here: {expected}.") from error
+
+
+def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
+    """Return `file`. Raise DataError if a link leads it out of the first of `folders` that its path is in.
+
+    A data set from another author could otherwise bring any file of this machine into prompts and results. `folders`
+    themselves may be links. A file that no path in them names was named by the user, and may be anywhere. In the cache
+    of the Hugging Face hub, files of a snapshot are links to `blobs/` beside all snapshots.
+    """
+    path = os.path.normpath(file)
+    folder = next((each for each in folders if Path(path).is_relative_to(os.path.normpath(each))), None)
+    if folder is None or not is_there(file, Path.is_file, expected):  # links in a circle cannot be resolved
+        return file
+    target = file.resolve()
+    if not any(target.is_relative_to(place) for place in places_of(folder.resolve())):
+        raise DataError(
+            f"{file}: a link leads to {target}, out of {folder}; expected a file in this folder: {expected}. Copy the "
+            "file into it, or name the place of the file in the configuration."
+        )
+    return file
+
+
+def places_of(folder: Path) -> Iterator[Path]:
+    """Yield the folder, and the blobs of the snapshot of the hub that it is in."""
+    yield folder
+    yield from (place.parent / "blobs" for place in folder.parents if place.name == "snapshots")
+
+
+def names_in_words(names: Sequence[str]) -> str:
+    """Return the first names, and the number of others."""
+    more = f" and {len(names) - _N_NAMES_SHOWN} more" if len(names) > _N_NAMES_SHOWN else ""
+    return ", ".join(names[:_N_NAMES_SHOWN]) + more
 
 
 def optional_file(file: Path) -> Path | None:
@@ -218,6 +258,5 @@ def _nearest_content(path: Path) -> str:
     if not os.access(folder, os.R_OK):
         return f"The folder {folder} cannot be listed. Check the path."
     names = sorted(entry.name for entry in folder.iterdir())
-    shown = ", ".join(names[:_N_NAMES_SHOWN]) or "nothing"
-    more = f" and {len(names) - _N_NAMES_SHOWN} more" if len(names) > _N_NAMES_SHOWN else ""
-    return f"The folder {folder} contains: {shown}{more}. Check the path, or fetch the missing files."
+    shown = names_in_words(names) or "nothing"
+    return f"The folder {folder} contains: {shown}. Check the path, or fetch the missing files."

@@ -18,8 +18,10 @@ from components.openai_server.connector import clean_connector
 from components.openai_server.errors import (
     BrokenProtocol,
     Disconnected,
+    Expired,
     HttpError,
     Malformed,
+    PlainHttp,
     Redirected,
     Refused,
     Unreachable,
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 _CONNECT_TIMEOUT_S = 10.0
+_HAS_EXPIRED = 10
+"""OpenSSL's code for a certificate that has expired."""
+_PLAIN_REASONS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+"""OpenSSL's reasons for an answer without TLS, by version."""
 
 
 class Connection:
@@ -78,7 +84,8 @@ class Connection:
         Errors:
 
         - HttpError for a status of 400 or more, and its subclass Redirected for a redirect to another server;
-        - Unreachable if no connection can be made (Refused if no server listens, Untrusted for a bad certificate);
+        - Unreachable if no connection can be made (Refused if no server listens, Untrusted for a bad certificate,
+          PlainHttp if it speaks HTTP, not HTTPS);
         - Disconnected if the connection breaks, and its subclass BrokenProtocol for a reply that is not HTTP;
         - Malformed for a reply that is not JSON, and its subclass TooLarge for more than `most_bytes`.
         """
@@ -87,9 +94,10 @@ class Connection:
         try:
             reply, received = await self._follow_redirects(path, body, most_bytes)
         except aiohttp.ClientConnectorCertificateError as error:
-            raise Untrusted(str(error)) from error
+            is_expired = getattr(error.certificate_error, "verify_code", None) == _HAS_EXPIRED
+            raise (Expired if is_expired else Untrusted)(str(error)) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            kind = Refused if _is_refused(error) else Unreachable
+            kind = Refused if _is_refused(error) else PlainHttp if _is_plain(error) else Unreachable
             raise kind(str(error) or type(error).__name__) from error
         except aiohttp.ClientHttpProxyError as error:
             raise HttpError(error.status, error.message, {}) from error
@@ -99,7 +107,9 @@ class Connection:
             aiohttp.ServerDisconnectedError,
             aiohttp.ClientPayloadError,
         ) as error:  # aiohttp's texts contain reprs of objects
-            raise Disconnected("the server closed the connection before its reply was whole") from error
+            has_begun = not isinstance(error, aiohttp.ServerDisconnectedError) or not isinstance(error.message, str)
+            hint = ", or it expects https://" if self.base_url.startswith("http:") and not has_begun else ""
+            raise Disconnected(f"the server closed the connection before its reply was whole{hint}") from error
         except (aiohttp.ClientError, OSError) as error:
             raise Disconnected(str(error) or type(error).__name__) from error
         if not reply.ok:
@@ -123,6 +133,11 @@ def _is_refused(error: Exception) -> bool:
     the error has a combined text only.
     """
     return f"[Errno {errno.ECONNREFUSED}]" in str(getattr(error, "os_error", ""))
+
+
+def _is_plain(error: Exception) -> bool:
+    """Return True if a server answered a TLS handshake without TLS."""
+    return getattr(getattr(error, "os_error", None), "reason", None) in _PLAIN_REASONS
 
 
 def _error_in(received: bytes) -> object:

@@ -4,7 +4,9 @@ HttpError         The server answered with an error.
   Redirected      It redirects us to another server.
 Unreachable       No connection could be made.
   Refused         No server listens at the address.
+  PlainHttp       It speaks HTTP at an address with https://.
   Untrusted       Its certificate cannot be verified.
+    Expired       Its certificate has expired.
 Disconnected      The connection broke before the reply was complete.
   BrokenProtocol  The reply is not HTTP.
 Malformed         The reply has status 200, but is not what was requested.
@@ -60,6 +62,14 @@ class Untrusted(Unreachable):
     """The server's certificate cannot be verified, or does not match the host. A retry does not help."""
 
 
+class Expired(Untrusted):
+    """The server's certificate has expired. No other authority helps."""
+
+
+class PlainHttp(Unreachable):
+    """The server speaks HTTP at an address with https://. A retry does not help."""
+
+
 class Disconnected(Exception):
     """The connection broke before the reply was complete."""
 
@@ -91,7 +101,7 @@ def is_temporary(error: Exception) -> bool:
     """
     if isinstance(error, HttpError):
         return (error.status in _TEMPORARY or error.status >= 500) and not _is_quota_used_up(error)
-    if isinstance(error, TooLarge | Untrusted):
+    if isinstance(error, TooLarge | Untrusted | PlainHttp):
         return False
     return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError)
 

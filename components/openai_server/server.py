@@ -2,11 +2,13 @@
 
 import asyncio
 import atexit
+import os
 import random
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from components.errors import BudgetReached, StoreError
@@ -15,7 +17,16 @@ from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
-from components.openai_server.errors import Refused, Untrusted, class_of, is_temporary, message_of, retry_after_s
+from components.openai_server.errors import (
+    Expired,
+    PlainHttp,
+    Refused,
+    Untrusted,
+    class_of,
+    is_temporary,
+    message_of,
+    retry_after_s,
+)
 from components.openai_server.gate import Account, Gate, current_gate
 from components.openai_server.session import NotAsked, Session
 from components.records import Answer, ErrorClass, Request
@@ -195,12 +206,24 @@ class Server:
         text = f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
         if isinstance(error, Refused):
             text += f"; no server listens there: {self.if_refused}"
-        if isinstance(error, Untrusted):
+        if isinstance(error, PlainHttp):
+            text += f"; the server speaks HTTP: use http:// in {self.settings}.base_url"
+        if isinstance(error, Expired):
+            text += "; the server's certificate has expired: renew it there"
+        elif isinstance(error, Untrusted):
             text += (
-                "; set SSL_CERT_FILE to a file with the certificate of the authority that signed it, or "
-                f"{self.settings}.base_url to the host that the certificate names"
+                f"; {_unread_authorities()}set SSL_CERT_FILE to a file with the certificate of the authority that "
+                f"signed it, or {self.settings}.base_url to the host that the certificate names"
             )
         return text
+
+
+def _unread_authorities() -> str:
+    """Return a note if the file of SSL_CERT_FILE cannot be read, which Python does not report."""
+    file = os.environ.get("SSL_CERT_FILE", "")
+    if not file or (Path(file).is_file() and os.access(file, os.R_OK)):
+        return ""
+    return f"SSL_CERT_FILE={file} is missing or cannot be read; "
 
 
 def server_of(component: object) -> Server:

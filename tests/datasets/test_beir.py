@@ -233,6 +233,32 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"answers\.jsonl: no such file"):
             load(tmp_path)
 
+    @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv", "answers.jsonl"])
+    def test_a_link_out_of_the_root_is_an_error(self, tmp_path: Path, name: str) -> None:
+        root = write(tmp_path / "data", answers=ANSWERS)
+        (root / name).rename(root / "inside")
+        (root / name).symlink_to("inside")
+        (tmp_path / "linked").symlink_to(root)
+        assert load(tmp_path / "linked").samples
+        (root / "inside").rename(tmp_path / "outside")
+        (root / name).unlink()
+        (root / name).symlink_to("../outside")
+        with pytest.raises(DataError, match=rf"{name}: a link leads to {tmp_path}/outside, out of {root}; expected"):
+            load(root)
+
+    def test_links_of_a_hub_snapshot_lead_to_its_blobs(self, tmp_path: Path) -> None:
+        root = write(tmp_path / "datasets--a--b" / "snapshots" / "1f2e")
+        blobs = tmp_path / "datasets--a--b" / "blobs"
+        blobs.mkdir()
+        (root / "corpus.jsonl").rename(blobs / "77ab")
+        (root / "corpus.jsonl").symlink_to("../../blobs/77ab")
+        assert load(root).samples
+        (blobs / "77ab").rename(tmp_path / "77ab")
+        (root / "corpus.jsonl").unlink()
+        (root / "corpus.jsonl").symlink_to("../../../77ab")
+        with pytest.raises(DataError, match="a link leads to"):
+            load(root)
+
     def test_duplicate_ids_are_rejected(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, QUERIES[0]])
         with pytest.raises(DataError, match=r"queries\.jsonl, line 3: an earlier line has the query id 'q1' too"):

@@ -10,6 +10,7 @@ from components.datasets.crud_rag import CrudRag
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Benchmark, Evidence, Kind
+from runner.output.plan_report import left_out_of_data
 
 FIRST = "青砚市昨日发布了新的公共交通方案。方案计划在三年内新增十二条公交线路。"
 SECOND = "首批四条线路将在明年三月正式开通。票价与现有的线路保持一致不变。"
@@ -48,10 +49,13 @@ CORPUS = {"part_1": [FIRST, THIRD, FIRST], "part_2": [SECOND, "  "]}
 
 
 def write(root: Path, split: object = SPLIT, corpus: dict[str, list[str]] | None = None) -> Path:
+    """Write a data set. Lists that the split lacks are empty."""
     for folder in ("80000_docs", "crud_split"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     for name, lines in (CORPUS if corpus is None else corpus).items():
         (root / "80000_docs" / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    if isinstance(split, dict) and split.keys() <= SPLIT.keys():
+        split = {**split, **{name: [] for name in SPLIT.keys() - split.keys()}}
     text = json.dumps(split, ensure_ascii=False, indent=1)
     (root / "crud_split" / "split_merged.json").write_text(text, encoding="utf-8")
     return root
@@ -84,7 +88,7 @@ class TestDocuments:
 
     def test_hidden_files_and_folders_are_not_documents(self, root: Path) -> None:
         (root / "80000_docs" / ".DS_Store").write_bytes(b"\xff")
-        (root / "80000_docs" / "folder").mkdir()
+        (root / "80000_docs" / ".folder").mkdir()
         assert CrudRag(str(root)).load().notes["n_documents_read"] == 5
 
 
@@ -105,9 +109,12 @@ class TestSamples:
         }
         assert all(sample.subset == an_id.rpartition("/")[0] for an_id, sample in samples.items())
 
-    def test_missing_and_unselected_lists_are_skipped(self, tmp_path: Path) -> None:
+    def test_empty_lists_are_counted_and_unselected_ones_skipped(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"questanswer_1doc": SPLIT["questanswer_1doc"], "event_summary": SPLIT["event_summary"]})
-        assert [s.subset for s in CrudRag(str(root)).load().samples] == ["delete/summarization", "read/qa_1doc"]
+        benchmark = CrudRag(str(root)).load()
+        assert [s.subset for s in benchmark.samples] == ["delete/summarization", "read/qa_1doc"]
+        empty = "create/continuation, read/qa_2docs, read/qa_3docs, update/hallucination"
+        assert f"4 itemless subsets ({empty})" in left_out_of_data(benchmark.notes)
         chosen = CrudRag(str(root), subsets=("read/qa_1doc",)).load()
         assert [s.subset for s in chosen.samples] == ["read/qa_1doc"]
 
@@ -204,12 +211,55 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"part_3: no such file"):
             CrudRag(str(root)).load()
 
+    @pytest.mark.parametrize("others", [True, False])
+    def test_folders_in_the_corpus_folder_are_errors(self, tmp_path: Path, others: bool) -> None:
+        root = write(tmp_path, corpus=CORPUS if others else {})
+        (root / "80000_docs" / "more").mkdir()
+        (root / "80000_docs" / "more" / "part_3").write_text(ABSENT, encoding="utf-8")
+        with pytest.raises(DataError, match=r"80000_docs: contains the folders more; expected files only: CRUD-RAG's"):
+            CrudRag(str(root)).load()
+
+    def test_a_corpus_folder_without_files_is_an_error(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"80000_docs: contains no file\. Expected here: CRUD-RAG's corpus"):
+            CrudRag(str(write(tmp_path, corpus={}))).load()
+
+    @pytest.mark.parametrize("name", ["80000_docs/part_3", "80000_docs", "crud_split/split_merged.json"])
+    def test_a_link_out_of_the_root_is_an_error(self, root: Path, name: str) -> None:
+        outside = root.with_name(f"{root.name}_outside")
+        outside.mkdir()
+        path = root / name
+        if path.exists():
+            path = path.rename(outside / path.name)
+        else:
+            (outside / path.name).write_text(ABSENT, encoding="utf-8")
+        (root / name).symlink_to(outside / path.name)
+        for use in (CrudRag(str(root)).load, CrudRag(str(root)).fingerprint):
+            with pytest.raises(DataError, match=rf"{name}\S*: a link leads to {outside}/\S+, out of {root}; expected"):
+                use()
+
+    def test_links_within_a_linked_root_are_read(self, root: Path) -> None:
+        linked = root.with_name(f"{root.name}_linked")
+        linked.symlink_to(root)
+        (root / "80000_docs" / "part_2").rename(root / "part_2")
+        (root / "80000_docs" / "part_2").symlink_to("../part_2")
+        assert CrudRag(str(linked)).load().notes["n_documents_read"] == 5
+
+    def test_a_missing_list_is_an_error_that_names_the_others(self, root: Path) -> None:
+        path = root / "crud_split" / "split_merged.json"
+        lists = {name: SPLIT[name] for name in SPLIT if name != "questanswer_1doc"}
+        path.write_text(json.dumps(lists), encoding="utf-8")
+        rest = "create/continuation,delete/summarization,read/qa_2docs,read/qa_3docs,update/hallucination"
+        message = rf"but lacks 'questanswer_1doc' \(read/qa_1doc\); expected .* dataset\.subsets=\[{rest}\]"
+        with pytest.raises(DataError, match=message):
+            CrudRag(str(root)).load()
+        assert len(CrudRag(str(root), subsets=tuple(rest.split(","))).load().samples) == 5
+
     def test_invalid_utf8_in_the_corpus_is_an_error(self, root: Path) -> None:
         (root / "80000_docs" / "part_3").write_bytes("好\n".encode() + b"\xe5\n")
         with pytest.raises(DataError, match=r"part_3: byte 0xe5 at byte offset 4 \(line 2\) is not UTF-8"):
             CrudRag(str(root)).load()
 
-    @pytest.mark.parametrize("corpus", [{}, {"part_1": []}, {"part_1": ["", "\u3000"]}])
+    @pytest.mark.parametrize("corpus", [{"part_1": []}, {"part_1": ["", "\u3000"]}])
     def test_an_empty_corpus_is_an_error(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
         with pytest.raises(DataError, match="the corpus has no document with text"):
             CrudRag(str(write(tmp_path, corpus=corpus)), add_gold=False).load()
@@ -224,6 +274,7 @@ class TestBadInput:
         benchmark = CrudRag(str(root), accept_truncated=True).load()
         assert len(benchmark.samples) == 4
         assert benchmark.notes["n_split_files_cut_off"] == 1
+        assert benchmark.notes["subsets_without_items"] == "read/qa_2docs, read/qa_3docs"
 
     def test_duplicate_ids_in_a_list_are_rejected(self, tmp_path: Path) -> None:
         record = SPLIT["questanswer_1doc"][0]
@@ -257,7 +308,8 @@ class TestBadInput:
             ([], r"got a bare list, .* but 6 subsets are chosen. Choose .* dataset.subsets="),
             ({"event_summary": {}}, "list 'event_summary': got a JSON object, expected a list"),
             ({"event_summary": ["x"]}, "record 1: got a string, expected an object"),
-            ({"other": []}, "no samples were found"),
+            ({"other": []}, r"has the lists other, but lacks 'continuing_writing' \(create/continuation\), 'event_"),
+            ({name: [] for name in SPLIT}, "no samples were found"),
         ],
     )
     def test_split_file_of_another_shape_is_rejected(self, tmp_path: Path, split: object, message: str) -> None:

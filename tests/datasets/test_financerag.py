@@ -148,6 +148,17 @@ class TestMissing:
         assert limit == "limit: got 0, expected 1 or more, or null for all samples"
 
 
+def test_a_link_out_of_the_root_is_an_error(tmp_path: Path) -> None:
+    root = write(tmp_path / "data")
+    file = root / TWO[0] / "queries.jsonl"
+    file.rename(tmp_path / "outside")
+    file.symlink_to(tmp_path / "outside")
+    with pytest.raises(
+        DataError, match=rf"queries\.jsonl: a link leads to {tmp_path}/outside, out of {root}; expected"
+    ):
+        loader(root).load()
+
+
 @pytest.fixture
 def real(shared_data: Path) -> Path:
     return shared_data / "financerag"

@@ -228,6 +228,59 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"no file <topic>/<subtopic>/<task>\.jsonl"):
             OmniEval(str(root)).load()
 
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "a.jsonl",
+            "银行业务/a.jsonl",
+            "银行业务/零售银行/a.json",
+            "银行业务/零售银行/a.JSONL",
+            "银行业务/零售银行/a.jsonl.gz",
+        ],
+    )
+    def test_files_in_other_places_or_formats_are_errors(self, tmp_path: Path, name: str) -> None:
+        folder = write(tmp_path) / "gen_datas_set_final"
+        (folder / "银行业务" / ".DS_Store").touch()
+        OmniEval(str(tmp_path)).load()
+        write_lines(folder / name, [item()])
+        with pytest.raises(DataError, match=rf"gen_datas_set_final: contains other files .*: {name}\. Expected here"):
+            OmniEval(str(tmp_path)).fingerprint()
+
+    def test_files_in_deeper_folders_are_errors(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {**ITEMS, "银行业务/零售银行/更深/抽取类问答": [item()]})
+        with pytest.raises(
+            DataError, match=r"contains other files or folders than .*: 银行业务/零售银行/更深\. Expected"
+        ):
+            OmniEval(str(root)).load()
+
+    @pytest.mark.parametrize("content", ["", "\n \n"])
+    def test_an_empty_file_of_items_is_an_error(self, tmp_path: Path, content: str) -> None:
+        file = write(tmp_path) / "gen_datas_set_final" / "投资" / "信托" / "抽取类问答.jsonl"
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(DataError, match=r"抽取类问答\.jsonl: contains no item\. Expected here"):
+            OmniEval(str(tmp_path)).load()
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "corpus/nodes_dir/set-2048-256_nodes/corpus.jsonl",
+            "gen_datas_set_final/投资/信托/长答案形式问答.jsonl",
+            "gen_datas_set_final/投资",
+        ],
+    )
+    def test_a_link_out_of_the_root_is_an_error(self, tmp_path: Path, name: str) -> None:
+        root = write(tmp_path / "data")
+        (root / name).rename(tmp_path / "outside")
+        (root / name).symlink_to(tmp_path / "outside")
+        with pytest.raises(DataError, match=f"{name}.*: a link leads to {tmp_path}/outside.*, out of {root}; expected"):
+            OmniEval(str(root)).load()
+
+    def test_links_within_the_root_are_read(self, tmp_path: Path) -> None:
+        root = write(tmp_path)
+        (root / "gen_datas_set_final" / "投资").rename(root / "moved")
+        (root / "gen_datas_set_final" / "投资").symlink_to("../moved")
+        assert len(OmniEval(str(root)).load().samples) == 6
+
     @pytest.mark.parametrize("nodes", [[], [{"id": "a", "contents": " "}]])
     def test_an_empty_corpus_is_an_error(self, tmp_path: Path, nodes: list[object]) -> None:
         with pytest.raises(DataError, match="the corpus has no document with text"):
@@ -251,6 +304,10 @@ class TestBadInput:
             ([item(), item(answer=[])], "line 1, turn 1: the item has no reference"),
             ({"answer": "答"}, "line 1: no field 'question'"),
             ("x", "line 1: got a string, expected an object"),
+            (item(evaluation="0"), "line 1: field 'evaluation' is a string, expected a number"),
+            (item(evaluation=[0]), "line 1: field 'evaluation' is a list, expected a number"),
+            (item(evaluation=True), "line 1: field 'evaluation' is a boolean, expected a number"),
+            ([item(), item(evaluation={"score": 0})], "line 1, turn 1: field 'evaluation' is a JSON object, expected"),
             (item(relevant_node=[1]), "field 'relevant_node' holds a number"),
             (item(question=" "), "the question of sample 'retail_banking/extractive/0' is empty"),
         ],

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -145,16 +146,17 @@ def test_a_reply_that_is_not_http_is_not_a_status_of_the_server() -> None:
 
 
 @pytest.mark.parametrize(
-    "sent",
+    ("sent", "hint"),
     [
-        b"",
-        b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-len",
-        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}",
-        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}",
+        (b"", ", or it expects https://"),
+        (b"HTTP/1.1 200 OK\r\nset-cookie: a=b\r\ncontent-len", ""),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}", ""),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}", ""),
     ],
 )
-def test_a_reply_that_breaks_off_is_not_reported_as_a_missing_connection(sent: bytes) -> None:
-    assert error_after(sent) == "the connection broke: the server closed the connection before its reply was whole"
+def test_a_reply_that_breaks_off_is_not_reported_as_a_missing_connection(sent: bytes, hint: str) -> None:
+    broken = "the connection broke: the server closed the connection before its reply was whole"
+    assert error_after(sent) == broken + hint
 
 
 def test_a_reply_that_breaks_off_is_a_lost_connection() -> None:
@@ -179,6 +181,44 @@ def test_a_proxy_is_used_as_the_environment_says(
         monkeypatch.setenv("no_proxy", bypassed)
         post(server.url)
         assert (len(proxy.requests), len(server.requests)) == (n_at_proxy, 1 - n_at_proxy)
+
+
+def failed(url: str) -> str:
+    """Return the error of the only attempt to ask a model, although three repeats are allowed."""
+    (answer,) = OpenAIChat("m", base_url=url, api_key_env="", max_retries=3, backoff_s=0.0).generate([request("?")])
+    assert "(attempt 1 of 4)" in answer.error
+    return answer.error
+
+
+def test_https_at_a_server_of_http_names_the_other_scheme() -> None:
+    with chat_server(lambda *_: Reply("never")) as server:
+        error = failed(server.url.replace("http://", "https://"))
+    assert error.endswith("; the server speaks HTTP: use http:// in llm.base_url")
+
+
+def refuse_certificate(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    async def refuse(*_: object) -> Any:
+        reason = ssl.SSLCertVerificationError("certificate verify failed")
+        reason.verify_code = code
+        key = ConnectionKey("host", 443, True, True, None, None, None)
+        raise aiohttp.ClientConnectorCertificateError(key, reason)
+
+    monkeypatch.setattr(Connection, "_follow_redirects", refuse)
+
+
+def test_an_expired_certificate_needs_no_other_authority(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse_certificate(monkeypatch, 10)
+    assert failed("https://host/v1").endswith("; the server's certificate has expired: renew it there")
+
+
+def test_a_missing_file_of_authorities_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    refuse_certificate(monkeypatch, 18)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    assert f"; SSL_CERT_FILE={tmp_path}/gone.pem is missing or cannot be read; set SSL_CERT_FILE" in failed(
+        "https://host/v1"
+    )
+    (tmp_path / "gone.pem").touch()
+    assert "is missing" not in failed("https://host/v1")
 
 
 def test_a_certificate_that_is_not_trusted_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:

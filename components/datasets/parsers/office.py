@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from components.errors import DataError
 from components.protocols.parsing import ParsedFile
 from components.text.markdown_tables import markdown_table
 
@@ -34,7 +35,7 @@ class Office:
     margins: bool = True
     notes: bool = True
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".pptx", ".xlsx")
     packages: ClassVar[tuple[str, ...]] = ("docx", "openpyxl", "pptx")
     extra: ClassVar[str] = "office"
@@ -160,20 +161,43 @@ def _shape_texts(shapes: "Iterable[BaseShape]") -> Iterator[str]:
 
 
 def _read_xlsx(file: Path) -> ParsedFile:
-    from openpyxl import load_workbook
+    from openpyxl.reader.excel import ExcelReader
 
-    book = load_workbook(file, read_only=True, data_only=True)
-    return ParsedFile(book.properties.title or "", _sheets(book))
+    reader = ExcelReader(file, read_only=True, data_only=True)
+    reader.read()
+    for sheet, relation in reader.parser.find_sheets():
+        if relation.target not in reader.valid_files:  # openpyxl leaves such a sheet out
+            reader.wb.close()
+            raise DataError(
+                f"{file}: lacks {relation.target}, the cells of its sheet {sheet.name!r}; expected a file for each "
+                "sheet. Repair the file, or remove it."
+            )
+    return ParsedFile(reader.wb.properties.title or "", _sheets(reader.wb))
 
 
 def _sheets(book: "Workbook") -> Iterator[str]:
     try:
         for sheet in book.worksheets:
-            rows = ([_as_text(value) for value in row] for row in sheet.iter_rows(values_only=True))
-            table = markdown_table(rows)
+            sheet.reset_dimensions()  # cells outside the range that a file states would be lost
+            table = markdown_table(_equally_wide(_texts_of(row) for row in sheet.iter_rows(values_only=True)))
             yield f"# {sheet.title}\n\n{table}" if table else ""
     finally:
         book.close()
+
+
+def _texts_of(row: Iterable[object]) -> list[str]:
+    """Return the texts of a row up to its last cell with text: a formatted row can have thousands of empty cells."""
+    texts = [_as_text(value) for value in row]
+    while texts and not texts[-1].strip():
+        texts.pop()
+    return texts
+
+
+def _equally_wide(rows: Iterable[list[str]]) -> list[list[str]]:
+    """Return the rows with text, all as wide as the widest."""
+    filled = [row for row in rows if row]
+    width = max(map(len, filled), default=0)
+    return [row + [""] * (width - len(row)) for row in filled]
 
 
 def _as_text(value: object) -> str:

@@ -5,6 +5,7 @@ the bytes in the snapshot. Python's bytecode cache is not used, because it relie
 changed file is refused, also in workers, which receive the snapshots of the command.
 """
 
+import linecache
 import os
 import sys
 import time
@@ -101,6 +102,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
 
     Packages in `keep` stay. Returns the dropped packages.
     """
+    linecache.checkcache()  # a model that reads by it would get the text before an edit
     changed = [each for each in snapshots if not (_is_loaded_as(each) and _are_untouched(each))]
     covered = {name for each in changed for name in each.packages}
     files = {name: file for each in snapshots for name, file in each.files.items()}
@@ -113,6 +115,8 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     _require_no_compiled(stale, {**_state.files, **files})
     _state.add(changed)
     _state.opened.forget(stale)
+    for file in (file for name, file in {**_state.files, **files}.items() if top_level(name) in stale):
+        linecache.cache.pop(file.path, None)  # read again, it is recorded again
     for name in [name for top in stale for name in _modules_of(top)]:
         del sys.modules[name]
     for name in [name for top in covered - stale for name in _modules_of(top)]:
@@ -220,6 +224,7 @@ class CodeOfUsers:
 def _receive(
     snapshots: Sequence[Snapshot], read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]
 ) -> CodeOfUsers:
+    linecache.checkcache()
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
         path = getattr(sys.modules.get(name), "__file__", None)

@@ -144,3 +144,45 @@ def test_archives_that_unpack_to_more_than_a_limit_are_refused(tmp_path: Path, m
     monkeypatch.setattr("components.datasets.parsed_file.LARGEST_WHOLE_FILE", 20_000)
     with pytest.raises(DataError, match=r"a\.xlsx: contains [\d,]+ bytes; expected at most 20,000"):
         _read(tmp_path / "a.xlsx", Office())
+
+
+def _edit(file: Path, name: str, text: bytes | None) -> None:
+    """Replace a member of an archive with a text, or remove it."""
+    with zipfile.ZipFile(file) as archive:
+        members = {each: archive.read(each) for each in archive.namelist() if each != name}
+    with zipfile.ZipFile(file, "w") as archive:
+        for each, content in members.items():
+            archive.writestr(each, content)
+        if text is not None:
+            archive.writestr(name, text)
+
+
+def _write_book(file: Path) -> None:
+    from openpyxl import Workbook
+    from openpyxl.styles import Font
+
+    book = Workbook()
+    assert book.active is not None
+    book.active.append(["a", "b"])
+    book.active.append(["c", "d", "e"])
+    book.active.cell(2, 500).font = Font(bold=True)
+    book.save(file)
+
+
+_SHEET = "xl/worksheets/sheet1.xml"
+
+
+@pytest.mark.parametrize("stated", [b'<dimension ref="A1"/>', b'<dimension ref="A1:XFD1048576"/>', b""])
+def test_cells_are_read_whatever_range_a_sheet_states(stated: bytes, tmp_path: Path) -> None:
+    _write_book(tmp_path / "a.xlsx")
+    sheet = xml_of(tmp_path / "a.xlsx", _SHEET).encode()
+    _edit(tmp_path / "a.xlsx", _SHEET, re.sub(rb"<dimension[^>]*/>", stated, sheet))
+    table = "| a | b |  |\n| --- | --- | --- |\n| c | d | e |"
+    assert _read(tmp_path / "a.xlsx", Office()) == f"# Sheet\n\n{table}"
+
+
+def test_a_workbook_without_the_file_of_a_sheet_is_refused(tmp_path: Path) -> None:
+    _write_book(tmp_path / "a.xlsx")
+    _edit(tmp_path / "a.xlsx", _SHEET, None)
+    with pytest.raises(DataError, match=rf"a\.xlsx: lacks {_SHEET}, the cells of its sheet 'Sheet'; expected a file"):
+        _read(tmp_path / "a.xlsx", Office())

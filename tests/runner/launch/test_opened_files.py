@@ -65,6 +65,7 @@ IDIOMS = {
     "a linked folder": ("linked/answer.txt", "return whole(FORMAT % ('%s/%s' % (HERE, 'linked'), NAME, 'txt'))"),
     "code as text": ("answer.py", "return whole(FORMAT % (HERE, NAME, 'py'))"),
     "a line of code": ("answer.py", "return linecache.updatecache(FORMAT % (HERE, NAME, 'py'))[-1]"),
+    "a cached line": ("answer.txt", "return linecache.getline(FORMAT % (HERE, NAME, 'txt'), 1)"),
     "a template engine": (
         "answer.txt",
         "loader = getattr(jinja2, 'FileSystem' + 'Loader')(HERE); engine = jinja2.Environment(loader=loader); "
