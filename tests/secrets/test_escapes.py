@@ -116,7 +116,7 @@ def test_text_without_the_secret_is_unchanged() -> None:
         ("%2Fx9/Ab+cd=%2Fx9/Ab+cd=", "******"),
     ],
 )
-def test_what_surrounds_an_escaped_secret_stays(text: str, safe: str) -> None:
+def test_text_around_an_escaped_secret_stays(text: str, safe: str) -> None:
     assert Mask(secret_forms({"MY_API_KEY": "/x9/Ab+cd="})).known(text) == safe
 
 
