@@ -146,11 +146,12 @@ class TestParameters:
         assert sys.modules["rag_of_tests"].most == [most]
 
     def test_a_closed_iterator_starts_no_more_calls(self) -> None:
+        n_before = threading.active_count()  # other tests of this process may have left some
         answers = pipeline("meeting").generate([asked(str(n)) for n in range(100)])
         next(answers)
         answers.close()  # type: ignore[attr-defined]  # it is a generator
         time.sleep(0.2)
-        assert threading.active_count() < 20
+        assert threading.active_count() < n_before + 20
 
 
 class TestChecks:
