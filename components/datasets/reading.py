@@ -48,10 +48,17 @@ def require_file(file: Path, expected: str) -> Path:
     return file
 
 
+_OF_SYSTEMS = ("Thumbs.db", "desktop.ini", "__MACOSX")
+
+
 def visible_entries(folder: Path, expected: str) -> list[Path]:
-    """Return the files and folders in `folder` that are not hidden, sorted. Raises DataError if it cannot be listed."""
+    """Return the files and folders in `folder` that are not hidden, sorted. Raises DataError if it cannot be listed.
+
+    Files that Windows and macOS add to folders and archives count as hidden.
+    """
     try:
-        return sorted(entry for entry in require_folder(folder, expected).iterdir() if not entry.name.startswith("."))
+        entries = sorted(require_folder(folder, expected).iterdir())
+        return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _OF_SYSTEMS]
     except OSError as error:
         raise DataError(f"{folder}: cannot be listed ({error.strerror}). Expected here: {expected}.") from error
 

@@ -63,7 +63,7 @@ def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
             continue  # vocabularies are large
         try:
             inner: list[Json] = [json.loads(content)]
-        except ValueError:  # not JSON: no reader takes a setting from it
+        except (ValueError, RecursionError):  # not JSON, or too deep: no reader takes a setting from it
             continue
         while inner:
             value = inner.pop()

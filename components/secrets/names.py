@@ -7,7 +7,7 @@ _INDICATES_SECRET = re.compile(
     r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSCODE|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
       | (^|_)(PASS|PW|PAT|PSK)$ | PSWD$ | BASIC_?AUTH$
       | [A-Z0-9]PASS$ | _PWD$ | [A-Z0-9](?<!^OLD)PWD$                                     # DBPASS, USERPWD, but not PWD
-      | (^|_)JWT_(?!ALG|ISS|AUD|EXP|TTL|LIFETIME|LEEWAY|HEADER_NAME)                   # SERVICE_JWT_V2
+      | (^|_)JWT_V?[0-9]+$                                                               # SERVICE_JWT_V2
       | (^|_)(SA|SERVICE_ACCOUNT)_JSON$
       | (^|_)(AUTH|AUTHORIZATION|BEARER|JWT|COOKIE|SESSIONID|SAS|SIG|SIGNATURE)(_HEADER)?$""",
     re.VERBOSE,
@@ -19,8 +19,9 @@ _INDICATES_PLACE = re.compile(r"_(FILE|PATH|DIR|ENV|NAME)$|^GOOGLE_APPLICATION_C
 
 _WORDS = re.compile(
     r"(^|_)(BY|(EN)?COM|SUR|TRES|OVER|UNDER|MULTI|SINGLE|SUB|ONE|TWO|FIRST|SECOND|LAST|LOW|HIGH|BAND|ALL)PASS$"
+    r"|(^|_)(HOST|BUILD|INIT|START|WORK|PROJECT)_?PWD$"
 )
-"""Words that end in "pass"."""
+"""Words that end in "pass", and names of working directories."""
 
 _COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS$|TOKENS_PER_")
 """Names of fields that count tokens of text."""

@@ -149,6 +149,8 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
             if isinstance(launcher, GridLauncher):
                 return launcher.launch_all(self._batches(arguments))
             _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
+            with _hydra_errors():
+                _require_no_plugins_here()
             with without_working_directory():
                 returned: list[Sequence[JobReturn]] = super().sweep(arguments)
             return returned
@@ -164,6 +166,21 @@ def make_grid_sweeper() -> type:  # noqa: C901 - its class counts as one functio
             """Accept the batch: all jobs were composed before."""
 
     return GridSweeper
+
+
+def _require_no_plugins_here() -> None:
+    """Raise ConfigError for a folder `hydra_plugins` in the working directory, once that is on the path.
+
+    Workers of Hydra's launchers get the path, and unpickle the launcher from there before any code of ours runs.
+    """
+    here = Path.cwd()
+    if str(here) in sys.path and (here / "hydra_plugins").exists():
+        raise ConfigError(
+            [
+                f"hydra/launcher: its workers would import {here / 'hydra_plugins'}; rename it, or use "
+                "hydra/launcher=grid"
+            ]
+        )
 
 
 def _require_no_other_choice(launcher: Launcher, one_at_a_time: bool, max_batch_size: int | None) -> None:

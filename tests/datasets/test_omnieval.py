@@ -241,6 +241,8 @@ class TestBadInput:
     def test_files_in_other_places_or_formats_are_errors(self, tmp_path: Path, name: str) -> None:
         folder = write(tmp_path) / "gen_datas_set_final"
         (folder / "银行业务" / ".DS_Store").touch()
+        (folder / "Thumbs.db").touch()
+        (folder / "__MACOSX").mkdir()
         OmniEval(str(tmp_path)).load()
         write_lines(folder / name, [item()])
         with pytest.raises(DataError, match=rf"gen_datas_set_final: contains other files .*: {name}\. Expected here"):

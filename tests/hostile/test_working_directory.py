@@ -93,6 +93,26 @@ def test_user_modules_in_the_working_directory_are_importable(tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, "imported\n")
 
 
+def test_workers_of_hydras_launchers_take_no_plugins_of_the_working_directory(tmp_path: Path) -> None:
+    skip_without("joblib", extra="joblib")
+    (tmp_path / "mine.py").touch()
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins" / "__init__.py").write_text(f"open({str(tmp_path / 'it-ran')!r}, 'w').close()\n")
+    words = ("-m", "dataset=demo_en", "dataset.limit=2", "llm=none", "retriever=bm25,oracle", "run.plugins=[mine]")
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", *words, "hydra/launcher=joblib", "tracking=none"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"hydra/launcher: its workers would import {tmp_path / 'hydra_plugins'}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "it-ran").exists()
+
+
 STARTED = ("runner", "analysis", "contextlib", "functools", "joblib", "submitit", "runpy")
 """Modules of which a process that a sweep starts could take the folder's."""
 

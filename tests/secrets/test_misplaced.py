@@ -120,6 +120,7 @@ def test_bundled_options_and_presets_contain_no_secret() -> None:
         ("author", False), ("PWD", False), ("SSH_AUTH_SOCK", False), ("OLDPWD", False), ("USERPWD", True),
         ("DBPASS", True), ("PGPASS", True), ("BYPASS", False), ("compass", False), ("DBPSWD", True), ("WIFI_PSK", True),
         ("HTTP_BASICAUTH", True), ("SERVICE_JWT_V2", True), ("JWT_ALGORITHM", False), ("JWT_FILE", False),
+        ("JWT_REALM", False), ("JWT_USERNAME_CLAIM", False), ("HOST_PWD", False), ("BUILD_PWD", False),
         ("GOOGLE_SA_JSON", True), ("USA_JSON", False), ("DBPASS_FILE", False),
     ],
 )  # fmt: skip
