@@ -118,7 +118,8 @@ def _about(source: ReportSource) -> str:
     sweep, cells = source.sweep, source.sweep.cells
     levels = {axis: dict.fromkeys(str(cell.axes[axis]) for cell in cells if cell.axes.get(axis) is not None)
               for axis in source.names.axes}  # fmt: skip
-    is_full = math.prod(map(len, levels.values())) == len(cells) + len(sweep.unfinished)
+    n_cells = len(cells) + len(sweep.unfinished)
+    is_full = math.prod(map(len, levels.values())) == n_cells
     axes = (" \u00d7 " if is_full else ", ").join(f"{axis} ({', '.join(values)})" for axis, values in levels.items())
     data = dict.fromkeys(
         f"{count(int(cell.dataset['n_samples']), 'sample')} of {cell.dataset.get('name')}"
@@ -127,10 +128,10 @@ def _about(source: ReportSource) -> str:
     )
     if sweep.searches:
         return " \u00b7 ".join([*map(search_text, sweep.searches), *data])
-    n_cells = count(len(cells) + len(sweep.unfinished), "cell")
+    parts = [f"{count(n_cells, 'cell')} of {axes}" if axes else count(n_cells, "cell"), *data]
     if source.names.base is not None:
-        data = {**data, f"named by changes from the base: {source.names.base_text}": None}
-    return " \u00b7 ".join(filter(None, [f"{n_cells} of {axes}" if axes else n_cells, *data]))
+        parts.append(f"named by changes from the base: {source.names.base_text}")
+    return " \u00b7 ".join(filter(None, parts))
 
 
 def _no_answer(source: ReportSource) -> Prose:

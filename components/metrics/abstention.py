@@ -42,7 +42,7 @@ class Abstention:
     ) -> dict[str, Scores]:
         """Return the score of each answer.
 
-        Raises ComponentError if the answers or references are not those of `samples`.
+        Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)

@@ -40,7 +40,7 @@ class AbstentionErrors:
     ) -> dict[str, Scores]:
         """Return both scores of each answer.
 
-        Raises ComponentError if the answers or references are not those of `samples`.
+        Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
         abstained = which_abstain(answers.texts, self.phrases)

@@ -39,7 +39,7 @@ class AccuracyRgb:
     ) -> dict[str, Scores]:
         """Return the accuracy of each answer.
 
-        Raises ComponentError if the answers or references are not those of `samples`.
+        Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
         outcomes = [self._score(sample, text) for sample, text in zip(samples, answers.texts, strict=True)]

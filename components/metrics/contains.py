@@ -41,7 +41,7 @@ class Contains:
     ) -> dict[str, Scores]:
         """Return both scores of each answer.
 
-        Raises ComponentError if the answers or references are not those of `samples`.
+        Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
         found = [

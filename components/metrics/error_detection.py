@@ -68,7 +68,7 @@ class ErrorDetection(ErrorPhrases):
     ) -> dict[str, Scores]:
         """Return both scores of each answer.
 
-        Raises ComponentError if the answers or references are not those of `samples`.
+        Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)

@@ -29,7 +29,7 @@ class FollowedFalse(ErrorPhrases):
     ) -> dict[str, Scores]:
         """Return the score of each answer.
 
-        Raises ComponentError if the answers or references are not those of `samples`.
+        Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)

@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> Pairs:
     """Pair every answer with each of its references, except references without a unit.
 
-    Raises ComponentError if the answers or references are not those of `samples`, or have no units.
+    Raises ComponentError if the answers or references do not belong to `samples`, or have no units.
     """
     require_texts_of(samples, answers, references)
     if answers.units is None or references.units is None:
@@ -45,7 +45,7 @@ def best_over_references(
     """Return per sample the largest similarity of its answer and a reference, as the scores of a mean.
 
     References without a unit are left out; a sample without any other is NOT_APPLICABLE. Raises ComponentError if the
-    answers or references are not those of `samples`.
+    answers or references do not belong to `samples`.
     """
     pairs = pair_units(samples, answers, references)
     return best_of_pairs(pairs.sample, similarity(pairs.answers, pairs.references), len(samples))

@@ -22,7 +22,7 @@ def best_text_over_references(
 
     Blank references are left out; a sample without any other is NOT_APPLICABLE. A blank answer scores 0. `similarity`
     is called once with all remaining pairs, or not at all without any. Raises ComponentError if the answers or
-    references are not those of `samples`.
+    references do not belong to `samples`.
     """
     require_texts_of(samples, answers, references)
     rows = [row for row, reference in enumerate(references.texts) if reference.strip()]

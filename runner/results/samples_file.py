@@ -87,7 +87,7 @@ _CHECKS: Mapping[str, Callable[[Json], bool]] = {
     "state": frozenset(AnswerState).__contains__,
     "history": _is_history,
 }
-"""What the values of a column must be."""
+"""Tests of the values of a column."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Without trust, neither a model's own Python modules nor kernels of the hub that it names run, and nobody is asked."""
+"""A model's own Python modules, and kernels of the hub that it names, run only with trust, without a question."""
 
 import json
 import os
@@ -37,7 +37,7 @@ skip_without("FlagEmbedding", "bert_score", "peft", "sentence_transformers", "to
 
 
 class Reader(NamedTuple):
-    """What saves a model to a new folder, and what reads it there."""
+    """A function that saves a model to a new folder, and one that reads it there."""
 
     save: Callable[[Path], Path]
     read: Callable[[str], object]

@@ -99,11 +99,8 @@ class Jobs:
         cloudpickle.register_pickle_by_value(slurm_bootstrap)
         modules = [path or str(Path.cwd()) for path in sys.path]
         try:
-            with (
-                redirect_stderr(StringIO()),
-                without_working_directory(),
-                self._executor.batch(),
-            ):  # the error contains the output of sbatch
+            # The output of sbatch is not lost: the error contains it.
+            with redirect_stderr(StringIO()), without_working_directory(), self._executor.batch():
                 submitted = [
                     self._executor.submit(slurm_bootstrap.work_like_the_driver, modules, pickle.dumps(assignment))
                     for assignment in assignments

@@ -75,7 +75,7 @@ def test_cells_are_compared_by_turn_on_the_same_samples(folder: Path, cell: Cell
         assert found.means().tolist() == [pytest.approx(cell.value("mrr", subset))]
 
 
-def test_by_turn_metrics_change_only_scoring_stages(folder: Path, cell: CellResult) -> None:
+def test_metrics_by_turn_change_only_scoring_stages(folder: Path, cell: CellResult) -> None:
     data = [*own_data(folder, TEXTS, samples()), "language=en", "llm=scripted"]
     plan = plan_small(folder, data, [*data, "metrics.interval.by_turn=true"])
     plain, by_turn = ({s.key: s.kind for s in each.graph.result.upstream()} for each in plan.cells)
