@@ -40,25 +40,25 @@ class RagGridError(Exception):
 class ConfigError(RagGridError):
     """One or more errors in a configuration, reported together."""
 
-    def __init__(self, mistakes: Sequence[str] | str) -> None:
-        self.mistakes: tuple[str, ...] = (mistakes,) if isinstance(mistakes, str) else tuple(mistakes)
-        shown = _merge_equal(self.mistakes)
+    def __init__(self, problems: Sequence[str] | str) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        shown = _merge_equal(self.problems)
         n = len(shown)
         head = "1 error in the configuration:" if n == 1 else f"{n} errors in the configuration:"
-        super().__init__("\n".join([head, *(f"  - {mistake}" for mistake in shown)]))
+        super().__init__("\n".join([head, *(f"  - {problem}" for problem in shown)]))
 
 
-def _merge_equal(mistakes: Sequence[str]) -> list[str]:
+def _merge_equal(problems: Sequence[str]) -> list[str]:
     """Merge equal errors in several places ("judge.scores.accuracy.llm.model: ...") into one line with a count.
 
     A group and its use ("vector_index: ...", "retriever.vector_index: ...") are one place, because the user chooses it
     once.
     """
     places: dict[tuple[str, str], list[str]] = {}
-    for mistake in mistakes:
-        path, _, text = mistake.partition(": ")
+    for problem in problems:
+        path, _, text = problem.partition(": ")
         is_path = " " not in path
-        places.setdefault((path.rpartition(".")[2], text) if is_path else ("", mistake), []).append(path)
+        places.setdefault((path.rpartition(".")[2], text) if is_path else ("", problem), []).append(path)
     return [
         (f"{paths[0]}: {text}" if field else text) + (_more_places(paths[1:]) if paths[0] != field else "")
         for (field, text), paths in places.items()
@@ -75,8 +75,8 @@ class DataError(RagGridError):
     A message has one line per error and lists the first errors. Equal errors in several lines of a file are one.
     """
 
-    def __init__(self, mistakes: Sequence[str] | str) -> None:
-        lines = [mistakes] if isinstance(mistakes, str) else _merge_lines(mistakes)
+    def __init__(self, problems: Sequence[str] | str) -> None:
+        lines = [problems] if isinstance(problems, str) else _merge_lines(problems)
         if n_more := len(lines[_MOST_SHOWN:]):
             lines[_MOST_SHOWN:] = [f"... and {n_more} more errors"]
         super().__init__("\n".join(lines))
@@ -86,12 +86,12 @@ _IN_A_LINE = re.compile(r"(?s)(?P<file>.*?, line )(?P<line>\d+)(?P<text>: .*)")
 """An error in a line of a file: "questions.jsonl, line 3: unknown field 'answer'"."""
 
 
-def _merge_lines(mistakes: Iterable[str]) -> list[str]:
+def _merge_lines(problems: Iterable[str]) -> list[str]:
     """Merge equal errors in several lines of a file into one with the first line and the number of the others."""
     lines: dict[tuple[str, str], list[str]] = {}
-    for mistake in mistakes:
-        found = _IN_A_LINE.fullmatch(mistake)
-        place, line, text = found.groups() if found else (mistake, "", "")
+    for problem in problems:
+        found = _IN_A_LINE.fullmatch(problem)
+        place, line, text = found.groups() if found else (problem, "", "")
         lines.setdefault((place, text), []).append(line)
     return [
         f"{place}{first}{f' and {len(others)} more' if others and first else ''}{text}"
@@ -101,14 +101,14 @@ def _merge_lines(mistakes: Iterable[str]) -> list[str]:
 
 def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """Return `read(item)` for each item. Raise one DataError that lists every item that cannot be read."""
-    results, mistakes = [], []
+    results, problems = [], []
     for item in items:
         try:
             results.append(read(item))
         except DataError as error:
-            mistakes.append(str(error))
-    if mistakes:
-        raise DataError(mistakes)
+            problems.append(str(error))
+    if problems:
+        raise DataError(problems)
     return results
 
 

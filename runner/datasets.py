@@ -69,8 +69,8 @@ def _import(options: argparse.Namespace) -> None:
     from runner.testset.production.questions_import import QUESTIONS, import_questions, without_passages
 
     private = private_data(options.mask)
-    if mistakes := NearDuplicates(options.threshold).check():
-        raise ConfigError([f"--{mistake}" for mistake in mistakes])
+    if problems := NearDuplicates(options.threshold).check():
+        raise ConfigError([f"--{problem}" for problem in problems])
     if options.experiment and options.kind != "mlflow":
         raise ConfigError(["--experiment: only MLflow has experiments; expected it with --from mlflow"])
     traces = without_passages(_traces(options)) if options.no_passages else _traces(options)

@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     for component, role in models.items():
         trials.append(try_model(component, download=options.download))
         _show(console, role, trials[-1])
-    return int(any(trial.mistake for trial in trials))
+    return int(any(trial.problem for trial in trials))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -80,5 +80,5 @@ def _show(console: Console, role: str, trial: "Trial") -> None:
     console.print(f"[bold]{role}[/] {escape(trial.model)}")
     for name, found in trial.lines:
         console.print(f"  {name:<12}{escape(found)}")
-    if trial.mistake:
-        console.print(f"  [red]{'error':<12}[/]{escape(trial.mistake)}")
+    if trial.problem:
+        console.print(f"  [red]{'error':<12}[/]{escape(trial.problem)}")

@@ -24,7 +24,7 @@ from runner.console.display import make_console, say_error
 from runner.engine.executors.leftovers import left_probes
 from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
-from runner.engine.store.bucket.address import address_mistakes
+from runner.engine.store.bucket.address import address_problems
 from runner.engine.store.shown_store import shown_damage, shown_size
 from runner.engine.store.stored_blocks import damaged_blocks
 
@@ -204,8 +204,8 @@ def main(arguments: list[str] | None = None) -> int:
     console = make_console()
     store_dir = Path(options.store_dir)
     try:
-        if mistakes := address_mistakes(options.store_dir):
-            raise ConfigError([f"--store-dir: {mistake}" for mistake in mistakes])
+        if problems := address_problems(options.store_dir):
+            raise ConfigError([f"--store-dir: {problem}" for problem in problems])
         if is_bucket(options.store_dir):
             return in_bucket.run(options, console)
         if not (store_dir / "store.json").is_file():

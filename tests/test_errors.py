@@ -46,7 +46,7 @@ class TestInstallCommand:
         assert said.count("pip install") == 1
 
 
-class TestEqualMistakes:
+class TestEqualProblems:
     """Equal errors of one configuration in several places."""
 
     def test_equal_errors_are_reported_once_with_the_number_of_other_places(self) -> None:
@@ -61,8 +61,8 @@ class TestEqualMistakes:
 
 
 def test_equal_errors_of_several_lines_are_reported_once() -> None:
-    mistakes = [f"q.jsonl, line {line}: unknown field 'answer'" for line in range(1, 14)]
-    mistakes.insert(2, "q.jsonl, line 3: not JSON")
-    assert str(DataError(mistakes)) == (
+    problems = [f"q.jsonl, line {line}: unknown field 'answer'" for line in range(1, 14)]
+    problems.insert(2, "q.jsonl, line 3: not JSON")
+    assert str(DataError(problems)) == (
         "q.jsonl, line 1 and 12 more: unknown field 'answer'\nq.jsonl, line 3: not JSON"
     )

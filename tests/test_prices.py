@@ -24,5 +24,5 @@ def test_prices_of_a_server_and_of_the_last_list_take_precedence() -> None:
 def test_invalid_settings_are_reported() -> None:
     assert Price(-1.0).check() == ["prompt: got -1.0, expected at least 0"]
     assert Price(float("nan")).check()
-    (mistake,) = PriceList("May", "page", {}).check()
-    assert mistake.startswith("as_of: got 'May', expected the date")
+    (problem,) = PriceList("May", "page", {}).check()
+    assert problem.startswith("as_of: got 'May', expected the date")

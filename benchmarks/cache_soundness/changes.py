@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from runner.engine.identity import parts_of
 from runner.pipeline.cell import Cell
-from runner.pipeline.unsuitable_parts import combination_mistakes
+from runner.pipeline.unsuitable_parts import combination_problems
 
 Path = tuple[str | int, ...]
 Pools = Mapping[str, Sequence[object]]
@@ -25,7 +25,7 @@ _NOT_OF_THE_GRAPH = frozenset({"tracking", "experiment", "executor", "prices", "
 _MODEL_FIELDS = frozenset({"base_url", "class_path", "revision"})
 """Fields of components that load a model or ask a server."""
 
-_TOGETHER = tuple(inspect.signature(combination_mistakes).parameters)
+_TOGETHER = tuple(inspect.signature(combination_problems).parameters)
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def is_model_free(cell: Cell) -> bool:
 def is_sound(cell: Cell) -> bool:
     """Return True if the check before any loading accepts these values."""
     try:
-        own = [mistake for part in parts_of(cell) for mistake in getattr(part, "check", list)()]
-        return not own and not combination_mistakes(**{name: getattr(cell, name) for name in _TOGETHER})
+        own = [problem for part in parts_of(cell) for problem in getattr(part, "check", list)()]
+        return not own and not combination_problems(**{name: getattr(cell, name) for name in _TOGETHER})
     except (TypeError, ValueError, AttributeError):
         return False
 

@@ -46,7 +46,7 @@ def as_asked_text(reply: str | Unread) -> AskedText:
     return AskedText("", unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else AskedText(reply)
 
 
-def wording_mistakes(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+def wording_problems(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
     """Return error messages for placeholders such as {text} that an instruction lacks, and for unknown ones."""
     lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
     known = [*needed, *others]

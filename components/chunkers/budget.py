@@ -18,24 +18,24 @@ def overlap_tokens(size: int, overlap: float) -> int:
     return int(size * overlap + 1e-9)
 
 
-def size_mistakes(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -> list[str]:
+def size_problems(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -> list[str]:
     """Return one message per error in a size and an overlap; [] if both are valid."""
-    mistakes = []
+    problems = []
     smallest = 1 if unit is Unit.CHAR else tokenizer.max_tokens_per_character
     if size < smallest:
-        mistakes.append(
+        problems.append(
             f"size: got {size}, expected at least {smallest}: one character can take {smallest} "
             f"{'character' if unit is Unit.CHAR else 'token'}(s) of {type(tokenizer).__name__}"
         )
     if not 0 <= overlap < 1:
-        mistakes.append(
+        problems.append(
             f"overlap: got {overlap}, expected a fraction of the size in [0, 1), "
             f"e.g. {overlap / 100 if 1 <= overlap < 100 else 0.1:g}"
         )
     elif size >= smallest and size - overlap_tokens(size, overlap) < smallest:
-        mistakes.append(
+        problems.append(
             f"size and overlap: {size} with an overlap of {overlap:g} leaves {size - overlap_tokens(size, overlap)} "
             f"new token(s) per chunk, fewer than one character can need ({smallest}); "
             "use a larger size or a smaller overlap"
         )
-    return mistakes
+    return problems

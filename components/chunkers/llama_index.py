@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
+from components.chunkers.budget import Unit, overlap_tokens, size_problems
 from components.chunkers.token_window import tidy
 from components.errors import ComponentError, MissingExtraError
 from components.protocols import Tokenizer
@@ -35,8 +35,8 @@ class LlamaIndexSentences:
 
     def check(self) -> list[str]:
         """Return one message per error in size and overlap, and a message if the package is missing."""
-        mistakes = size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
-        return mistakes if importlib.util.find_spec("llama_index") else [*mistakes, str(_MISSING)]
+        problems = size_problems(self.size, self.overlap, self.unit, self.tokenizer)
+        return problems if importlib.util.find_spec("llama_index") else [*problems, str(_MISSING)]
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.chunkers.budget import Unit, size_mistakes
+from components.chunkers.budget import Unit, size_problems
 from components.chunkers.sentence import SentencePacking, packed_within
 from components.protocols import Embedder, Tokenizer
 from components.records import Documents, Segments, Spans
@@ -58,12 +58,12 @@ class SemanticPacking:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        mistakes = size_mistakes(self.size, 0.0, self.unit, self.tokenizer)
+        problems = size_problems(self.size, 0.0, self.unit, self.tokenizer)
         if not 0 <= self.percentile <= 100:
-            mistakes.append(f"percentile: got {self.percentile}, expected a number in [0, 100], e.g. 95")
+            problems.append(f"percentile: got {self.percentile}, expected a number in [0, 100], e.g. 95")
         if self.n_neighbours < 0:
-            mistakes.append(f"n_neighbours: got {self.n_neighbours}, expected 0 or more")
-        return mistakes
+            problems.append(f"n_neighbours: got {self.n_neighbours}, expected 0 or more")
+        return problems
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:

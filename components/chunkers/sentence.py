@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
+from components.chunkers.budget import Unit, overlap_tokens, size_problems
 from components.chunkers.token_window import tidy
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
@@ -33,7 +33,7 @@ class SentencePacking:
 
     def check(self) -> list[str]:
         """Return one message per error in size and overlap."""
-        return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
+        return size_problems(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:

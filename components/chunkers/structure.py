@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.chunkers.budget import Unit, size_mistakes
+from components.chunkers.budget import Unit, size_problems
 from components.chunkers.sentence import SentencePacking, packed_within
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
@@ -33,7 +33,7 @@ class SectionPacking:
 
     def check(self) -> list[str]:
         """Return one message per error in size and overlap."""
-        return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
+        return size_problems(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:

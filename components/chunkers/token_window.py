@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
+from components.chunkers.budget import Unit, overlap_tokens, size_problems
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
 from components.tokenizers.cl100k import Cl100k
@@ -31,7 +31,7 @@ class TokenWindow:
 
     def check(self) -> list[str]:
         """Return one message per error in size and overlap."""
-        return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
+        return size_problems(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
     def length_tokenizer(self) -> Tokenizer | None:

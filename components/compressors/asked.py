@@ -43,8 +43,8 @@ class SentencesByModel:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for placeholders missing in the instruction."""
-        mistakes = too_small(self, max_attempts=1)
-        return mistakes + missing_places("instruction", self.instruction, ("{question}", "{sentences}"))
+        problems = too_small(self, max_attempts=1)
+        return problems + missing_places("instruction", self.instruction, ("{question}", "{sentences}"))
 
     def compress_by_asking(
         self, queries: Sequence[str], passages: Sequence[Sequence[str]], ask: Ask

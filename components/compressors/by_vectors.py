@@ -32,13 +32,13 @@ class ExtractiveByVectors:
         """Return error messages for a share out of range, and for an embedder that learns from a corpus or asks a
         server.
         """
-        mistakes = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
+        problems = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
         name = type(self.embedder).__name__
         if not isinstance(self.embedder, PretrainedEmbedder):
-            mistakes.append(f"embedder: got {name}, which learns from a corpus; expected a model, or embedder=hashing")
+            problems.append(f"embedder: got {name}, which learns from a corpus; expected a model, or embedder=hashing")
         elif isinstance(self.embedder, AsksInBatches):
-            mistakes.append(f"embedder: got {name}, which asks a server; expected an embedder that runs here")
-        return mistakes
+            problems.append(f"embedder: got {name}, which asks a server; expected an embedder that runs here")
+        return problems
 
     def compress(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[CompressedPassages]:
         """Return the pieces per query."""

@@ -31,12 +31,12 @@ class ExtractiveByReranker:
 
     def check(self) -> list[str]:
         """Return error messages for a share out of range, and for a reranker behind a server."""
-        mistakes = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
+        problems = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
         if isinstance(self.reranker, AsksInBatches):
-            mistakes.append(
+            problems.append(
                 f"reranker: got {type(self.reranker).__name__}, which asks a server; expected a reranker that runs here"
             )
-        return mistakes
+        return problems
 
     def compress(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[CompressedPassages]:
         """Return the pieces per query."""

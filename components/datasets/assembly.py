@@ -94,7 +94,7 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
     composed = {normalize("NFC", an_id) for an_id in ids}
     left_out = f" Files that were not read: {not_read}." if not_read else ""
 
-    def mistake(sample: Sample, unit: Evidence) -> str:
+    def problem(sample: Sample, unit: Evidence) -> str:
         alike = by_stem.get(_stem(unit.document_id))
         hint = f"did you mean '{alike}'?" if alike else f"its ids are like '{ids[0]}'."
         if normalize("NFC", unit.document_id) in composed:
@@ -113,7 +113,7 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
             f"'{unit.document_id}' with text; {hint}{left_out} {remedy}"
         )
 
-    if lost := [mistake(*each) for each in _units(benchmark.samples) if each[1].document_id not in known]:
+    if lost := [problem(*each) for each in _units(benchmark.samples) if each[1].document_id not in known]:
         raise DataError(lost)
 
 

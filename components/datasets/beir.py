@@ -10,10 +10,10 @@ from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, label_counts, read_set
-from components.datasets.labels import name_mistakes
+from components.datasets.labels import name_problems
 from components.datasets.named_sets import NAMED_SETS, require_fetched
 from components.datasets.reading import optional_file, require_folder, sha256_of_files
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.fields import added_later, runtime_only
 from components.records import Benchmark
@@ -58,10 +58,10 @@ class Beir:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        mistakes = [] if self.root or self.name in NAMED_SETS else [_nothing_named(self.name)]
+        problems = [] if self.root or self.name in NAMED_SETS else [_nothing_named(self.name)]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
-            mistakes.append(f"subset: got '{self.subset}', expected a name of a-z, 0-9 and _, such as nfcorpus")
-        return [*mistakes, *limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
+            problems.append(f"subset: got '{self.subset}', expected a name of a-z, 0-9 and _, such as nfcorpus")
+        return [*problems, *limit_problems(self.limit, self.max_documents), *name_problems(self.name)]
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files that `load` reads."""
@@ -73,8 +73,8 @@ class Beir:
         The notes count queries without judgements, and judgements that are not relevant, repeated, or about unknown
         queries and documents. Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         own = read_set(self._files(), self.subset, self.title_separator, any_suffices=self.gold is Gold.ANY)
         notes = {**label_counts(own.samples), **own.counts}
         root = str(self._root())

@@ -61,17 +61,17 @@ class BuiltCorpus:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and per missing library for the documents. Reads no file."""
-        mistakes = too_small(self, min_characters=0, max_characters=max(self.min_characters, 1))
+        problems = too_small(self, min_characters=0, max_characters=max(self.min_characters, 1))
         if not 0.5 <= self.similarity <= 1:
-            mistakes.append(f"similarity: got {self.similarity}, expected a similarity in [0.5, 1]")
+            problems.append(f"similarity: got {self.similarity}, expected a similarity in [0.5, 1]")
         if self.cleaning.running_heads and not self.keep_structure:
-            mistakes.append("cleaning.running_heads: needs keep_structure=true, which tells where pages end")
+            problems.append("cleaning.running_heads: needs keep_structure=true, which tells where pages end")
         if not self.path:
-            return ["path: is empty; expected a folder or a file of documents", *mistakes]
+            return ["path: is empty; expected a folder or a file of documents", *problems]
         try:
-            return [*mistakes, *missing_extras(Path(self.path), self.source.options)]
+            return [*problems, *missing_extras(Path(self.path), self.source.options)]
         except DataError as error:
-            return [*mistakes, f"path: {error}"]
+            return [*problems, f"path: {error}"]
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the files; see `DocumentSource`."""

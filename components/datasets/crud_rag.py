@@ -23,7 +23,7 @@ from components.datasets.reading import (
     sha256_of_files,
     visible_entries,
 )
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -63,14 +63,14 @@ class CrudRag:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        mistakes = [] if self.root else ["root: is empty; expected the folder that holds CRUD-RAG's data"]
+        problems = [] if self.root else ["root: is empty; expected the folder that holds CRUD-RAG's data"]
         unknown = [subset for subset in self.subsets if subset not in SUBSETS]
         if unknown or not self.subsets or len(set(self.subsets)) < len(self.subsets):
             known = ", ".join(SUBSETS)
-            mistakes.append(f"subsets: got {list(self.subsets)}, expected one or more, each once, of {known}")
+            problems.append(f"subsets: got {list(self.subsets)}, expected one or more, each once, of {known}")
         if not 0 < self.gold_overlap <= 1:
-            mistakes.append(f"gold_overlap: got {self.gold_overlap}, expected a share above 0 and up to 1")
-        return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
+            problems.append(f"gold_overlap: got {self.gold_overlap}, expected a share above 0 and up to 1")
+        return [*problems, *limit_problems(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the names and contents of the split file and the corpus files."""
@@ -82,8 +82,8 @@ class CrudRag:
 
         Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         split = read_split(self._split_path, self.subsets, self.accept_truncated)
         corpus = self._read_corpus()
         documents, n_duplicates = _merge_duplicates(corpus) if self.merge_duplicates else (corpus, 0)

@@ -30,7 +30,7 @@ from components.datasets.json_fields import (
 from components.datasets.labels import CRUD_LABELS, FINANCE_LABELS, TASK_LABELS, TOPIC_LABELS
 from components.datasets.own_answers import read_answerable
 from components.datasets.reading import sha256_of_files
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
 
@@ -65,7 +65,7 @@ class Demo:
 
     def check(self) -> list[str]:
         """Return one message per error in the two limits."""
-        return limit_mistakes(self.limit, self.max_documents)
+        return limit_problems(self.limit, self.max_documents)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files of documents and samples."""
@@ -75,8 +75,8 @@ class Demo:
 
     def load(self) -> Benchmark:
         """Return all documents, and the samples up to the limit. Raises ConfigError if `check` finds an error."""
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         with ExitStack() as stack:
             documents = packaged("documents.jsonl", stack, self.data_folder)
             benchmark = read_demo(documents, packaged("samples.jsonl", stack, self.data_folder), self.labels)

@@ -14,7 +14,7 @@ from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, BeirSet, label_counts, read_set
 from components.datasets.reading import optional_file, require_folder, sha256_of_files
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -78,11 +78,11 @@ class FinanceRag:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_EXPECTED}"]
+        problems = [] if self.root else [f"root: is empty; expected the folder that holds {_EXPECTED}"]
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)
-            mistakes.append(f"sets: got {list(self.sets)}, expected one or more, each once, of {known}")
-        return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
+            problems.append(f"sets: got {list(self.sets)}, expected one or more, each once, of {known}")
+        return [*problems, *limit_problems(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files of all sets that `load` reads."""
@@ -96,8 +96,8 @@ class FinanceRag:
         The notes hold the size of each set and its share of queries with gold and, over all sets, the counts of `Beir`.
         Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         loaded = {name: self._read_set(name) for name in self._present()}
         samples = [sample for part in loaded.values() for sample in part.samples]
         labels = {name.lower(): name for name in loaded}

@@ -12,10 +12,10 @@ from components.datasets.document_files import EXPECTED_FOLDER, missing_extras
 from components.datasets.document_source import DocumentSource
 from components.datasets.given_passages import with_passages
 from components.datasets.jsonl_samples import read_samples
-from components.datasets.labels import name_mistakes
+from components.datasets.labels import name_problems
 from components.datasets.parsers.built_in import BuiltInReaders
 from components.datasets.reading import require_file, sha256_of_files
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.datasets.texts_on_disk import TextsById
 from components.errors import ConfigError, DataError
 from components.fields import added_later, runtime_only
@@ -52,16 +52,16 @@ class Jsonl:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and per missing library for the documents. Reads no file."""
-        mistakes = [] if self.samples else [f"samples: is empty; expected {_EXPECTED}"]
+        problems = [] if self.samples else [f"samples: is empty; expected {_EXPECTED}"]
         if not self.samples and not self.documents:
-            mistakes.insert(0, f"documents: is empty; expected {_EXPECTED_DOCUMENTS}")
-        mistakes += [*limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
+            problems.insert(0, f"documents: is empty; expected {_EXPECTED_DOCUMENTS}")
+        problems += [*limit_problems(self.limit, self.max_documents), *name_problems(self.name)]
         if self.documents:
             try:
-                mistakes += missing_extras(Path(self.documents), self._documents.options)
+                problems += missing_extras(Path(self.documents), self._documents.options)
             except DataError as error:
-                mistakes.append(f"documents: {error}")
-        return mistakes
+                problems.append(f"documents: {error}")
+        return problems
 
     @property
     def source(self) -> DocumentSource | None:
@@ -85,8 +85,8 @@ class Jsonl:
 
         Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         return self.load_over(*self.source.read()) if self.source else self.load_over(Documents((), (), ()), {})
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:

@@ -92,7 +92,7 @@ def slug_of_task(name: str) -> tuple[str, str]:
     return (_TASKS | _OLDER_TASKS).get(plain_name(name)) or (make_slug(name), name)
 
 
-def name_mistakes(name: str) -> list[str]:
+def name_problems(name: str) -> list[str]:
     """Return an error message for a name of a data set that does not suit tables and MLflow."""
     if re.fullmatch(r"\w[\w.-]{0,59}", name):
         return []

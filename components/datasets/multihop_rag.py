@@ -14,7 +14,7 @@ from components.datasets.json_fields import Record, as_list, as_record, optional
 from components.datasets.json_files import read_json
 from components.datasets.omnieval_gold import find_span
 from components.datasets.reading import require_file, sha256_of_files
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
 from components.records import Benchmark, Documents, Evidence, Kind, Sample
@@ -51,8 +51,8 @@ class MultiHopRag:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        mistakes = [] if self.root else [f"root: is empty; expected the folder that holds {_CORPUS} and {_QUESTIONS}"]
-        return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
+        problems = [] if self.root else [f"root: is empty; expected the folder that holds {_CORPUS} and {_QUESTIONS}"]
+        return [*problems, *limit_problems(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of both files."""
@@ -64,8 +64,8 @@ class MultiHopRag:
         The notes count facts that no article of the question contains; the whole article is then gold. Raises
         ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
         """
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         files = self._files()
         documents = _read_corpus(files[_CORPUS])
         texts = dict(zip(documents.ids, documents.texts, strict=True))

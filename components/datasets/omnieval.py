@@ -16,7 +16,7 @@ from components.datasets.json_fields import optional_text, read_records, require
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
 from components.datasets.omnieval_items import EXPECTED_FLAT, item_files, read_flat_items, read_items
 from components.datasets.reading import require_file, require_folder, require_inside, sha256_of_files
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -60,8 +60,8 @@ class OmniEval:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        mistakes = [] if self.root else ["root: is empty; expected the folder that holds OmniEval's data"]
-        return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
+        problems = [] if self.root else ["root: is empty; expected the folder that holds OmniEval's data"]
+        return [*problems, *limit_problems(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the corpus file and of the names (topics and tasks) and contents of all item files."""
@@ -78,8 +78,8 @@ class OmniEval:
 
         Raises ConfigError if `check` finds an error, DataError for errors in the files and if no gold is in the corpus.
         """
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         documents = _read_corpus(self._find_corpus_file())
         texts = dict(zip(documents.ids, documents.texts, strict=True))
         if self.split is Split.HUMAN:

@@ -9,7 +9,7 @@ import numpy as np
 
 from components.clusters import Groups, clusters_of, groups_of
 from components.datasets.assembly import limit_and_count
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset, DatasetOverSource, Source
 from components.records import Benchmark, Documents, Sample
@@ -43,10 +43,10 @@ class Part:
 
     def check(self) -> list[str]:
         """Return one message per error in the share and the two limits."""
-        mistakes = limit_mistakes(self.limit, self.max_documents)
+        problems = limit_problems(self.limit, self.max_documents)
         if not 0 < self.held_out_share < 1:
-            mistakes.append(f"held_out_share: got {self.held_out_share}, expected a share in (0, 1)")
-        return mistakes
+            problems.append(f"held_out_share: got {self.held_out_share}, expected a share in (0, 1)")
+        return problems
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the whole data set."""
@@ -75,8 +75,8 @@ class Part:
         return self._part_of(self.of.load_over(documents, counts))
 
     def _part_of(self, whole: Benchmark) -> Benchmark:
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         held_out = self._held_out(whole.samples)
         samples = tuple(sample for place, sample in enumerate(whole.samples) if (place in held_out) == self.is_held_out)
         notes = {**whole.notes, "n_samples_held_out": len(held_out)}

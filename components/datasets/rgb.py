@@ -23,7 +23,7 @@ from components.datasets.json_fields import (
 from components.datasets.own_answers import read_answer_parts
 from components.datasets.own_gold import units_of
 from components.datasets.reading import require_file, sha256_of_files
-from components.datasets.sampling import limit_mistakes
+from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
 from components.records import Benchmark, Evidence, Kind, Sample
@@ -74,8 +74,8 @@ class Rgb:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        mistakes = [] if self.root else [f"root: is empty; expected the folder that holds RGB's {self.part}.json"]
-        return [*mistakes, *limit_mistakes(self.limit, None)]
+        problems = [] if self.root else [f"root: is empty; expected the folder that holds RGB's {self.part}.json"]
+        return [*problems, *limit_problems(self.limit, None)]
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the file."""
@@ -87,8 +87,8 @@ class Rgb:
         The notes count blank passages, which are left out, and correct passages beside false ones, which no prompt
         gets. Raises ConfigError if `check` finds an error, DataError for errors in the file.
         """
-        if mistakes := self.check():
-            raise ConfigError(mistakes)
+        if problems := self.check():
+            raise ConfigError(problems)
         file = self._file()
         lines = list(read_records(file, _EXPECTED))
         given = GivenPassages({})

@@ -13,7 +13,7 @@ _STRATA: tuple[Callable[[Sample], str], ...] = (
 """The limit is divided among subsets first, and within each among the fields of the topic x task matrix."""
 
 
-def limit_mistakes(limit: int | None, max_documents: int | None) -> list[str]:
+def limit_problems(limit: int | None, max_documents: int | None) -> list[str]:
     """Return one message per error in the two limits of a data set."""
     of_what = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
     return [

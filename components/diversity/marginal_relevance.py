@@ -58,7 +58,7 @@ def _choose(
 
 def range_errors(depth: int, relevance_weight: float) -> list[str]:
     """Return error messages for a depth below 1 and a weight outside [0, 1]."""
-    mistakes = [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 (for none, use diversity=none)"]
+    problems = [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 (for none, use diversity=none)"]
     if not 0 <= relevance_weight <= 1:
-        mistakes.append(f"relevance_weight: got {relevance_weight}, expected a share in [0, 1]")
-    return mistakes
+        problems.append(f"relevance_weight: got {relevance_weight}, expected a share in [0, 1]")
+    return problems

@@ -35,10 +35,10 @@ class NearDuplicates:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        mistakes = too_small(self, n=1, depth=1)
+        problems = too_small(self, n=1, depth=1)
         if not 0 < self.threshold <= 1:
-            mistakes.append(f"threshold: got {self.threshold}, expected a share above 0, at most 1")
-        return mistakes
+            problems.append(f"threshold: got {self.threshold}, expected a share above 0, at most 1")
+        return problems
 
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
         """Return the remaining hits with their scores."""

@@ -11,7 +11,7 @@ from components.embedders.distinct_texts import chunks_per_block
 from components.encodings import Encodings
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.pretrained.batches import batch_tokens_mistakes, length_batches, prepared_ahead
+from components.pretrained.batches import batch_tokens_problems, length_batches, prepared_ahead
 from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
@@ -21,8 +21,8 @@ from components.pretrained.features import (
     suitable_batch_tokens,
 )
 from components.pretrained.m3_model import PACKAGES, HeadsOfText, load_m3
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
-from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
+from components.pretrained.model_folder import checkpoint_problems, folder_hash
+from components.pretrained.token_limit import count_tokens, max_length_problems, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
 
@@ -57,10 +57,10 @@ class BgeM3:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers out of range."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "the embedder bge-m3-heads")
-        mistakes += max_length_mistakes(self.max_length)
-        mistakes += batch_tokens_mistakes(self.batch_tokens)
-        return mistakes
+        problems = checkpoint_problems(self.model, self.revision, PACKAGES, "the embedder bge-m3-heads")
+        problems += max_length_problems(self.max_length)
+        problems += batch_tokens_problems(self.batch_tokens)
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

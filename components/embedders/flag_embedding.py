@@ -18,8 +18,8 @@ from components.pretrained.dtype import Dtype
 from components.pretrained.features import readable_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder, has_safetensors
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash, loading, missing_packages, torch_device
-from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
+from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
+from components.pretrained.token_limit import count_tokens, max_length_problems, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
 
@@ -61,13 +61,13 @@ class FlagEmbeddings:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, "the embedder flag_embedding")
-        mistakes += max_length_mistakes(self.max_length)
+        problems = checkpoint_problems(self.model, self.revision, _PACKAGES, "the embedder flag_embedding")
+        problems += max_length_problems(self.max_length)
         if self.batch_size < 1:
-            mistakes.append(f"batch_size: got {self.batch_size}, expected at least 1")
+            problems.append(f"batch_size: got {self.batch_size}, expected at least 1")
         if self.dtype is not Dtype.FLOAT32 and self.device == "cpu":
-            mistakes.append(f"dtype: got {self.dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32")
-        return mistakes
+            problems.append(f"dtype: got {self.dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32")
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

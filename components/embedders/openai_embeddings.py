@@ -91,15 +91,15 @@ class OpenAIEmbeddings:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the key is not set."""
-        mistakes = self._server.check() + too_small(self, batch_size=1)
+        problems = self._server.check() + too_small(self, batch_size=1)
         if self.dimensions is not None and self.dimensions < 1:
-            mistakes.append(
+            problems.append(
                 f"dimensions: got {self.dimensions}, expected at least 1, or null for the model's own number"
             )
         for name in ("extra_body", "query_body", "passage_body"):
             if fixed := (getattr(self, name) or {}).keys() & _FIXED:
-                mistakes.append(f"{name}: contains {sorted(fixed)}, which other fields set; expected other parameters")
-        return mistakes
+                problems.append(f"{name}: contains {sorted(fixed)}, which other fields set; expected other parameters")
+        return problems
 
     def most_dimensions(self) -> int | None:
         """Return `dimensions`, None if the model decides."""

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
 from components.fields import added_later, naming_code, runtime_only
-from components.pretrained.batches import batch_tokens_mistakes
+from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import devices_for, encode_in_processes
 from components.pretrained.late_chunking import LateChunking
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash, torch_device
+from components.pretrained.model_folder import checkpoint_problems, folder_hash, torch_device
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, side_prefix
-from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
+from components.pretrained.token_limit import count_tokens, max_length_problems, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages, Spans
 
@@ -71,16 +71,16 @@ class SentenceTransformers:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "the embedder sentence_transformers")
-        mistakes += max_length_mistakes(self.max_length)
-        mistakes += batch_tokens_mistakes(self.batch_tokens)
+        problems = checkpoint_problems(self.model, self.revision, PACKAGES, "the embedder sentence_transformers")
+        problems += max_length_problems(self.max_length)
+        problems += batch_tokens_problems(self.batch_tokens)
         if self.n_processes < 0:
-            mistakes.append(f"n_processes: got {self.n_processes}, expected at least 1, or 0 for one per GPU")
+            problems.append(f"n_processes: got {self.n_processes}, expected at least 1, or 0 for one per GPU")
         if not 0 <= self.window_overlap < 1:
-            mistakes.append(f"window_overlap: got {self.window_overlap}, expected a fraction in [0, 1)")
+            problems.append(f"window_overlap: got {self.window_overlap}, expected a fraction in [0, 1)")
         if self.reads_documents and self.n_processes != 1:
-            mistakes.append(f"n_processes: got {self.n_processes} with pooling=late, expected 1")
-        return mistakes
+            problems.append(f"n_processes: got {self.n_processes} with pooling=late, expected 1")
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes
+from components.pretrained.model_folder import folder_hash, missing_packages, model_problems
 from components.pretrained.static_table import load_static_table
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -35,8 +35,8 @@ class StaticEmbeddings:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages and an unusable model."""
-        mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder static")]
-        return mistakes + model_mistakes(self.model, self.revision)
+        problems = [str(error) for error in missing_packages(_PACKAGES, "the embedder static")]
+        return problems + model_problems(self.model, self.revision)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

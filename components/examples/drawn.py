@@ -42,8 +42,8 @@ class DrawnExamples:
 
     def check(self) -> list[str]:
         """Return an error message for numbers out of range, or without a data set."""
-        mistakes = too_small(self, n=0, max_tokens=1)
-        return mistakes + ([] if self.dataset else ["dataset: got none, expected a data set with the examples"])
+        problems = too_small(self, n=0, max_tokens=1)
+        return problems + ([] if self.dataset else ["dataset: got none, expected a data set with the examples"])
 
     def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
         """Return the positions of the chosen examples in the pool.

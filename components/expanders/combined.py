@@ -24,10 +24,10 @@ class Combined:
 
     def check(self) -> list[str]:
         """Return error messages for names that are unknown, repeated or missing."""
-        mistakes = unknown_names(self.use, self.known)
+        problems = unknown_names(self.use, self.known)
         if not self.use or len(set(self.use)) < len(self.use):
-            mistakes.append(f"use: got {list(self.use)}, expected one name or more, each once")
-        return mistakes
+            problems.append(f"use: got {list(self.use)}, expected one name or more, each once")
+        return problems
 
     def __hash__(self) -> int:
         """Hash the names, because a mapping has no hash."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from components.asking.reply import json_values, repeats_form, repeats_heading, without_thoughts
 from components.asking.templates import chat, questions_by_line
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.asking.written_texts import wording_mistakes
+from components.asking.written_texts import wording_problems
 from components.fields import added_later
 from components.json_value import Json
 from components.limits import too_small
@@ -62,14 +62,14 @@ class WrittenQueries:
         """Return error messages for numbers out of range, missing or unknown placeholders, and several texts for a
         reranker.
         """
-        mistakes = too_small(self, n_texts=1, n_turns=0, max_attempts=1)
-        mistakes += wording_mistakes(self.instruction, ["{question}"], ["{n}"])
+        problems = too_small(self, n_texts=1, n_turns=0, max_attempts=1)
+        problems += wording_problems(self.instruction, ["{question}"], ["{n}"])
         if self.reranker_reads and not self.gives_one_query:
-            mistakes.append(
+            problems.append(
                 f"reranker_reads: got true for up to {self.n_texts} queries, expected one query: n_texts=1 or "
                 "joined=true"
             )
-        return mistakes
+        return problems
 
     @property
     def gives_one_query(self) -> bool:

@@ -54,17 +54,17 @@ class EntityGraph:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        mistakes = too_small(self, max_synonyms=0, n_facts=1)
+        problems = too_small(self, max_synonyms=0, n_facts=1)
         if not 0 < self.damping <= _LARGEST_DAMPING:
-            mistakes.append(f"damping: got {self.damping:g}, expected a number above 0, up to {_LARGEST_DAMPING}")
+            problems.append(f"damping: got {self.damping:g}, expected a number above 0, up to {_LARGEST_DAMPING}")
         if not 0 < self.tolerance < 1:
-            mistakes.append(f"tolerance: got {self.tolerance:g}, expected a number between 0 and 1")
+            problems.append(f"tolerance: got {self.tolerance:g}, expected a number between 0 and 1")
         if not 0 < self.synonym_threshold <= 1:
             got = f"synonym_threshold: got {self.synonym_threshold:g}"
-            mistakes.append(f"{got}, expected a cosine above 0, up to 1 (for no synonyms, max_synonyms=0)")
+            problems.append(f"{got}, expected a cosine above 0, up to 1 (for no synonyms, max_synonyms=0)")
         if not 0 < self.passage_weight < np.inf:
-            mistakes.append(f"passage_weight: got {self.passage_weight:g}, expected a finite number above 0")
-        return mistakes
+            problems.append(f"passage_weight: got {self.passage_weight:g}, expected a finite number above 0")
+        return problems
 
     @property
     def as_built(self) -> "EntityGraph":

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.asking.written_texts import wording_mistakes
+from components.asking.written_texts import wording_problems
 from components.fact_graph.fact_replies import KEY, read_facts
 from components.json_value import Json
 from components.limits import too_small
@@ -44,8 +44,8 @@ class WrittenFacts:
 
     def check(self) -> list[str]:
         """Return error messages for numbers below 1, and for missing or unknown placeholders."""
-        mistakes = too_small(self, max_facts=1, max_attempts=1)
-        return mistakes + wording_mistakes(self.instruction, ["{passage}"], ["{title}"])
+        problems = too_small(self, max_facts=1, max_attempts=1)
+        return problems + wording_problems(self.instruction, ["{passage}"], ["{title}"])
 
     @property
     def languages(self) -> tuple[str, ...]:

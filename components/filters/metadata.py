@@ -38,14 +38,14 @@ class ByMetadata:
 
     def check(self) -> list[str]:
         """Return error messages for empty conditions, and for a filter without conditions."""
-        mistakes = [
+        problems = [
             f"where.{name}: is empty, expected `equals` (a list of values), `at_least` or `at_most`"
             for name, condition in self.where.items()
             if condition == Condition()
         ]
         if not self.where and not self.by_sample:
-            mistakes.append("where: is empty, and by_sample is false; expected a condition (for none, filter=none)")
-        return mistakes
+            problems.append("where: is empty, and by_sample is false; expected a condition (for none, filter=none)")
+        return problems
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
         """Return error messages for names in conditions that no document has, except facts that chunks may have."""

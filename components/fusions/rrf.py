@@ -25,8 +25,8 @@ class ReciprocalRank:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        mistakes = [] if self.k >= 0 else [f"k: got {self.k}, expected at least 0"]
-        return [*mistakes, *out_of_range(self.weights)]
+        problems = [] if self.k >= 0 else [f"k: got {self.k}, expected at least 0"]
+        return [*problems, *out_of_range(self.weights)]
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
         """Return the `depth` best hits per query of the union, with float32 scores."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.templates import chat
-from components.asking.written_texts import wording_mistakes, written_texts
+from components.asking.written_texts import wording_problems, written_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AskedText, Documents, Message, Spans, SpanTexts
@@ -33,7 +33,7 @@ class ContextualHeader:
     def check(self) -> list[str]:
         """Return error messages for missing or unknown placeholders, and for fewer than one attempt."""
         return [
-            *wording_mistakes(self.instruction, ["{document}", "{chunk}"], ["{title}"]),
+            *wording_problems(self.instruction, ["{document}", "{chunk}"], ["{title}"]),
             *too_small(self, max_attempts=1),
         ]
 

@@ -39,8 +39,8 @@ class OwnHistory:
 
         Raises ComponentError if a turn is not a sample.
         """
-        if mistakes := self.check_samples(samples):
-            raise ComponentError(mistakes[0])
+        if problems := self.check_samples(samples):
+            raise ComponentError(problems[0])
         return [tuple(row for row in rows if row is not None) for rows in _earlier_turns(samples)]
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from components.asking.reply import read_object
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.asking.written_texts import wording_mistakes
+from components.asking.written_texts import wording_problems
 from components.iterations.asked import AskedSearches
 from components.json_value import Json
 from components.limits import too_small
@@ -48,10 +48,10 @@ class AdaptiveSearches:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for missing or unknown placeholders."""
-        mistakes = too_small(self, max_attempts=1) + wording_mistakes(self.instruction, ["{question}"])
+        problems = too_small(self, max_attempts=1) + wording_problems(self.instruction, ["{question}"])
         if self.then.llm != self.llm:
-            mistakes.append("then.llm: differs from llm, but one model makes all decisions; expected the same model")
-        return mistakes
+            problems.append("then.llm: differs from llm, but one model makes all decisions; expected the same model")
+        return problems
 
     @property
     def max_searches(self) -> int:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from components.asking.reply import flag, json_values, repeats_form, without_thoughts
 from components.asking.templates import chat, numbered
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.asking.written_texts import wording_mistakes
+from components.asking.written_texts import wording_problems
 from components.json_value import Json
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -48,8 +48,8 @@ class AskedSearches:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for missing or unknown placeholders."""
-        mistakes = too_small(self, max_searches=2, n_passages=1, max_attempts=1)
-        return mistakes + wording_mistakes(self.instruction, ["{question}", "{passages}", "{steps}"])
+        problems = too_small(self, max_searches=2, n_passages=1, max_attempts=1)
+        return problems + wording_problems(self.instruction, ["{question}", "{passages}", "{steps}"])
 
     @property
     def languages(self) -> tuple[str, ...]:

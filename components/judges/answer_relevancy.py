@@ -69,12 +69,12 @@ class AnswerRelevancy:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders, an embedder that cannot be used, and numbers below 1."""
-        mistakes = missing_places("prompt", self.prompt, ("{answer}", "{n_questions}"))
+        problems = missing_places("prompt", self.prompt, ("{answer}", "{n_questions}"))
         if self.embedder.tokenizer or hasattr(self.embedder, "account"):
-            mistakes.append(
+            problems.append(
                 f"embedder: got {type(self.embedder).__name__}, expected a model that reads raw text in this process"
             )
-        return mistakes + too_small(self, n_questions=1, max_attempts=1)
+        return problems + too_small(self, n_questions=1, max_attempts=1)
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ class ClaimExtractor:
     max_claims: int
     max_attempts: int
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages for missing placeholders, and numbers below 1."""
         places = missing_places("claim_prompt", self.claim_prompt, ("{question}", "{text}"))
         return places + too_small(self, max_claims=1, max_attempts=1)
@@ -151,7 +151,7 @@ class ClaimChecker:
             judge.entailment,
         )
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages for missing placeholders, and numbers below 1."""
         places = missing_places("verdict_prompt", self.verdict_prompt, ("{claims}", "{passages}"))
         return places + too_small(self, max_claims=1, max_attempts=1)

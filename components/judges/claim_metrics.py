@@ -66,10 +66,10 @@ class ClaimMetrics:
 
     def check(self) -> list[str]:
         """Return error messages for unknown names, missing placeholders in prompts, and numbers below 1."""
-        mistakes = unknown_names(self.use, tuple(CLAIM_METRICS))
+        problems = unknown_names(self.use, tuple(CLAIM_METRICS))
         if not self.use or len(set(self.use)) < len(self.use):
-            mistakes.append(f"use: got {list(self.use)}, expected one or more names, each once")
-        return list(dict.fromkeys([*mistakes, *self._extractor.mistakes(), *self._checker.mistakes()]))
+            problems.append(f"use: got {list(self.use)}, expected one or more names, each once")
+        return list(dict.fromkeys([*problems, *self._extractor.problems(), *self._checker.problems()]))
 
     @property
     def names(self) -> tuple[str, ...]:

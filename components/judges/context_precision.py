@@ -48,11 +48,11 @@ class ContextPrecision:
 
     def check(self) -> list[str]:
         """Return error messages for an empty name, missing placeholders in the prompt, and a number below 1."""
-        mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
-        mistakes += [f"prompt: has no {place}" for place in ("{question}", "{passage}") if place not in self.prompt]
+        problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
+        problems += [f"prompt: has no {place}" for place in ("{question}", "{passage}") if place not in self.prompt]
         if ("{references}" in self.prompt) == ("{answer}" in self.prompt):
-            mistakes.append("prompt: expected either {references} or {answer}")
-        return mistakes + too_small(self, max_attempts=1)
+            problems.append("prompt: expected either {references} or {answer}")
+        return problems + too_small(self, max_attempts=1)
 
     @property
     def names(self) -> tuple[str, ...]:

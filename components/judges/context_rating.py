@@ -45,11 +45,11 @@ class ContextRating:
 
     def check(self) -> list[str]:
         """Return error messages for an empty name, no wording, missing placeholders, and a number below 1."""
-        mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
-        mistakes += [] if self.prompts else ["prompts: is empty, expected one or more wordings"]
+        problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
+        problems += [] if self.prompts else ["prompts: is empty, expected one or more wordings"]
         for number, prompt in enumerate(self.prompts):
-            mistakes += missing_places(f"prompts[{number}]", prompt, ("{question}", "{passages}"))
-        return mistakes + too_small(self, max_attempts=1)
+            problems += missing_places(f"prompts[{number}]", prompt, ("{question}", "{passages}"))
+        return problems + too_small(self, max_attempts=1)
 
     @property
     def names(self) -> tuple[str, ...]:

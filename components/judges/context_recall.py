@@ -48,7 +48,7 @@ class ContextRecall:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders in the prompt, and numbers below 1."""
-        return self._checker.mistakes()
+        return self._checker.problems()
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -51,8 +51,8 @@ class ContextRelevance:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders in the prompt, and a number below 1."""
-        mistakes = missing_places("prompt", self.prompt, ("{question}", "{sentences}"))
-        return mistakes + too_small(self, max_attempts=1)
+        problems = missing_places("prompt", self.prompt, ("{question}", "{sentences}"))
+        return problems + too_small(self, max_attempts=1)
 
     @property
     def languages(self) -> tuple[str, ...]:

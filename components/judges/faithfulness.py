@@ -58,7 +58,7 @@ class Faithfulness:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders in prompts, and numbers below 1."""
-        return list(dict.fromkeys([*self._extractor.mistakes(), *self._checker.mistakes()]))
+        return list(dict.fromkeys([*self._extractor.problems(), *self._checker.problems()]))
 
     @property
     def languages(self) -> tuple[str, ...]:

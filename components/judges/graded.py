@@ -80,22 +80,22 @@ class Graded:
         """Return error messages for grades that are not a scale, and for templates with placeholders that will not be
         filled.
         """
-        mistakes = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
+        problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
         if len(set(self.grades)) < 2 or max(self.grades) < 1:
-            mistakes.append(f"grades: got {list(self.grades)}, expected two or more, the highest at least 1")
+            problems.append(f"grades: got {list(self.grades)}, expected two or more, the highest at least 1")
         if negative := [grade for grade in self.grades if grade < 0 and grade != self.not_applicable_grade]:
-            mistakes.append(f"grades: got {negative[0]}, expected 0 or more, except for not_applicable_grade")
+            problems.append(f"grades: got {negative[0]}, expected 0 or more, except for not_applicable_grade")
         for field in ("not_applicable_grade", "empty_answer"):
             grade = getattr(self, field)
             if grade is not None and grade not in self.grades:
-                mistakes.append(f"{field}: got {grade}, expected null or one of grades={list(self.grades)}")
+                problems.append(f"{field}: got {grade}, expected null or one of grades={list(self.grades)}")
         if not any(place in self.instruction for place in _PLACES):
-            mistakes.append(f"instruction: shows nothing to judge, expected one of {', '.join(_PLACES)}")
+            problems.append(f"instruction: shows nothing to judge, expected one of {', '.join(_PLACES)}")
         if shown := [place for place in _PLACES if place in self.applicability]:
-            mistakes.append(f"applicability: got {', '.join(shown)}, expected only {{question}} and {{references}}")
+            problems.append(f"applicability: got {', '.join(shown)}, expected only {{question}} and {{references}}")
         if self.max_attempts < 1:
-            mistakes.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
-        return mistakes
+            problems.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
+        return problems
 
     @property
     def names(self) -> tuple[str, ...]:

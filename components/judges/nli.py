@@ -14,7 +14,7 @@ from components.judges.claim_replies import Support, Verdict
 from components.limits import too_small
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash, loading, missing_packages, torch_device
+from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -45,8 +45,8 @@ class CrossEncoderEntailment:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, _NEEDED_BY)
-        return mistakes + too_small(self, max_length=8, batch_size=1)
+        problems = checkpoint_problems(self.model, self.revision, _PACKAGES, _NEEDED_BY)
+        return problems + too_small(self, max_length=8, batch_size=1)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

@@ -60,22 +60,22 @@ class QuestEval:
     def check(self) -> list[str]:
         """Return error messages for missing placeholders in prompts, missing phrases, and a missing questions_file."""
         required = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
-        mistakes = [
+        problems = [
             f"{field}: has no {place}"
             for field, places in required.items()
             for place in places
             if place not in getattr(self, field)
         ]
         if not (self.cannot_infer and all(phrase.strip() for phrase in self.cannot_infer)):
-            mistakes.append(f"cannot_infer: got {list(self.cannot_infer)}, expected one or more phrases, none empty")
+            problems.append(f"cannot_infer: got {list(self.cannot_infer)}, expected one or more phrases, none empty")
         if self.max_attempts < 1:
-            mistakes.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
+            problems.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
         if self.questions_file:
             try:
                 question_files(Path(self.questions_file))
             except DataError as error:
-                mistakes.append(f"questions_file: {error}")
-        return mistakes
+                problems.append(f"questions_file: {error}")
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of the published questions, "" without any. It is part of the identity.

@@ -54,10 +54,10 @@ class RelevanceGrades:
 
     def check(self) -> list[str]:
         """Return error messages for missing placeholders, a grade that does not exist, and a number below 1."""
-        mistakes = missing_places("prompt", self.prompt, ("{question}", "{passage}"))
+        problems = missing_places("prompt", self.prompt, ("{question}", "{passage}"))
         if self.relevant_from not in GRADES[1:]:
-            mistakes.append(f"relevant_from: got {self.relevant_from}, expected 1, 2 or 3")
-        return mistakes + too_small(self, max_attempts=1)
+            problems.append(f"relevant_from: got {self.relevant_from}, expected 1, 2 or 3")
+        return problems + too_small(self, max_attempts=1)
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -43,10 +43,10 @@ class Extractive:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        mistakes = too_small(self, answer_characters=1, text_characters=1)
+        problems = too_small(self, answer_characters=1, text_characters=1)
         if not 0 < self.replace_overlap <= 1:
-            mistakes.append(f"replace_overlap: got {self.replace_overlap}, expected a share in (0, 1]")
-        return mistakes
+            problems.append(f"replace_overlap: got {self.replace_overlap}, expected a share in (0, 1]")
+        return problems
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield one answer per request, in order; EMPTY if there is no usable sentence."""

@@ -75,15 +75,15 @@ class LlamaIndexChat:
         """Return error messages about the class, unknown or missing arguments, secrets, and a key that is not set.
         Imports the class.
         """
-        mistakes = self._class.check()
+        problems = self._class.check()
         if self.concurrency < 1:
-            mistakes.append(f"concurrency: got {self.concurrency}, expected at least 1")
+            problems.append(f"concurrency: got {self.concurrency}, expected at least 1")
         temperature = self.arguments.get("temperature")
         if temperature is None:
-            mistakes += self._missing_temperature()
+            problems += self._missing_temperature()
         elif isinstance(temperature, str) or not temperature >= 0:
-            mistakes.append(f"arguments.temperature: got {temperature!r}, expected at least 0")
-        return mistakes
+            problems.append(f"arguments.temperature: got {temperature!r}, expected at least 0")
+        return problems
 
     def _missing_temperature(self) -> list[str]:
         try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from components.fields import runtime_only
-from components.llms.sampling import sampling_mistakes
+from components.llms.sampling import sampling_problems
 from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed, shown
 from components.openai_server.gate import Account
@@ -61,13 +61,13 @@ class OllamaChat:
         """Return one message per error in the fields. With a `digest`, ask the server whether the model's name still
         means these weights.
         """
-        mistakes = self._server.check() + sampling_mistakes(self)
+        problems = self._server.check() + sampling_problems(self)
         if not self.num_ctx > self.max_new_tokens:
-            mistakes.append(
+            problems.append(
                 f"num_ctx: got {self.num_ctx}, expected more than max_new_tokens={self.max_new_tokens}: prompt and "
                 "answer share it"
             )
-        return mistakes or self._digest_mistakes()
+        return problems or self._digest_problems()
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""
@@ -110,7 +110,7 @@ class OllamaChat:
             parameters["format"] = dict(request.json_schema)
         return parameters
 
-    def _digest_mistakes(self) -> list[str]:
+    def _digest_problems(self) -> list[str]:
         if not self.digest:
             return []
         try:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from components.fields import runtime_only
 from components.limits import too_small
 from components.llms.openai_replies import read_replies
-from components.llms.sampling import sampling_mistakes
+from components.llms.sampling import sampling_problems
 from components.openai_server.access import host_of
 from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server, server_of
@@ -105,17 +105,17 @@ class OpenAIChat:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the key is not set."""
-        mistakes = self.server.check() + sampling_mistakes(self) + too_small(self, completions_per_request=1)
+        problems = self.server.check() + sampling_problems(self) + too_small(self, completions_per_request=1)
         if self.completions_per_request > 1 and self.seed is not None:
-            mistakes.append(
+            problems.append(
                 f"completions_per_request: got {self.completions_per_request} with seed={self.seed}, which fixes a "
                 "single completion; expected 1, or seed=null"
             )
         if not isinstance(self._extra, dict):
-            mistakes.append(f"extra_body: got {self.extra_body!r}, expected a JSON object, or '' for none")
+            problems.append(f"extra_body: got {self.extra_body!r}, expected a JSON object, or '' for none")
         elif fixed := self._extra.keys() & _FIXED:
-            mistakes.append(f"extra_body: contains {sorted(fixed)}, which other fields set; expected other parameters")
-        return mistakes
+            problems.append(f"extra_body: contains {sorted(fixed)}, which other fields set; expected other parameters")
+        return problems
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""

@@ -23,15 +23,15 @@ class Sampling(Protocol):
         """Words before which the text ends."""
 
 
-def sampling_mistakes(model: Sampling) -> list[str]:
+def sampling_problems(model: Sampling) -> list[str]:
     """Return one message per error in the sampling fields."""
-    mistakes = []
+    problems = []
     if model.temperature is not None and not model.temperature >= 0:
-        mistakes.append(f"temperature: got {model.temperature}, expected at least 0")
+        problems.append(f"temperature: got {model.temperature}, expected at least 0")
     if not model.max_new_tokens >= 1:
-        mistakes.append(f"max_new_tokens: got {model.max_new_tokens}, expected at least 1")
+        problems.append(f"max_new_tokens: got {model.max_new_tokens}, expected at least 1")
     if model.top_p is not None and not 0 < model.top_p <= 1:
-        mistakes.append(f"top_p: got {model.top_p}, expected a share in (0, 1]")
+        problems.append(f"top_p: got {model.top_p}, expected a share in (0, 1]")
     if "" in model.stop:
-        mistakes.append("stop: contains an empty word, before which every text would end; expected words")
-    return mistakes
+        problems.append("stop: contains an empty word, before which every text would end; expected words")
+    return problems

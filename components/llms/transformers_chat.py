@@ -7,17 +7,17 @@ from typing import ClassVar
 
 from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
-from components.llms.sampling import sampling_mistakes
-from components.pretrained.batches import batch_tokens_mistakes
+from components.llms.sampling import sampling_problems
+from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, ModelPrompt, WrittenText
-from components.pretrained.chat_template import in_template, missing_template, template_mistakes
+from components.pretrained.chat_template import in_template, missing_template, template_problems
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import (
     folder_hash,
     local_folder,
     missing_packages,
-    model_mistakes,
-    tokenizer_mistakes,
+    model_problems,
+    tokenizer_problems,
 )
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request
@@ -64,18 +64,18 @@ class TransformersChat:
         template, and numbers out of range.
         """
         packages = (*PACKAGES, "peft") if self.adapter else PACKAGES
-        mistakes = [str(error) for error in missing_packages(packages, "llm=transformers")]
-        of_model = model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
-        mistakes += of_model or ([] if mistakes else template_mistakes(self.model, self.chat_template))
-        mistakes += sampling_mistakes(self)
+        problems = [str(error) for error in missing_packages(packages, "llm=transformers")]
+        of_model = model_problems(self.model, self.revision) or tokenizer_problems(self.model)
+        problems += of_model or ([] if problems else template_problems(self.model, self.chat_template))
+        problems += sampling_problems(self)
         if self.adapter:
             folder = local_folder(self.adapter)
             if folder is None or not (folder / "adapter_config.json").is_file():
-                mistakes.append(
+                problems.append(
                     f"adapter: got {self.adapter!r}, expected a folder with adapter_config.json, as PEFT saves it"
                 )
-        mistakes += batch_tokens_mistakes(self.batch_tokens)
-        return mistakes
+        problems += batch_tokens_problems(self.batch_tokens)
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of the local folders of model and adapter, "" for none.

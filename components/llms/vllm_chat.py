@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from components.fields import runtime_only
 from components.llms.openai_chat import OpenAIChat
-from components.llms.sampling import sampling_mistakes
+from components.llms.sampling import sampling_problems
 from components.openai_server.managed import LOG, address_of
-from components.pretrained.model_folder import folder_hash, local_folder, model_mistakes
+from components.pretrained.model_folder import folder_hash, local_folder, model_problems
 from components.protocols import AnswersFrom
 from components.records import Answer, Request
 
@@ -60,18 +60,18 @@ class VllmChat:
 
     def check(self) -> list[str]:
         """Return error messages about a missing command, an unusable model or adapter, and numbers out of range."""
-        mistakes = model_mistakes(self.model, self.revision) + sampling_mistakes(self)
-        mistakes += self._command_mistakes()
+        problems = model_problems(self.model, self.revision) + sampling_problems(self)
+        problems += self._command_problems()
         folder = local_folder(self.adapter)
         if self.adapter and (folder is None or not (folder / "adapter_config.json").is_file()):
-            mistakes.append(
+            problems.append(
                 f"adapter: got {self.adapter!r}, expected a folder with adapter_config.json, as PEFT saves it"
             )
         if not self.start_timeout_s > 0:
-            mistakes.append(f"start_timeout_s: got {self.start_timeout_s}, expected more than 0")
+            problems.append(f"start_timeout_s: got {self.start_timeout_s}, expected more than 0")
         if self.model:
-            mistakes += [mistake for mistake in self._client("http://127.0.0.1:1").check() if mistake not in mistakes]
-        return mistakes
+            problems += [problem for problem in self._client("http://127.0.0.1:1").check() if problem not in problems]
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of the local folders of model and adapter, "" for none.
@@ -89,7 +89,7 @@ class VllmChat:
         ended = f"the server has ended that was started for the sweep; {folder / LOG} says why"
         yield from client.generate_at(replace(client.server, if_refused=ended), requests)
 
-    def _command_mistakes(self) -> list[str]:
+    def _command_problems(self) -> list[str]:
         program = Path(self.command).expanduser()
         if shutil.which(str(program)):
             return []

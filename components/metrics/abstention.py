@@ -35,7 +35,7 @@ class Abstention:
 
     def check(self) -> list[str]:
         """Return an error message for missing or empty phrases."""
-        return phrase_mistakes(self.phrases)
+        return phrase_problems(self.phrases)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
@@ -53,7 +53,7 @@ class Abstention:
         return combine_mean(sums)
 
 
-def phrase_mistakes(phrases: Sequence[str], said: str = "that it has no answer") -> list[str]:
+def phrase_problems(phrases: Sequence[str], said: str = "that it has no answer") -> list[str]:
     """Return an error message if the phrases are empty, or if a phrase is empty after normalisation."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:

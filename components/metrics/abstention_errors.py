@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean
-from components.metrics.abstention import phrase_mistakes, shares_of, which_abstain
+from components.metrics.abstention import phrase_problems, shares_of, which_abstain
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, TextsWithUnits
 from components.text.normalize import ANSWER_FORM_VERSION
@@ -33,7 +33,7 @@ class AbstentionErrors:
 
     def check(self) -> list[str]:
         """Return an error message for missing or empty phrases."""
-        return phrase_mistakes(self.phrases)
+        return phrase_problems(self.phrases)
 
     def score_answers(
         self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits

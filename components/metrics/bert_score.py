@@ -15,7 +15,7 @@ from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
-from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_problems, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
 
@@ -60,9 +60,9 @@ class BertScore:
 
     def check(self) -> list[str]:
         """Return an error message for missing packages, an invalid model, or numbers below 1."""
-        mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
-        mistakes += model_mistakes(self.model, self.revision)
-        return mistakes + too_small(self, num_layers=1, batch_size=1)
+        problems = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
+        problems += model_problems(self.model, self.revision)
+        return problems + too_small(self, num_layers=1, batch_size=1)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, or "" for an id of the hub, whose revision identifies its

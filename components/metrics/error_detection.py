@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean, mean_scores
-from components.metrics.abstention import phrase_mistakes, shares_of
+from components.metrics.abstention import phrase_problems, shares_of
 from components.metrics.contains import contains_all_parts
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
@@ -33,7 +33,7 @@ class ErrorPhrases:
 
     def check(self) -> list[str]:
         """Return an error message for missing or empty phrases."""
-        return phrase_mistakes(self.phrases, "that its passages are wrong")
+        return phrase_problems(self.phrases, "that its passages are wrong")
 
     def detected(self, answers: Sequence[str]) -> list[bool]:
         """Return True for each answer that contains a phrase."""

@@ -88,14 +88,14 @@ class Intervals:
         """Return an error message for too few resamples for a percentile, a confidence outside (0, 1), or a negative
         seed.
         """
-        mistakes = []
+        problems = []
         if self.n_resamples < 100:
-            mistakes.append(f"n_resamples: got {self.n_resamples}, expected at least 100")
+            problems.append(f"n_resamples: got {self.n_resamples}, expected at least 100")
         if not 0 < self.confidence < 1:
-            mistakes.append(f"confidence: got {self.confidence}, expected a number between 0 and 1")
+            problems.append(f"confidence: got {self.confidence}, expected a number between 0 and 1")
         if self.seed < 0:
-            mistakes.append(f"seed: got {self.seed}, expected 0 or more")
-        return mistakes
+            problems.append(f"seed: got {self.seed}, expected 0 or more")
+        return problems
 
     def of_subsets(
         self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None

@@ -13,7 +13,7 @@ from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_problems, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
 
@@ -63,11 +63,11 @@ class Text2VecSimilarity:
 
     def check(self) -> list[str]:
         """Return an error message for missing packages, an invalid model, or a batch size below 1."""
-        mistakes = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
-        mistakes += model_mistakes(self.model, self.revision)
+        problems = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
+        problems += model_problems(self.model, self.revision)
         if self.batch_size < 1:
-            mistakes.append(f"batch_size: got {self.batch_size}, expected at least 1")
-        return mistakes
+            problems.append(f"batch_size: got {self.batch_size}, expected at least 1")
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, or "" for an id of the hub, whose revision identifies its

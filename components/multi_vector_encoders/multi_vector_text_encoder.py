@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from components.encodings import MultiEncodings
 from components.fields import naming_code, runtime_only
-from components.pretrained.batches import batch_tokens_mistakes
+from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, folder_hash
 from components.pretrained.multi_vector_files import count_side_tokens, side_prompt, vector_dimensions
 from components.pretrained.multi_vector_model import MultiVectorModel
 from components.pretrained.sentence_encoder import PACKAGES, Side
-from components.pretrained.token_limit import max_length_mistakes
+from components.pretrained.token_limit import max_length_problems
 from components.records import Passages
 
 
@@ -53,11 +53,11 @@ class MultiVectorTextEncoder:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "token vectors")
-        mistakes += max_length_mistakes(self.max_length)
-        mistakes += [error.replace("max_", "max_query_", 1) for error in max_length_mistakes(self.max_query_length)]
-        mistakes += batch_tokens_mistakes(self.batch_tokens)
-        return mistakes
+        problems = checkpoint_problems(self.model, self.revision, PACKAGES, "token vectors")
+        problems += max_length_problems(self.max_length)
+        problems += [error.replace("max_", "max_query_", 1) for error in max_length_problems(self.max_query_length)]
+        problems += batch_tokens_problems(self.batch_tokens)
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import ComponentError
 from components.json_value import Json
-from components.openai_server.access import OPENAI, key_in, mistakes_of_proxy, proxy_for
+from components.openai_server.access import OPENAI, key_in, problems_of_proxy, proxy_for
 from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
 from components.openai_server.connector import clean_connector
 from components.openai_server.errors import (
@@ -56,8 +56,8 @@ class Connection:
     async def __aenter__(self) -> "Connection":
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-        if mistakes := mistakes_of_proxy(self.base_url):
-            raise ComponentError("; ".join(mistakes))
+        if problems := problems_of_proxy(self.base_url):
+            raise ComponentError("; ".join(problems))
         headers = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
         if self._key:
             encoded = b64encode(self._key.encode()).decode() if self._scheme == "Basic" else self._key

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from components.errors import BudgetReached, StoreError
 from components.limits import too_small
-from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
+from components.openai_server.access import OPENAI, host_of, key_in, problems_of_key, problems_of_proxy, problems_of_url
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
@@ -85,19 +85,19 @@ class Server:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the API key is not set."""
-        mistakes = [] if self.model.strip() else ["model: is empty; expected the model's name as the server knows it"]
-        mistakes += too_small(self, max_retries=0, backoff_s=0, concurrency=1)
+        problems = [] if self.model.strip() else ["model: is empty; expected the model's name as the server knows it"]
+        problems += too_small(self, max_retries=0, backoff_s=0, concurrency=1)
         for name in ("max_requests_per_minute", "max_tokens_per_minute"):
             limit = getattr(self, name)
             if limit is not None and limit < 1:
-                mistakes.append(f"{name}: got {limit}, expected at least 1, or null for no limit")
+                problems.append(f"{name}: got {limit}, expected at least 1, or null for no limit")
         if not self.timeout_s > 0:
-            mistakes.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
-        mistakes += mistakes_of_url(self.base_url) or [f"base_url: {each}" for each in self._proxy_mistakes()]
-        return [*mistakes, *mistakes_of_key(self.api_key_env)]
+            problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+        problems += problems_of_url(self.base_url) or [f"base_url: {each}" for each in self._proxy_problems()]
+        return [*problems, *problems_of_key(self.api_key_env)]
 
-    def _proxy_mistakes(self) -> list[str]:
-        return mistakes_of_proxy(self.base_url or OPENAI)
+    def _proxy_problems(self) -> list[str]:
+        return problems_of_proxy(self.base_url or OPENAI)
 
     def call(
         self, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]

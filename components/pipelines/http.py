@@ -58,14 +58,14 @@ class HttpPipeline:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the API key is not set."""
-        mistakes = [] if self.url.strip() else [f"url: is empty, expected the address of the pipeline, e.g. {_EXAMPLE}"]
+        problems = [] if self.url.strip() else [f"url: is empty, expected the address of the pipeline, e.g. {_EXAMPLE}"]
         if not str(self.revision).strip():
-            mistakes.append(
+            problems.append(
                 "revision: is empty, expected what answers at pipeline.url, e.g. a release or a commit: answers are "
                 "cached, and nothing else shows that the pipeline behind an address changed"
             )
-        of_server = [mistake.replace("base_url:", "url:", 1) for mistake in self._server.check()]
-        return [*mistakes, *of_server]
+        of_server = [problem.replace("base_url:", "url:", 1) for problem in self._server.check()]
+        return [*problems, *of_server]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers as they arrive. Closing the iterator, or an interrupt, cancels open calls immediately."""

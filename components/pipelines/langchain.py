@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from components.fields import naming_user_code
 from components.pipelines.called import Answering, CalledPipeline
-from components.user_code.langchain import chain_answering, runnable_mistakes
+from components.user_code.langchain import chain_answering, runnable_problems
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class LangchainPipeline(CalledPipeline):
 
     path_field: ClassVar[str] = "runnable"
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages for a missing package, and for a path that leads to no chain."""
-        return runnable_mistakes(self.runnable, self.parameters, "pipeline", self.question_key, self.history_key)
+        return runnable_problems(self.runnable, self.parameters, "pipeline", self.question_key, self.history_key)
 
     def answering(self) -> Answering:
         """Return the function that invokes the chain."""

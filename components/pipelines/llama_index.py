@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from components.fields import naming_user_code
 from components.pipelines.called import Answering, CalledPipeline
-from components.user_code.llama_index import engine_answering, engine_mistakes
+from components.user_code.llama_index import engine_answering, engine_problems
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class LlamaIndexPipeline(CalledPipeline):
 
     path_field: ClassVar[str] = "engine"
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages for a missing package, and for a path that leads to no query engine."""
-        return engine_mistakes(self.engine, self.parameters, "pipeline")
+        return engine_problems(self.engine, self.parameters, "pipeline")
 
     def answering(self) -> Answering:
         """Return the function that queries the engine."""

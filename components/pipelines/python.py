@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from components.fields import naming_user_code
 from components.pipelines.called import Answering, CalledPipeline
-from components.user_code.calls import function_mistakes, import_mistakes, imported, takes
+from components.user_code.calls import function_problems, import_problems, imported, takes
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class PythonPipeline(CalledPipeline):
 
     path_field: ClassVar[str] = "call"
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages if the function cannot be imported or called."""
-        return import_mistakes(self.call, "a function, e.g. my_app.rag.answer") or function_mistakes(
+        return import_problems(self.call, "a function, e.g. my_app.rag.answer") or function_problems(
             imported(self.call), "question", "history", self.parameters
         )
 

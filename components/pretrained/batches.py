@@ -18,7 +18,7 @@ MOST_ROWS = 4096
 """Maximum number of rows in a batch of short texts."""
 
 
-def batch_tokens_mistakes(batch_tokens: int | None) -> list[str]:
+def batch_tokens_problems(batch_tokens: int | None) -> list[str]:
     """Return an error message for a batch without room for a token. None lets the device choose."""
     if batch_tokens is None or batch_tokens >= 1:
         return []

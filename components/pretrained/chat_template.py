@@ -27,7 +27,7 @@ def in_template(tokenizer: Any, messages: Sequence[Message], chat_template: str 
     return text
 
 
-def template_mistakes(model: str, chat_template: str) -> list[str]:
+def template_problems(model: str, chat_template: str) -> list[str]:
     """Return an error message for a broken `chat_template`, or for the model's own template if `chat_template` is "".
 
     The template of a model on the hub is not checked, because its files may not be on this machine.

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from components.errors import ComponentError, install_command
-from components.openai_server.access import key_in, mistakes_of_key
+from components.openai_server.access import key_in, problems_of_key
 from components.pretrained.load_once import load_once
 from components.secrets.names import field_names_secret
 
@@ -44,24 +44,24 @@ class LlamaIndexClass:
         """Return error messages about the class, unknown or missing arguments, secrets, and a key that is not set.
         Imports the class.
         """
-        mistakes = [
+        problems = [
             f"arguments.{name}: a secret cannot be in a configuration, which is stored; name the environment variable "
             "that holds it, as in api_key_env=MY_KEY"
             for name, value in self.arguments.items()
             if field_names_secret(name, str(value))
         ]
-        mistakes += mistakes_of_key(self.api_key_env)
+        problems += problems_of_key(self.api_key_env)
         try:
             known, required = self._parameters()
         except ComponentError as error:
-            return [*mistakes, f"class_path: {error}"]
+            return [*problems, f"class_path: {error}"]
         given = {*self.arguments, *(["api_key"] if self.api_key_env else [])}
-        mistakes += [f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - given)]
+        problems += [f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - given)]
         for name in sorted(given - known):
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(known))}"
-            mistakes.append(f"arguments.{name}: {self.class_path} has no such argument; {hint}")
-        return mistakes
+            problems.append(f"arguments.{name}: {self.class_path} has no such argument; {hint}")
+        return problems
 
     def takes(self, argument: str) -> bool:
         """Return True if the class has this argument. Raises ComponentError if the class does not exist."""

@@ -38,7 +38,7 @@ def local_folder(model: str) -> Path | None:
     return None
 
 
-def model_mistakes(model: str, revision: str) -> list[str]:
+def model_problems(model: str, revision: str) -> list[str]:
     """Return one message per error in the two fields that name a model. Neither loads nor downloads anything."""
     if not model:
         return ["model: is empty, expected an id of the Hugging Face hub or a local folder"]
@@ -48,17 +48,17 @@ def model_mistakes(model: str, revision: str) -> list[str]:
             return []
         got = f"revision: got {revision!r}, expected the commit of {model!r} (40 hex digits): branches and tags move"
         return [got if revision else f"{got}. If a local folder is meant: {Path(model).absolute()} does not exist"]
-    mistakes = []
+    problems = []
     if revision:
-        mistakes.append(f"revision: got {revision!r}, but {folder} is a local folder: set revision=''")
+        problems.append(f"revision: got {revision!r}, but {folder} is a local folder: set revision=''")
     if not folder.is_dir():
-        mistakes.append(f"model: the folder {folder} does not exist")
+        problems.append(f"model: the folder {folder} does not exist")
     elif not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
-        mistakes.append(f"model: {folder} has no weights ({' or '.join(WEIGHTS)})")
-    return mistakes
+        problems.append(f"model: {folder} has no weights ({' or '.join(WEIGHTS)})")
+    return problems
 
 
-def tokenizer_mistakes(model: str) -> list[str]:
+def tokenizer_problems(model: str) -> list[str]:
     """Return an error message for a local folder with weights but without a tokenizer.
 
     transformers silently creates a tokenizer without any words for it, so that all texts would look the same.
@@ -69,9 +69,9 @@ def tokenizer_mistakes(model: str) -> list[str]:
     return [f"model: {folder} has no tokenizer, e.g. {_TOKENIZERS[0]}; copy it from the source of the weights"]
 
 
-def checkpoint_mistakes(model: str, revision: str, packages: Sequence[str], needed_by: str) -> list[str]:
+def checkpoint_problems(model: str, revision: str, packages: Sequence[str], needed_by: str) -> list[str]:
     """Return error messages about missing packages, and about a model or its tokenizer that cannot be used."""
-    of_model = model_mistakes(model, revision) or tokenizer_mistakes(model)
+    of_model = model_problems(model, revision) or tokenizer_problems(model)
     return [*map(str, missing_packages(packages, needed_by)), *of_model]
 
 

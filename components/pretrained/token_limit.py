@@ -72,7 +72,7 @@ def n_positions(model: str, revision: str, folder: str = "") -> int | None:
     return positions
 
 
-def max_length_mistakes(max_length: int | None) -> list[str]:
+def max_length_problems(max_length: int | None) -> list[str]:
     """Return an error message if the tokens read per text are too few. None leaves their number to the model."""
     if max_length is None or max_length >= _LEAST_TOKENS:
         return []

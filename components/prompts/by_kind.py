@@ -49,23 +49,23 @@ class PromptByKind:
         and for kinds without a template.
         """
         own = {kind: getattr(self, kind.value) for kind in Kind if getattr(self, kind.value)}
-        mistakes = [
+        problems = [
             f"{kind.value}: the template has no {place}"
             for kind, template in own.items()
             for place in (*_REQUIRED, *([_HISTORY] if kind is Kind.CONVERSATION else []))
             if place not in template
         ]
         parts = {"passage": (self.passage, "{text}"), "turn": (self.turn, "{question}")}
-        mistakes += [
+        problems += [
             f"{name}: the template has no {place}" for name, (template, place) in parts.items() if place not in template
         ]
         if self.default:
-            return mistakes + [
+            return problems + [
                 f"default: the template has no {place}" for place in _REQUIRED if place not in self.default
             ]
         missing = [kind.value for kind in Kind if kind not in own]
         wanted = "expected a template with {question} and {context}, here or as `default` for all kinds without one"
-        return mistakes + ([f"{', '.join(missing)}: empty; {wanted}"] if missing else [])
+        return problems + ([f"{', '.join(missing)}: empty; {wanted}"] if missing else [])
 
     @property
     def languages(self) -> tuple[str, ...]:

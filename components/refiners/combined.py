@@ -24,9 +24,9 @@ class Combined:
 
     def check(self) -> list[str]:
         """Return error messages for unknown names, and for an empty `use`."""
-        mistakes = unknown_names(self.use, self.known)
+        problems = unknown_names(self.use, self.known)
         return (
-            mistakes if self.use else ["use: got none, expected one name or more (for texts as they are, refiner=none)"]
+            problems if self.use else ["use: got none, expected one name or more (for texts as they are, refiner=none)"]
         )
 
     def __hash__(self) -> int:

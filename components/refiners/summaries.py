@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.templates import chat
-from components.asking.written_texts import wording_mistakes, written_texts
+from components.asking.written_texts import wording_problems, written_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AskedText, Documents, Message, RefinedDocuments
@@ -34,7 +34,7 @@ class Summaries:
 
     def check(self) -> list[str]:
         """Return error messages for missing or unknown placeholders, and for `max_attempts` below 1."""
-        return [*wording_mistakes(self.instruction, ["{text}"], ["{title}"]), *too_small(self, max_attempts=1)]
+        return [*wording_problems(self.instruction, ["{text}"], ["{title}"]), *too_small(self, max_attempts=1)]
 
     @property
     def steps(self) -> "tuple[Summaries]":

@@ -15,7 +15,7 @@ from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, computed, preprocess, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash, loading, missing_packages, torch_device
+from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
 from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_activation_of_torch, require_one_score
@@ -80,8 +80,8 @@ class PretrainedCrossEncoder:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, _PACKAGES, _NEEDED_BY)
-        return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_tokens=1)
+        problems = checkpoint_problems(self.model, self.revision, _PACKAGES, _NEEDED_BY)
+        return problems + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_tokens=1)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

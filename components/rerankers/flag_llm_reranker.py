@@ -10,7 +10,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.limits import too_small
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, folder_hash
 from components.pretrained.token_limit import count_tokens, token_limit
 from components.records import Passages
 from components.rerankers.flag_embedding import PACKAGES, flag_scores, load_flag_reranker
@@ -47,8 +47,8 @@ class FlagLanguageModel:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "reranker=flag_llm_reranker")
-        return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
+        problems = checkpoint_problems(self.model, self.revision, PACKAGES, "reranker=flag_llm_reranker")
+        return problems + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.fields import runtime_only
 from components.limits import too_small
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, folder_hash
 from components.records import Passages
 from components.rerankers.flag_embedding import PACKAGES, flag_scores, load_flag_reranker
 from components.rerankers.query_chunk_pairs import LEAST_TOKENS, count_chunks, count_queries, distinct_pairs, pair_limit
@@ -40,11 +40,11 @@ class FlagCrossEncoder:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers out of range."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "reranker=flag_reranker")
-        mistakes += too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
+        problems = checkpoint_problems(self.model, self.revision, PACKAGES, "reranker=flag_reranker")
+        problems += too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
         if self.dtype is Dtype.BFLOAT16:
-            mistakes.append("dtype: got bfloat16, expected float32 or float16 (reranker=cross_encoder supports it)")
-        return mistakes
+            problems.append("dtype: got bfloat16, expected float32 or float16 (reranker=cross_encoder supports it)")
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

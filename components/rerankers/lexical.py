@@ -34,12 +34,12 @@ class LexicalCoverage:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        mistakes = (
+        problems = (
             [] if self.depth >= 1 else [f"depth: got {self.depth}, expected at least 1 (for none, use reranker=none)"]
         )
         if not 0 <= self.bigram_weight <= 1:
-            mistakes.append(f"bigram_weight: got {self.bigram_weight}, expected a share in [0, 1]")
-        return mistakes
+            problems.append(f"bigram_weight: got {self.bigram_weight}, expected a share in [0, 1]")
+        return problems
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return float32[n_pairs]; 0 for a query without a known term."""

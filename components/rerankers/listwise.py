@@ -56,13 +56,13 @@ class Listwise:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for placeholders missing in the instruction."""
-        mistakes = too_small(self, depth=2, window=2, step=1, passes=1, max_attempts=1)
+        problems = too_small(self, depth=2, window=2, step=1, passes=1, max_attempts=1)
         if self.step >= self.window >= 2:
-            mistakes.append(
+            problems.append(
                 f"step: got {self.step}, expected less than window={self.window}, so that windows overlap and hits can "
                 "move from one to the next"
             )
-        return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passages}"))
+        return problems + missing_places("instruction", self.instruction, ("{question}", "{passages}"))
 
     def n_requests(self, n_hits: int) -> int:
         """Return one request per window and pass."""

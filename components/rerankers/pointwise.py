@@ -39,10 +39,10 @@ class Pointwise:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, too few grades, and missing placeholders."""
-        mistakes = too_small(self, depth=1, max_attempts=1)
+        problems = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
-            mistakes.append(f"grades: got {list(self.grades)}, expected two or more")
-        return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passage}"))
+            problems.append(f"grades: got {list(self.grades)}, expected two or more")
+        return problems + missing_places("instruction", self.instruction, ("{question}", "{passage}"))
 
     def n_requests(self, n_hits: int) -> int:
         """Return one request per hit, or 0 if there are fewer than two hits."""

@@ -74,10 +74,10 @@ class RerankApi:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the key is not set."""
-        mistakes = self._server.check()
+        problems = self._server.check()
         if not self.base_url:
-            mistakes.append("base_url: is empty, expected the address before /rerank, e.g. https://api.jina.ai/v1")
-        return mistakes + too_small(self, depth=1, batch_size=1)
+            problems.append("base_url: is empty, expected the address before /rerank, e.g. https://api.jina.ai/v1")
+        return problems + too_small(self, depth=1, batch_size=1)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return float32[n_pairs]. Raises ComponentError if a request fails for good."""

@@ -36,9 +36,9 @@ class Selected:
         """Return error messages for too few candidates, and for a share that leaves no samples for the choice or the
         results.
         """
-        mistakes = []
+        problems = []
         if len(self.candidates) < 2:
-            mistakes.append(f"candidates: got {len(self.candidates)}, expected two or more to choose from")
+            problems.append(f"candidates: got {len(self.candidates)}, expected two or more to choose from")
         if not 0 < self.share < 1:
-            mistakes.append(f"share: got {self.share}, expected a share above 0 and below 1")
-        return mistakes
+            problems.append(f"share: got {self.share}, expected a share above 0 and below 1")
+        return problems

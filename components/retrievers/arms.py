@@ -79,14 +79,14 @@ class ByGraph:
     version: ClassVar[int] = 1
 
 
-def depth_mistakes(depth: int) -> list[str]:
+def depth_problems(depth: int) -> list[str]:
     """Return an error message for a depth (hits per query) below 1. A depth above the number of chunks keeps all of
     them.
     """
     return [] if depth >= 1 else [f"depth: got {depth}, expected at least 1 hit per query"]
 
 
-def weight_mistakes(fusion: Fusion, n_searches: int) -> list[str]:
+def weight_problems(fusion: Fusion, n_searches: int) -> list[str]:
     """Return an error message if the fusion has unequal weights, but not one per search."""
     weights = getattr(fusion, "weights", None)
     if weights is None or len(weights) == n_searches or len(set(weights)) <= 1:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.protocols import Fusion
 from components.records import IndexedText
-from components.retrievers.arms import depth_mistakes
+from components.retrievers.arms import depth_problems
 from components.retrievers.found import hits_of, in_order
 from components.secrets.mask import shortened
 from components.user_code.calling import called
@@ -50,7 +50,7 @@ class CalledRetriever(CallsUserCode):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields and in the object at the path, which it imports."""
-        return [*depth_mistakes(self.depth), *super().check()]
+        return [*depth_problems(self.depth), *super().check()]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import Embedder, Fusion, VectorIndex
-from components.retrievers.arms import ByEmbedding, depth_mistakes
+from components.retrievers.arms import ByEmbedding, depth_problems
 
 
 @dataclass(frozen=True)
@@ -28,4 +28,4 @@ class Dense:
 
     def check(self) -> list[str]:
         """Return an error message for a depth below 1."""
-        return depth_mistakes(self.depth)
+        return depth_problems(self.depth)

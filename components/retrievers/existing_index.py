@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
-from components.openai_server.access import mistakes_of_key, mistakes_of_url
+from components.openai_server.access import problems_of_key, problems_of_url
 from components.protocols import Embedder, Fusion
 from components.records import IndexedText
-from components.retrievers.arms import depth_mistakes
+from components.retrievers.arms import depth_problems
 
 VECTOR, QUERY, TOP_K = "{vector}", "{query}", "{top_k}"
 
@@ -69,9 +69,9 @@ class ExistingIndex:
         """True if the query has {vector}."""
         return VECTOR in self.template
 
-    def mistakes(self, field: str) -> list[str]:
+    def problems(self, field: str) -> list[str]:
         """Return one message per error in the fields of this class. `field` is the name of the template."""
-        found = depth_mistakes(self.depth)
+        found = depth_problems(self.depth)
         if not str(self.revision).strip():
             found.append(
                 "revision: is empty, expected what is in the index, e.g. a date or a build number: hits are cached, "
@@ -125,12 +125,12 @@ class ExistingCollection(ExistingIndex):
         """True if `base_url` is a path."""
         return bool(self.base_url) and "://" not in self.base_url
 
-    def collection_mistakes(self, example: str) -> list[str]:
+    def collection_problems(self, example: str) -> list[str]:
         """Return one message per error in the fields of this class. `example` is a valid address. No request is sent to
         `base_url`.
         """
-        found = self.mistakes("request")
-        found += request_mistakes(self.request) if self.request.strip() else []
+        found = self.problems("request")
+        found += request_problems(self.request) if self.request.strip() else []
         if not self.collection.strip():
             found.append("collection: is empty, expected the name of the collection")
         if not self.timeout_s > 0:
@@ -138,11 +138,11 @@ class ExistingCollection(ExistingIndex):
         if not self.base_url:
             found.append(f"base_url: is empty, expected the server's address, such as {example}")
         elif not self.is_local:
-            found += mistakes_of_url(self.base_url, example)
-        return [*found, *mistakes_of_key(self.api_key_env)]
+            found += problems_of_url(self.base_url, example)
+        return [*found, *problems_of_key(self.api_key_env)]
 
 
-def request_mistakes(request: str) -> list[str]:
+def request_problems(request: str) -> list[str]:
     """Return one message per error in a JSON template whose placeholders are whole strings: see `filled`."""
     try:
         value = json.loads(request)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from components.errors import ComponentError
 from components.protocols import Chunker
 from components.records import Documents, Hits, Sample, Spans
-from components.retrievers.arms import depth_mistakes
+from components.retrievers.arms import depth_problems
 from components.text.ranking import hits_in_order
 
 
@@ -36,9 +36,9 @@ class Given:
     def check(self) -> list[str]:
         """Return error messages for a depth or a noise rate out of range."""
         if self.noise_rate is None or 0 <= self.noise_rate <= 1:
-            return depth_mistakes(self.depth)
+            return depth_problems(self.depth)
         return [
-            *depth_mistakes(self.depth),
+            *depth_problems(self.depth),
             f"noise_rate: got {self.noise_rate}, expected a share in [0, 1], or null for all passages in their order",
         ]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import Embedder, FactReader, Fusion, PassageGraph
-from components.retrievers.arms import ByGraph, depth_mistakes
+from components.retrievers.arms import ByGraph, depth_problems
 
 
 @dataclass(frozen=True)
@@ -30,4 +30,4 @@ class GraphSearch:
 
     def check(self) -> list[str]:
         """Return an error message for a depth below 1."""
-        return depth_mistakes(self.depth)
+        return depth_problems(self.depth)

@@ -16,7 +16,7 @@ from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
 from components.protocols import Fusion
 from components.records import IndexedText
-from components.retrievers.arms import depth_mistakes
+from components.retrievers.arms import depth_problems
 from components.retrievers.found import hits_of, in_order
 from components.user_code.passages import BadReply
 
@@ -61,7 +61,7 @@ class HttpRetriever:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the key is not set."""
-        found = depth_mistakes(self.depth)
+        found = depth_problems(self.depth)
         if not self.url.strip():
             found.append(f"url: is empty, expected the address of the search, e.g. {_EXAMPLE}")
         if not str(self.revision).strip():
@@ -69,7 +69,7 @@ class HttpRetriever:
                 "revision: is empty, expected what is searched at retriever.url, e.g. a date or a build number: hits "
                 "are cached, and nothing else shows that the search behind an address changed"
             )
-        return [*found, *(mistake.replace("base_url:", "url:", 1) for mistake in self._server.check())]
+        return [*found, *(problem.replace("base_url:", "url:", 1) for problem in self._server.check())]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int

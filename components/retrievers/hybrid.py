@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import Embedder, Fusion, SparseIndex, VectorIndex
-from components.retrievers.arms import ByEmbedding, ByTerms, depth_mistakes, weight_mistakes
+from components.retrievers.arms import ByEmbedding, ByTerms, depth_problems, weight_problems
 
 
 @dataclass(frozen=True)
@@ -26,4 +26,4 @@ class Hybrid:
 
     def check(self) -> list[str]:
         """Return error messages for a depth below 1, and for weights of the fusion that do not fit its searches."""
-        return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, len(self.arms))]
+        return [*depth_problems(self.depth), *weight_problems(self.fusion, len(self.arms))]

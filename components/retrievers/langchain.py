@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from components.fields import naming_user_code
 from components.retrievers.called import CalledRetriever
-from components.user_code.langchain import retriever_searching, runnable_mistakes
+from components.user_code.langchain import retriever_searching, runnable_problems
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class LangchainRetriever(CalledRetriever):
     path_field: ClassVar[str] = "runnable"
     option: ClassVar[str] = "retriever=langchain"
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages for a missing package, and for a path that leads to no Runnable."""
-        return runnable_mistakes(self.runnable, self.parameters, "retriever")
+        return runnable_problems(self.runnable, self.parameters, "retriever")
 
     def searching(self) -> Callable[[str], object]:
         """Return the function that invokes the retriever."""

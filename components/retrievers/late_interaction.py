@@ -11,7 +11,7 @@ from components.retrievers.arms import (
     ByLateInteraction,
     ByTerms,
     ByTokenWeights,
-    depth_mistakes,
+    depth_problems,
 )
 
 
@@ -43,4 +43,4 @@ class LateInteractionSearch:
 
     def check(self) -> list[str]:
         """Return an error message for a depth below 1."""
-        return depth_mistakes(self.depth)
+        return depth_problems(self.depth)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import Fusion, TokenIndex, TokenWeigher
-from components.retrievers.arms import ByTokenWeights, depth_mistakes
+from components.retrievers.arms import ByTokenWeights, depth_problems
 
 
 @dataclass(frozen=True)
@@ -29,4 +29,4 @@ class LearnedSparse:
 
     def check(self) -> list[str]:
         """Return an error message for a depth below 1."""
-        return depth_mistakes(self.depth)
+        return depth_problems(self.depth)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from components.fields import naming_user_code
 from components.retrievers.called import CalledRetriever
-from components.user_code.llama_index import engine_mistakes, engine_searching
+from components.user_code.llama_index import engine_problems, engine_searching
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class LlamaIndexRetriever(CalledRetriever):
     path_field: ClassVar[str] = "engine"
     option: ClassVar[str] = "retriever=llama_index"
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages for a missing package, and for a path that leads to no retriever."""
-        return engine_mistakes(self.engine, self.parameters, "retriever")
+        return engine_problems(self.engine, self.parameters, "retriever")
 
     def searching(self) -> Callable[[str], object]:
         """Return the function that retrieves nodes."""

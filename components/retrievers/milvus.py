@@ -45,7 +45,7 @@ class MilvusCollection(ExistingCollection):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and messages for a missing database, key or package."""
-        found = self.collection_mistakes(_EXAMPLE)
+        found = self.collection_problems(_EXAMPLE)
         if self.is_local and not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
             found.append(
                 f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or an existing database "

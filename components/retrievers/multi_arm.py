@@ -14,7 +14,7 @@ from components.protocols import (
     LateInteractionArm,
     SparseArm,
 )
-from components.retrievers.arms import depth_mistakes
+from components.retrievers.arms import depth_problems
 
 SearchArm = DenseArm | SparseArm | EncodedDenseArm | EncodedSparseArm | LateInteractionArm | GraphArm
 
@@ -66,8 +66,8 @@ class MultiArm:
     def check(self) -> list[str]:
         """Return error messages for a depth below 1, invalid weights, and a rule that does not support weights."""
         unknown = [name for name in self.weights if name not in self.searches]
-        mistakes = [
-            *depth_mistakes(self.depth),
+        problems = [
+            *depth_problems(self.depth),
             *(
                 f"weights.{name}: no such search; expected one of: {', '.join(self.searches) or 'none'}"
                 for name in unknown
@@ -79,20 +79,20 @@ class MultiArm:
             ),
         ]
         if not self.arms:
-            mistakes.append(
+            problems.append(
                 "searches: got no search with a weight, expected one or more (for none, retriever=closed_book)"
             )
         own = getattr(self.rule, "weights", ())
         if _supports_weights(self.rule) and own:
-            mistakes.append(
+            problems.append(
                 f"rule.weights: got {list(own)}, expected []; set `weights` of the retriever by name instead"
             )
         elif not _supports_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
-            mistakes.append(
+            problems.append(
                 f"rule: {type(self.rule).__name__} does not support weights; expected equal ones, or a fusion with "
                 "a field `weights`, such as ReciprocalRank"
             )
-        return mistakes
+        return problems
 
 
 def _supports_weights(rule: Fusion) -> bool:

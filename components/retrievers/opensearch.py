@@ -21,7 +21,7 @@ from components.records import IndexedText
 from components.retrievers.existing_index import (
     ExistingIndex,
     filled,
-    request_mistakes,
+    request_problems,
     with_dimensions,
 )
 from components.retrievers.found import in_order
@@ -60,8 +60,8 @@ class SearchServer(ExistingIndex):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the key is not set."""
-        found = self.mistakes("request")
-        found += request_mistakes(self.request) if self.request.strip() else []
+        found = self.problems("request")
+        found += request_problems(self.request) if self.request.strip() else []
         if not self.index.strip():
             found.append("index: is empty, expected the name of the index")
         if self.scheme not in _SCHEMES:

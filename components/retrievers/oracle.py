@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import ClassVar
 
 from components.records import Documents, Evidence, Hits, Sample, Spans
-from components.retrievers.arms import depth_mistakes
+from components.retrievers.arms import depth_problems
 from components.text.ranking import hits_in_order
 
 Piece = tuple[int, int]
@@ -35,7 +35,7 @@ class Oracle:
 
     def check(self) -> list[str]:
         """Return an error message for a depth below 1."""
-        return depth_mistakes(self.depth)
+        return depth_problems(self.depth)
 
     @property
     def arms(self) -> tuple["Oracle"]:

@@ -50,7 +50,7 @@ class Pgvector(ExistingIndex):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and messages for a missing connection string or package."""
-        found = self.mistakes("sql")
+        found = self.problems("sql")
         quoted = "".join(_QUOTED.findall(self.sql))
         found += [
             f"sql: has {sign} inside quotes, where it is text; write {sign} without quotes, as in '%' || {sign} || '%'"

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from components.fields import naming_user_code
 from components.retrievers.called import CalledRetriever
-from components.user_code.calls import function_mistakes, import_mistakes, imported, takes
+from components.user_code.calls import function_problems, import_problems, imported, takes
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class PythonRetriever(CalledRetriever):
     path_field: ClassVar[str] = "call"
     option: ClassVar[str] = "retriever=python"
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return error messages if the function cannot be imported or called."""
-        return import_mistakes(self.call, "a function, e.g. my_app.search.find") or function_mistakes(
+        return import_problems(self.call, "a function, e.g. my_app.search.find") or function_problems(
             imported(self.call), "query", "top_k", self.parameters, "retriever"
         )
 

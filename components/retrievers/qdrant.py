@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.openai_server.access import mistakes_of_proxy, mistakes_of_url
+from components.openai_server.access import problems_of_proxy, problems_of_url
 from components.pretrained.model_folder import missing_packages
 from components.qdrant.connection import connected, opened_folder
 from components.records import IndexedText
@@ -44,11 +44,11 @@ class QdrantCollection(ExistingCollection):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and messages for a missing folder, key or package."""
-        found = self.collection_mistakes(_EXAMPLE)
+        found = self.collection_problems(_EXAMPLE)
         if self.is_local and not Path(self.base_url).is_dir():
             found.append(f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a folder")
-        if self.base_url and not self.is_local and not mistakes_of_url(self.base_url, _EXAMPLE):
-            found += mistakes_of_proxy(self.base_url)
+        if self.base_url and not self.is_local and not problems_of_url(self.base_url, _EXAMPLE):
+            found += problems_of_proxy(self.base_url)
         return [*found, *map(str, missing_packages(["qdrant_client"], self.option, "qdrant"))]
 
     def find(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import Fusion, SparseIndex
-from components.retrievers.arms import ByTerms, depth_mistakes
+from components.retrievers.arms import ByTerms, depth_problems
 
 
 @dataclass(frozen=True)
@@ -27,4 +27,4 @@ class Sparse:
 
     def check(self) -> list[str]:
         """Return an error message for a depth below 1."""
-        return depth_mistakes(self.depth)
+        return depth_problems(self.depth)

@@ -8,8 +8,8 @@ from components.retrievers.arms import (
     ByEncodedVector,
     ByLateInteraction,
     ByTokenWeights,
-    depth_mistakes,
-    weight_mistakes,
+    depth_problems,
+    weight_problems,
 )
 
 
@@ -41,4 +41,4 @@ class ThreeWay:
 
     def check(self) -> list[str]:
         """Return error messages for a depth below 1, and for weights of the fusion that do not fit its searches."""
-        return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, 3)]
+        return [*depth_problems(self.depth), *weight_problems(self.fusion, 3)]

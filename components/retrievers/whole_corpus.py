@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from components.protocols import Chunker
 from components.records import Documents, Hits, Sample, Spans
-from components.retrievers.arms import depth_mistakes
+from components.retrievers.arms import depth_problems
 from components.text.ranking import hits_in_order
 
 
@@ -30,7 +30,7 @@ class WholeCorpus:
 
     def check(self) -> list[str]:
         """Return an error message for a depth below 1."""
-        return depth_mistakes(self.depth)
+        return depth_problems(self.depth)
 
     @property
     def arms(self) -> tuple["WholeCorpus"]:

@@ -46,8 +46,8 @@ class AbstainIfUnsupported:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, for missing placeholders, and for an empty abstention."""
-        mistakes = too_small(self, max_attempts=1) + missing_places("instruction", self.instruction, PLACES)
-        return mistakes if self.abstention.strip() else [*mistakes, "abstention: got none, expected a text"]
+        problems = too_small(self, max_attempts=1) + missing_places("instruction", self.instruction, PLACES)
+        return problems if self.abstention.strip() else [*problems, "abstention: got none, expected a text"]
 
     def check_answers(self, answers: Sequence[JudgeInput], ask: Ask) -> list[AnswerCheck]:
         """Return the verdicts. The finding is the model's reason."""

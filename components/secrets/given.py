@@ -90,8 +90,8 @@ def _misplaced_in_field(name: str, value: Json, mask: Mask, path: str) -> Iterat
     within = list(misplaced_secrets(_opened(value), mask, path))
     yield from within
     is_text = isinstance(value, str | int | float) and not isinstance(value, bool)  # YAML reads digits as a number
-    if not within and is_text and (mistake := _mistake(name, str(value), mask)):
-        yield f"{path}: {mistake}"
+    if not within and is_text and (problem := _problem(name, str(value), mask)):
+        yield f"{path}: {problem}"
 
 
 def named_variables(config: Json) -> Iterator[str]:
@@ -122,7 +122,7 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
     return next(_misplaced_in_field(name, bare, mask, key), "")
 
 
-def _mistake(name: str, value: str, mask: Mask) -> str:
+def _problem(name: str, value: str, mask: Mask) -> str:
     """Return the error for a string in a field, "" for none."""
     if mask.holds_known(value) and not USERINFO.search(value):
         return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"

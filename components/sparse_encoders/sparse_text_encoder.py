@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from components.encodings import SparseEncodings
 from components.fields import naming_code, runtime_only
-from components.pretrained.batches import batch_tokens_mistakes
+from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import checkpoint_mistakes, folder_hash
+from components.pretrained.model_folder import checkpoint_problems, folder_hash
 from components.pretrained.sentence_encoder import PACKAGES, Side, side_prefix
 from components.pretrained.sparse_model import SparseModel
 from components.pretrained.sparse_routes import count_side_tokens, document_token_limit
-from components.pretrained.token_limit import max_length_mistakes
+from components.pretrained.token_limit import max_length_problems
 from components.records import Passages
 
 
@@ -52,12 +52,12 @@ class SparseTextEncoder:
 
     def check(self) -> list[str]:
         """Return error messages about missing packages, an unusable model, and numbers that are too small."""
-        mistakes = checkpoint_mistakes(self.model, self.revision, PACKAGES, "learned sparse vectors")
-        mistakes += max_length_mistakes(self.max_length)
+        problems = checkpoint_problems(self.model, self.revision, PACKAGES, "learned sparse vectors")
+        problems += max_length_problems(self.max_length)
         if self.max_weights is not None and self.max_weights < 1:
-            mistakes.append(f"max_weights: got {self.max_weights}, expected at least 1, or null for the model's number")
-        mistakes += batch_tokens_mistakes(self.batch_tokens)
-        return mistakes
+            problems.append(f"max_weights: got {self.max_weights}, expected at least 1, or null for the model's number")
+        problems += batch_tokens_problems(self.batch_tokens)
+        return problems
 
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of a local folder, "" for a hub id, which its revision pins.

@@ -88,18 +88,18 @@ class Bm25:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for a formula or a package that the backend lacks."""
-        mistakes = []
+        problems = []
         if not 0 <= self.k1 <= _LARGEST_K1:
-            mistakes.append(f"k1: got {self.k1}, expected a number in [0, {_LARGEST_K1:,}]")
+            problems.append(f"k1: got {self.k1}, expected a number in [0, {_LARGEST_K1:,}]")
         if not 0 <= self.b <= 1:
-            mistakes.append(f"b: got {self.b}, expected a number in [0, 1]")
+            problems.append(f"b: got {self.b}, expected a number in [0, 1]")
         if not 0 <= self.max_share_without_hits <= 1:
-            mistakes.append(f"max_share_without_hits: got {self.max_share_without_hits}, expected a share in [0, 1]")
+            problems.append(f"max_share_without_hits: got {self.max_share_without_hits}, expected a share in [0, 1]")
         if self.backend is Backend.RANK_BM25 and self.formula is not Formula.OKAPI:
-            mistakes.append("formula: backend rank_bm25 supports only okapi; set formula=okapi")
+            problems.append("formula: backend rank_bm25 supports only okapi; set formula=okapi")
         if self.backend is Backend.RANK_BM25 and importlib.util.find_spec("rank_bm25") is None:
-            mistakes.append(f"backend: {_MISSING}")
-        return mistakes
+            problems.append(f"backend: {_MISSING}")
+        return problems
 
     def build(self, chunks: Passages) -> Arrays:
         """Return the terms of the chunks.

@@ -50,14 +50,14 @@ class EvidenceSettings:
 
     def check(self) -> list[str]:
         """Return an error message for numbers out of range."""
-        mistakes = too_small(
+        problems = too_small(
             self, n_characters=100, least_characters=1, characters_per_set=1, most_sets=1, n_candidates=1, n_near=0
         )
         if self.least_characters > self.n_characters:
-            mistakes.append(f"least_characters: got {self.least_characters}, expected at most n_characters")
+            problems.append(f"least_characters: got {self.least_characters}, expected at most n_characters")
         if not 0 < self.most_contained <= 1:
-            mistakes.append(f"most_contained: got {self.most_contained:g}, expected a share above 0 and up to 1")
-        return mistakes
+            problems.append(f"most_contained: got {self.most_contained:g}, expected a share above 0 and up to 1")
+        return problems
 
 
 def evidence_sets(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.asking.templates import chat
-from components.asking.written_texts import wording_mistakes
+from components.asking.written_texts import wording_problems
 from components.records import Kind, Request, Sample
 from components.text.templates import fill
 
@@ -18,9 +18,9 @@ class Wording:
     instruction: str
     reminder: str
 
-    def mistakes(self, field: str, places: tuple[str, ...]) -> list[str]:
+    def problems(self, field: str, places: tuple[str, ...]) -> list[str]:
         """Return one message per missing or unknown placeholder of the wording in `field`."""
-        return [f"{field}.{mistake}" for mistake in wording_mistakes(self.instruction, places)]
+        return [f"{field}.{problem}" for problem in wording_problems(self.instruction, places)]
 
     def request(self, request_id: str, values: Mapping[str, str], kind: Kind, schema: Mapping[str, object]) -> Request:
         """Return a request for one JSON object. A backend sees only the messages, not the sample."""

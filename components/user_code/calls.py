@@ -45,7 +45,7 @@ class CallsUserCode:
         return type(name, (), {"__module__": module})
 
     @abstractmethod
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Import the object at the path, and return one message per error, such as "which cannot be imported"."""
 
     def check(self) -> list[str]:
@@ -53,7 +53,7 @@ class CallsUserCode:
         found = too_small(self, concurrency=1)
         if not self.timeout_s > 0:
             found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
-        return [*found, *(f"{self.path_field}: got {self.path!r}, {mistake}" for mistake in self.mistakes())]
+        return [*found, *(f"{self.path_field}: got {self.path!r}, {problem}" for problem in self.problems())]
 
 
 def imported(path: str) -> Any:
@@ -67,7 +67,7 @@ def imported(path: str) -> Any:
         raise ComponentError(f"which cannot be imported ({line_of(error)})") from error
 
 
-def import_mistakes(path: str, example: str) -> list[str]:
+def import_problems(path: str, example: str) -> list[str]:
     """Return an error message if the path cannot be imported. `example` is a valid path, with the word for its kind."""
     if not _dotted(path).rpartition(".")[0]:
         return [f"expected the dotted path of {example}"]
@@ -78,7 +78,7 @@ def import_mistakes(path: str, example: str) -> list[str]:
     return []
 
 
-def function_mistakes(
+def function_problems(
     function: object, first: str, optional: str, parameters: Parameters, group: str = "pipeline"
 ) -> list[str]:
     """Return one message per reason why `function(first, **parameters)` cannot be called. `first` is "" without a first

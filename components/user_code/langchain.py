@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
-from components.user_code.calls import Parameters, function_mistakes, import_mistakes, imported, line_of
+from components.user_code.calls import Parameters, function_problems, import_problems, imported, line_of
 from components.user_code.langchain_runs import Recorded, handler_of
 from components.user_code.passages import BadReply, shown
 
@@ -22,7 +22,7 @@ PASSAGE_KEYS = ("passages", "context", "source_documents", "documents")
 _EXAMPLE = "a Runnable, or a function that returns one, e.g. my_app.chain:chain"
 
 
-def runnable_mistakes(
+def runnable_problems(
     path: str, parameters: Parameters, group: str, question_key: str = "", history_key: str = ""
 ) -> list[str]:
     """Import the path, and return error messages unless it leads to a Runnable, or to a function that returns one.
@@ -31,13 +31,13 @@ def runnable_mistakes(
     """
     if missing := missing_packages(["langchain_core"], f"{group}=langchain", "langchain"):
         return list(map(str, missing))
-    if mistakes := import_mistakes(path, _EXAMPLE):
-        return mistakes
+    if problems := import_problems(path, _EXAMPLE):
+        return problems
     found = imported(path)
     if not _is_runnable(found):
         if isinstance(found, type) or not callable(found):
             return [f"which is a {type(found).__name__}, expected {_EXAMPLE}"]
-        return function_mistakes(found, "", "", parameters, group)
+        return function_problems(found, "", "", parameters, group)
     known = sorted({str(spec.id) for spec in found.config_specs})
     unknown = [
         f"which has no configurable field {name!r}, expected one or more of {', '.join(known) or 'none'} as "
@@ -46,7 +46,7 @@ def runnable_mistakes(
         for name in parameters
         if name not in known
     ]
-    return unknown + (_chain_mistakes(found, question_key, history_key) if group == "pipeline" else [])
+    return unknown + (_chain_problems(found, question_key, history_key) if group == "pipeline" else [])
 
 
 def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any], Parameters]":
@@ -75,8 +75,8 @@ def chain_answering(
     Raises ComponentError if the path names no chain with these keys.
     """
     runnable, configurable = runnable_at(path, parameters)
-    for mistake in _chain_mistakes(runnable, question_key, history_key):
-        raise ComponentError(f"{path}: {mistake}")
+    for problem in _chain_problems(runnable, question_key, history_key):
+        raise ComponentError(f"{path}: {problem}")
     question_key, history_key = _input_keys(runnable, question_key, history_key)
 
     def answer(question: str, history: list[dict[str, str]]) -> object:
@@ -111,7 +111,7 @@ def _is_runnable(value: object) -> bool:
     return isinstance(value, Runnable)
 
 
-def _chain_mistakes(runnable: "Runnable[Any, Any]", question_key: str, history_key: str) -> list[str]:
+def _chain_problems(runnable: "Runnable[Any, Any]", question_key: str, history_key: str) -> list[str]:
     from langchain_core.retrievers import BaseRetriever
 
     if isinstance(runnable, BaseRetriever):

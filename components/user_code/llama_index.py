@@ -5,13 +5,13 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
-from components.user_code.calls import Parameters, function_mistakes, import_mistakes, imported, line_of
+from components.user_code.calls import Parameters, function_problems, import_problems, imported, line_of
 
 _OF_GROUP = {"pipeline": "a query engine", "retriever": "a retriever or a query engine"}
 _OR_FUNCTION = "or a function that returns one, e.g. my_app.engine:engine"
 
 
-def engine_mistakes(path: str, parameters: Parameters, group: str) -> list[str]:
+def engine_problems(path: str, parameters: Parameters, group: str) -> list[str]:
     """Import the path, and return error messages unless it leads to an engine, or to a function that returns one.
 
     `group` is "pipeline" for an engine that answers, and "retriever" for one that finds nodes.
@@ -19,12 +19,12 @@ def engine_mistakes(path: str, parameters: Parameters, group: str) -> list[str]:
     if missing := missing_packages(["llama_index"], f"{group}=llama_index", "llama-index"):
         return list(map(str, missing))
     expected = f"{_OF_GROUP[group]}, {_OR_FUNCTION}"
-    if mistakes := import_mistakes(path, expected):
-        return mistakes
+    if problems := import_problems(path, expected):
+        return problems
     found = imported(path)
-    if mistakes := _kind_mistakes(found, group):
+    if problems := _kind_problems(found, group):
         is_function = callable(found) and not isinstance(found, type) and not _is_known(found)
-        return function_mistakes(found, "", "", parameters, group) if is_function else mistakes
+        return function_problems(found, "", "", parameters, group) if is_function else problems
     if parameters:
         return [
             f"which has no parameters, got {', '.join(parameters)}; expected a function that takes them and returns "
@@ -39,14 +39,14 @@ def engine_at(path: str, parameters: Parameters, group: str) -> Any:
     Raises ComponentError if the path cannot be imported, or leads to no engine of `group`.
     """
     found = imported(path)
-    if not _kind_mistakes(found, group):
+    if not _kind_problems(found, group):
         return found
     try:
         built = found(**parameters)
     except Exception as error:
         raise ComponentError(f"{path}: the function failed ({line_of(error)})") from error
-    for mistake in _kind_mistakes(built, group):
-        raise ComponentError(f"{path}: the function returned an object {mistake}")
+    for problem in _kind_problems(built, group):
+        raise ComponentError(f"{path}: the function returned an object {problem}")
     return built
 
 
@@ -99,7 +99,7 @@ def _is_known(value: object) -> bool:
     return isinstance(value, (*_kinds(), BaseChatEngine))
 
 
-def _kind_mistakes(value: object, group: str) -> list[str]:
+def _kind_problems(value: object, group: str) -> list[str]:
     engine, retriever = _kinds()
     if isinstance(value, engine) or (group == "retriever" and isinstance(value, retriever)):
         return []

@@ -12,7 +12,7 @@ from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits, sort_hits
 from components.vector_indexes.similarity import (
-    first_stage_mistakes,
+    first_stage_problems,
     search_in_two_stages,
     shortened,
     shortened_blocks,
@@ -37,7 +37,7 @@ class Binary:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        return first_stage_mistakes(self.dimensions, self.oversampling)
+        return first_stage_problems(self.dimensions, self.oversampling)
 
     @property
     def as_built(self) -> "Binary":

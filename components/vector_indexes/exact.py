@@ -35,7 +35,7 @@ class Device(StrEnum):
     GPU = "gpu"
 
 
-def device_mistakes(device: Device) -> list[str]:
+def device_problems(device: Device) -> list[str]:
     """Return an error message for a GPU if FAISS has no GPU support. It does not import FAISS."""
     if device is not Device.GPU or set(packages_distributions().get("faiss", ())) != {"faiss-cpu"}:
         return []

@@ -14,7 +14,7 @@ from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
 from components.vector_indexes.building import one_thread, sampled
-from components.vector_indexes.exact import Device, device_mistakes, nearest
+from components.vector_indexes.exact import Device, device_problems, nearest
 from components.vector_indexes.mapped import index_in_file, index_over, row_blocks
 from components.vector_indexes.similarity import BEYOND, ranked
 
@@ -32,7 +32,7 @@ class Flat:
 
     def check(self) -> list[str]:
         """Return an error message for a GPU if FAISS has no GPU support."""
-        return device_mistakes(self.device)
+        return device_problems(self.device)
 
     @property
     def as_built(self) -> "Flat":
@@ -111,10 +111,10 @@ class IvfPq:
 
     def check(self) -> list[str]:
         """Return error messages for numbers below 1, and for more probes than lists."""
-        mistakes = too_small(self, n_lists=1, n_subvectors=1, n_bits=1, n_probes=1)
-        if not mistakes and self.n_probes > self.n_lists:
-            mistakes.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")
-        return mistakes
+        problems = too_small(self, n_lists=1, n_subvectors=1, n_bits=1, n_probes=1)
+        if not problems and self.n_probes > self.n_lists:
+            problems.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")
+        return problems
 
     @property
     def as_built(self) -> "IvfPq":

@@ -14,7 +14,7 @@ from components.text.ranking import empty_hits
 from components.vector_indexes.mapped import index_in_file, index_over
 from components.vector_indexes.similarity import (
     BEYOND,
-    first_stage_mistakes,
+    first_stage_problems,
     ranked,
     search_in_two_stages,
     shortened_blocks,
@@ -39,7 +39,7 @@ class Int8:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        return first_stage_mistakes(self.dimensions, self.oversampling)
+        return first_stage_problems(self.dimensions, self.oversampling)
 
     @property
     def as_built(self) -> "Int8":

@@ -50,10 +50,10 @@ class IvfFlat:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range."""
-        mistakes = too_small(self, n_lists=1, n_probes=1, n_training_per_list=1)
+        problems = too_small(self, n_lists=1, n_probes=1, n_training_per_list=1)
         if self.n_lists is not None and self.n_probes > self.n_lists:
-            mistakes.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")
-        return mistakes
+            problems.append(f"n_probes: got {self.n_probes}, expected at most n_lists={self.n_lists}")
+        return problems
 
     @property
     def as_built(self) -> "IvfFlat":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError, DamagedEntryError
 from components.fields import runtime_only
 from components.limits import too_small
-from components.openai_server.access import mistakes_of_key, mistakes_of_proxy, mistakes_of_url
+from components.openai_server.access import problems_of_key, problems_of_proxy, problems_of_url
 from components.pretrained.model_folder import missing_packages
 from components.protocols import Arrays
 from components.qdrant.connection import IN_PROCESS, connected
@@ -62,16 +62,16 @@ class Qdrant:
         """Return error messages for numbers out of range, an unusable address, a key that is not set, and a missing
         package.
         """
-        mistakes = too_small(self, n_links=1, ef_construction=1, ef_search=1, batch_size=1)
+        problems = too_small(self, n_links=1, ef_construction=1, ef_search=1, batch_size=1)
         if not self.timeout_s > 0:
-            mistakes.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+            problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
         if not self.base_url:
-            mistakes.append(f"base_url: is empty, expected the server's address, such as {_EXAMPLE}")
+            problems.append(f"base_url: is empty, expected the server's address, such as {_EXAMPLE}")
         elif self.base_url != IN_PROCESS:
-            mistakes += mistakes_of_url(self.base_url, _EXAMPLE) or mistakes_of_proxy(self.base_url)
+            problems += problems_of_url(self.base_url, _EXAMPLE) or problems_of_proxy(self.base_url)
         return [
-            *mistakes,
-            *mistakes_of_key(self.api_key_env),
+            *problems,
+            *problems_of_key(self.api_key_env),
             *map(str, missing_packages(["qdrant_client"], "vector_index=qdrant", "qdrant")),
         ]
 

@@ -27,14 +27,14 @@ def ranked(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -
     return sort_hits(found, rounded, depth)
 
 
-def first_stage_mistakes(dimensions: int | None, oversampling: float) -> list[str]:
+def first_stage_problems(dimensions: int | None, oversampling: float) -> list[str]:
     """Return one message per error in the fields of an index with rescoring."""
-    mistakes = []
+    problems = []
     if dimensions is not None and dimensions < 1:
-        mistakes.append(f"dimensions: got {dimensions}, expected at least 1, or null for all dimensions")
+        problems.append(f"dimensions: got {dimensions}, expected at least 1, or null for all dimensions")
     if oversampling < 1:
-        mistakes.append(f"oversampling: got {oversampling:g}, expected at least 1 candidate per hit")
-    return mistakes
+        problems.append(f"oversampling: got {oversampling:g}, expected at least 1 candidate per hit")
+    return problems
 
 
 def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[np.float32]:

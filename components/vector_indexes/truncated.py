@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from components.fields import runtime_only
 from components.protocols import Arrays
 from components.records import Hits
-from components.vector_indexes.exact import Device, device_mistakes
+from components.vector_indexes.exact import Device, device_problems
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.mapped import rows_in_file
 from components.vector_indexes.similarity import (
-    first_stage_mistakes,
+    first_stage_problems,
     search_in_two_stages,
     shortened,
     shortened_blocks,
@@ -41,7 +41,7 @@ class Truncated:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, and for a GPU if FAISS has no GPU support."""
-        return [*first_stage_mistakes(self.dimensions, self.oversampling), *device_mistakes(self.device)]
+        return [*first_stage_problems(self.dimensions, self.oversampling), *device_problems(self.device)]
 
     @property
     def as_built(self) -> "Truncated":

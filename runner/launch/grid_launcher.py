@@ -186,15 +186,15 @@ def _require_no_plugins_here() -> None:
 def _require_no_other_choice(launcher: Launcher, one_at_a_time: bool, max_batch_size: int | None) -> None:
     """Raise ConfigError for settings of Hydra's node that a search would ignore, and for Hydra's other launchers."""
     others = {"one_at_a_time": one_at_a_time, "max_batch_size": max_batch_size}
-    mistakes = [
+    problems = [
         f"search: hydra.sweeper.{name} chooses cells too; leave it out, or use search=none"
         for name, is_set in others.items()
         if is_set
     ]
     if not isinstance(launcher, GridLauncher):
-        mistakes.append("search: one process must see all cells; use hydra/launcher=grid, or search=none")
-    if mistakes:
-        raise ConfigError(mistakes)
+        problems.append("search: one process must see all cells; use hydra/launcher=grid, or search=none")
+    if problems:
+        raise ConfigError(problems)
 
 
 def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) -> None:

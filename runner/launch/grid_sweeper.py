@@ -110,21 +110,21 @@ def groups_of(axes: Axes, coupled: Sequence[Sequence[str]]) -> list[tuple[str, .
 
 def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
     n_values = {_name(key): len(values) for key, values in axes.items()}
-    mistakes: list[str] = []
+    problems: list[str] = []
     seen: set[str] = set()
     for group in coupled:
         where = f"hydra.sweeper.coupled: [{', '.join(group)}]"
         for name in group:
             if name in seen:
-                mistakes.append(f"{where}: {name} is coupled twice; expected each axis in one group, once")
+                problems.append(f"{where}: {name} is coupled twice; expected each axis in one group, once")
             seen.add(name)
         single = [name for name in group if n_values.get(name, 0) < 2]
-        mistakes += [f"{where}: {_not_swept(name, n_values)}" for name in single]
+        problems += [f"{where}: {_not_swept(name, n_values)}" for name in single]
         if not single and len({n_values[name] for name in group}) > 1:
             counts = ", ".join(f"{name} has {n_values[name]} values" for name in group)
-            mistakes.append(f"{where}: {counts}; axes that advance together need equal numbers of values")
-    if mistakes:
-        raise ConfigError(mistakes)
+            problems.append(f"{where}: {counts}; axes that advance together need equal numbers of values")
+    if problems:
+        raise ConfigError(problems)
 
 
 def _not_swept(name: str, n_values: Mapping[str, int]) -> str:

@@ -142,7 +142,7 @@ def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str
     return metrics.planned(name)
 
 
-def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
+def headline_problems(cells: Sequence[Cell]) -> list[str]:
     """Return an error message for a `run.headline` that no cell computes, or that cannot rank cells."""
     named = cells[0].run.headline if cells else ""
     if not named:

@@ -18,7 +18,7 @@ from components.secrets.given import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
 from runner.engine.plugins.named_code import class_errors, package_of, remedy
 from runner.engine.plugins.trusted import is_within
-from runner.launch.log_code import log_mistakes
+from runner.launch.log_code import log_problems
 
 _BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 """Hydra inserts this sweeper for our programs that run no cells."""
@@ -74,19 +74,19 @@ def require_known_code(config: DictConfig) -> None:
     error. If a node contains a secret, only secrets are reported, because other errors quote values.
     """
     _mark_variables(config)
-    if secrets := list(_secret_mistakes(config)):
+    if secrets := list(_secret_problems(config)):
         raise HydraException(str(ConfigError(secrets)))
     plugins = _plugins_of(config)
-    mistakes = [mistake for name in _GUARDED for mistake in _mistakes_of(config, name, plugins)]
-    mistakes += _variable_mistakes(config)
-    mistakes += [] if mistakes else _unlimited_sweepers(config)
+    problems = [problem for name in _GUARDED for problem in _problems_of(config, name, plugins)]
+    problems += _variable_problems(config)
+    problems += [] if problems else _unlimited_sweepers(config)
     if "_target_" in config.hydra:
-        mistakes.append("hydra._target_: Hydra builds nothing here; remove it")
+        problems.append("hydra._target_: Hydra builds nothing here; remove it")
     for name in config.hydra:
         if name not in _GUARDED:
-            mistakes += _stray_targets(config.hydra._get_node(name), f"hydra.{name}")
-    if mistakes:
-        raise HydraException(str(ConfigError(mistakes)))
+            problems += _stray_targets(config.hydra._get_node(name), f"hydra.{name}")
+    if problems:
+        raise HydraException(str(ConfigError(problems)))
 
 
 def _mark_variables(config: DictConfig) -> None:
@@ -106,7 +106,7 @@ def _raw_value(node: Any) -> Json:
     return [_raw_value(below) for below in content] if isinstance(content, list) else content
 
 
-def _secret_mistakes(config: DictConfig) -> Iterator[str]:
+def _secret_problems(config: DictConfig) -> Iterator[str]:
     """Yield error messages for secrets. Folders, log files and help texts are named after values of these nodes.
 
     An interpolation may read an environment variable into a node.
@@ -127,30 +127,30 @@ def _plugins_of(config: DictConfig) -> tuple[str, ...]:
     return tuple(name for name in found if isinstance(name, str)) if isinstance(found, ListConfig) else ()
 
 
-def _mistakes_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Iterator[str]:
+def _problems_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Iterator[str]:
     reader = _Reader()
     place = f"hydra.{name}"
     plain = reader.plain(config.hydra._get_node(name), place)
-    yield from reader.mistakes
-    if reader.mistakes:
+    yield from reader.problems
+    if reader.problems:
         return
     if reader.has_resolved:
         with flag_override(config.hydra, ["struct", "readonly"], False):
             config.hydra[name] = plain
     if name in LOGS:
-        yield from log_mistakes(plain, place, plugins)
+        yield from log_problems(plain, place, plugins)
         return
     is_of_several = name == "callbacks" and isinstance(plain, Mapping)
     nodes = {f"{place}.{key}": node for key, node in plain.items()} if is_of_several else {place: plain}
     for own, node in nodes.items():
-        yield from _target_mistakes(node, own, name, plugins)
+        yield from _target_problems(node, own, name, plugins)
 
 
 class _Reader:
     """Reads nodes as plain values, with interpolations resolved, and collects errors."""
 
     def __init__(self) -> None:
-        self.mistakes: list[str] = []
+        self.problems: list[str] = []
         self.has_resolved = False
 
     def plain(self, node: Any, place: str, depth: int = 0) -> Json:
@@ -185,7 +185,7 @@ class _Reader:
         return value
 
     def _refuse(self, place: str, problem: str) -> None:
-        self.mistakes.append(f"{place}: {problem}")
+        self.problems.append(f"{place}: {problem}")
 
 
 def _below(place: str, key: object) -> str:
@@ -193,7 +193,7 @@ def _below(place: str, key: object) -> str:
     return f"{place}.{key}"
 
 
-def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) -> Iterator[str]:
+def _target_problems(node: Json, place: str, name: str, plugins: Sequence[str]) -> Iterator[str]:
     shipped = SHIPPED[name]
     if node is None:
         return
@@ -272,14 +272,14 @@ def _stray_targets(node: Any, place: str) -> Iterator[str]:
             yield from _stray_targets(node._get_node(number), f"{place}[{number}]")
 
 
-def _variable_mistakes(config: DictConfig) -> Iterator[str]:
+def _variable_problems(config: DictConfig) -> Iterator[str]:
     """Yield one message per environment variable that the configuration would change.
 
     PATH and PYTHONPATH decide which programs run. Variables in `env_copy` keep their values.
     """
     reader = _Reader()
     found = reader.plain(config.hydra.job._get_node("env_set"), "hydra.job.env_set")
-    yield from reader.mistakes
+    yield from reader.problems
     for name, value in (found or {}).items():
         if os.environ.get(name) != value:
             yield (

@@ -27,18 +27,18 @@ def require_results_folder(config: DictConfig) -> None:
         raise HydraException(f"run: got {config.run!r}, expected a mapping")
     if "results_dir" not in config.run:
         return
-    mistakes = [*_run_mistakes(config), *_sweep_mistakes(config), *_job_mistakes(config)]
-    if mistakes:
-        raise HydraException(str(ConfigError(mistakes)))
+    problems = [*_run_problems(config), *_sweep_problems(config), *_job_problems(config)]
+    if problems:
+        raise HydraException(str(ConfigError(problems)))
 
 
-def _run_mistakes(config: DictConfig) -> Iterator[str]:
+def _run_problems(config: DictConfig) -> Iterator[str]:
     written: object = config.hydra.run._get_node("dir")._value()
     if written != ".":
         yield f"hydra.run.dir: got {written!r}, which does not move results; set run.results_dir={written} instead"
 
 
-def _sweep_mistakes(config: DictConfig) -> Iterator[str]:
+def _sweep_problems(config: DictConfig) -> Iterator[str]:
     written: object = config.hydra.sweep._get_node("dir")._value()
     if str(written).startswith(_IN_RESULTS):
         return
@@ -53,13 +53,13 @@ def _sweep_mistakes(config: DictConfig) -> Iterator[str]:
         )
 
 
-def _job_mistakes(config: DictConfig) -> Iterator[str]:
+def _job_problems(config: DictConfig) -> Iterator[str]:
     if (written := config.hydra._get_node("output_subdir")._value()) is not None:
         yield f"hydra.output_subdir: got {written!r}, expected null: the sweep writes .hydra/ into its own folder"
     try:
         job_folder(str(config.hydra.sweep._get_node("subdir")._value()))
     except ConfigError as error:
-        yield from error.mistakes
+        yield from error.problems
 
 
 def job_folder(subdir: str) -> Path:

@@ -33,17 +33,17 @@ _MEGABYTE = 1e6
 
 @dataclass(frozen=True)
 class Trial:
-    """Findings about a model, as lines (name, value). `mistake` is the error that prevents its use, "" if it works."""
+    """Findings about a model, as lines (name, value). `problem` is the error that prevents its use, "" if it works."""
 
     model: str
     lines: tuple[tuple[str, str], ...]
-    mistake: str = ""
+    problem: str = ""
 
 
 def try_model(component: object, *, download: bool) -> Trial:
     """Try a component that has a field `model`. Models on a hub are downloaded only with `download`."""
     lines: list[tuple[str, str]] = []
-    mistake = ""
+    problem = ""
     try:
         lines += _place(component, download=download)
         if isinstance(component, ReadsTokens):
@@ -55,8 +55,8 @@ def try_model(component: object, *, download: bool) -> Trial:
         output = _first_output(component)
         lines += [("first line", f"{output} (loading included: {time.perf_counter() - started:.1f} s)")]
     except RagGridError as error:
-        mistake = str(error)
-    return Trial(str(getattr(component, "model", "")), tuple(lines), mistake)
+        problem = str(error)
+    return Trial(str(getattr(component, "model", "")), tuple(lines), problem)
 
 
 def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:

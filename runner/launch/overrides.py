@@ -27,18 +27,18 @@ def readable(arguments: Sequence[str]) -> list[str]:
     because any later message may quote an override.
     """
     refuse_secrets(arguments)
-    mistakes = [
+    problems = [
         f"{argument}: no key before the =, expected group=option or key=value"
         for argument in arguments
         if argument.lstrip("+~").startswith("=")
     ]
-    mistakes += [
+    problems += [
         f"{key_of(argument)}: got a value with {depth:,} nested brackets, expected at most {_DEEPEST}"
         for argument in arguments
         if (depth := depth_of_brackets(argument)) > _DEEPEST
     ]
-    if mistakes:
-        raise ConfigError(mistakes)
+    if problems:
+        raise ConfigError(problems)
     return [argument if _is_readable(argument) else _quote_values(argument) for argument in arguments]
 
 
@@ -47,18 +47,18 @@ def refuse_strays(overrides: Sequence[str]) -> None:
 
     Most are part of a list that was typed with blanks: "chunk.size=64, 128" reaches the command as two words.
     """
-    mistakes: dict[str, str] = {}
+    problems: dict[str, str] = {}
     axis = whole = ""
     for override in overrides:
         if "=" in override or override.startswith("~"):
             axis = whole = override
         elif axis:
             whole = f"{whole.rstrip(',')},{override.lstrip(',')}".replace("=,", "=")
-            mistakes[axis] = f"{axis} {override}: separate values by commas without blanks: {whole}"
+            problems[axis] = f"{axis} {override}: separate values by commas without blanks: {whole}"
         else:
-            mistakes[override] = f"{override!r} sets nothing, expected group=option or key=value"
-    if mistakes:
-        raise ConfigError(list(mistakes.values()))
+            problems[override] = f"{override!r} sets nothing, expected group=option or key=value"
+    if problems:
+        raise ConfigError(list(problems.values()))
 
 
 def refuse_secrets(arguments: Sequence[str]) -> None:
@@ -69,9 +69,9 @@ def refuse_secrets(arguments: Sequence[str]) -> None:
     for variable in named_variables(dict(argument.split("=", 1) for argument in arguments if "=" in argument)):
         mark_variable(variable)
     mask = current_mask()
-    mistakes = [mistake for argument in arguments if (mistake := misplaced_in_override(argument, mask))]
-    if mistakes:
-        raise ConfigError(mistakes)
+    problems = [problem for argument in arguments if (problem := misplaced_in_override(argument, mask))]
+    if problems:
+        raise ConfigError(problems)
 
 
 def unknown_key(error: Exception) -> str:

@@ -48,7 +48,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
         if jobs.exit_code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt from None
     except (HydraException, OmegaConfBaseException, RecursionError) as error:
-        raise ConfigError(_mistakes(explain_error(error, overrides))) from error
+        raise ConfigError(_problems(explain_error(error, overrides))) from error
     except OSError as error:
         raise StoreError(f"run.results_dir: cannot write to it: {error}; choose another run.results_dir") from error
     assert jobs.folder is not None
@@ -56,7 +56,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     return LoadedSweep(jobs.folder, ()) if is_planned_only else load(jobs.folder)
 
 
-def _mistakes(message: str) -> list[str]:
+def _problems(message: str) -> list[str]:
     """Return the errors that a message lists. Hydra turns a ConfigError into its own error, with all errors in one
     message.
     """

@@ -64,14 +64,14 @@ def plan_race(
     if not any(asks.values()):
         _require_computed(cells, settings.metric)
         return None
-    if mistakes := list(_sweep_mistakes(cells)):
-        raise ConfigError(mistakes)
+    if problems := list(_sweep_problems(cells)):
+        raise ConfigError(problems)
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
     found = named_metric(metrics, settings.metric, headline, "race.metric")
     if found is None:
         raise ConfigError(["race: no sample can have a value of a metric that ranks cells; race=none"])
-    if mistakes := list(_metric_mistakes(found)):
-        raise ConfigError(mistakes)
+    if problems := list(_metric_problems(found)):
+        raise ConfigError(problems)
     racing = tuple(sorted(found.cells, key=lambda cell: cell.cell_id))
     rows = sorted(found.rows.tolist(), key=lambda row: _draw(settings.seed, metrics.samples[row]))
     samples = tuple(metrics.samples[row] for row in rows)
@@ -129,7 +129,7 @@ def _draw(seed: int, sample: Sample) -> bytes:
     return sha256(f"{seed}\0{sample.id}\0{sample.question}".encode("utf-8", "surrogatepass")).digest()
 
 
-def _metric_mistakes(found: PlannedMetric) -> Iterator[str]:
+def _metric_problems(found: PlannedMetric) -> Iterator[str]:
     """Yield the reasons why cells cannot race by a metric."""
     metric, expected = found.metric, "name another one, such as race.metric=rouge_l, or race=none"
     prefix = f"race.metric: {found.name}"
@@ -160,7 +160,7 @@ def _is_mean(metric: Metric, name: str) -> bool:
     return bool(np.array_equal(means, [0.75, 0.5]))
 
 
-def _sweep_mistakes(cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _sweep_problems(cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Yield the reasons why the cells of this sweep cannot race."""
     own, data = [cell.request.cell for cell in cells], cells[0].graph.data
     by, headline = own[0].race.metric, own[0].run.headline

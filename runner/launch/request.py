@@ -10,7 +10,7 @@ from components.secrets.given import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from runner.engine.plugins.plugin_loading import load_plugins
-from runner.launch.headline import headline_mistakes
+from runner.launch.headline import headline_problems
 from runner.pipeline.building import CellBuilder, plugins_of
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
@@ -47,9 +47,9 @@ def _refuse_secrets(jobs: Sequence[Job]) -> None:
     for variable in {variable for part in parts.values() for variable in named_variables(part)}:
         mark_variable(variable)
     mask = current_mask()
-    mistakes = [mistake for part in parts.values() for mistake in misplaced_secrets(part, mask)]
-    if mistakes:
-        raise ConfigError(list(dict.fromkeys(mistakes)))
+    problems = [problem for part in parts.values() for problem in misplaced_secrets(part, mask)]
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
 
 
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
@@ -64,22 +64,22 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
             package,
         )
     requests: list[CellRequest] = []
-    mistakes: list[str] = []
+    problems: list[str] = []
     builder = CellBuilder()
     for job in jobs:
         try:
             cell = builder.build(job.config)
             requests.append(CellRequest(cell, job))
-            mistakes += _ignored_settings(cell, job)
+            problems += _ignored_settings(cell, job)
         except ConfigError as error:
-            mistakes += error.mistakes
+            problems += error.problems
     for field in settings_fields():
         if any(getattr(request.cell, field) != getattr(requests[0].cell, field) for request in requests):
-            mistakes.append(
+            problems.append(
                 f"{field}.*: differs between cells, but these settings apply to the whole sweep; start a separate "
                 "sweep for each value"
             )
-    mistakes += headline_mistakes([request.cell for request in requests])
-    if mistakes:
-        raise ConfigError(list(dict.fromkeys(mistakes)))
+    problems += headline_problems([request.cell for request in requests])
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
     return requests

@@ -101,7 +101,7 @@ class SweepSearch:
             request = self._jobs.request(point)
             (cell,) = plan_cells([request], self._store, self._announce, self._loaded)
         except ConfigError as error:
-            self._invalid[" ".join(error.mistakes)] += 1
+            self._invalid[" ".join(error.problems)] += 1
             return None
         self._cell_of[point] = cell.cell_id
         return None if cell.cell_id in self._numbers else cell

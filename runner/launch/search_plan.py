@@ -88,8 +88,8 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
     reasons why this space cannot be searched.
     """
     own = cells[0].request.cell
-    if mistakes := list(_space_mistakes(cells, space)):
-        raise ConfigError(mistakes)
+    if problems := list(_space_problems(cells, space)):
+        raise ConfigError(problems)
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
     objectives: list[Objective] = []
     for name in own.search.objectives or [""]:
@@ -99,18 +99,18 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
         found = named_metric(metrics, name, headline, "search.objectives (or a kind of costs)")
         larger = found.metric.larger_is_better if found else None
         if found is None or not len(found.rows):
-            mistakes.append(f"search: no sample can have a value of {name or 'a metric that ranks cells'}; search=none")
+            problems.append(f"search: no sample can have a value of {name or 'a metric that ranks cells'}; search=none")
         elif larger is None:
-            mistakes.append(f"search.objectives: {name} has no better direction; name another metric")
+            problems.append(f"search.objectives: {name} has no better direction; name another metric")
         else:
             objectives.append(Objective(found.name, larger))
-    mistakes += _objective_mistakes(cells, objectives)
-    if mistakes:
-        raise ConfigError(mistakes)
+    problems += _objective_problems(cells, objectives)
+    if problems:
+        raise ConfigError(problems)
     return PlannedSearch(own.search, space, tuple(objectives))
 
 
-def _space_mistakes(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterator[str]:
+def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterator[str]:
     own = cells[0].request.cell
     if own.race.enabled:
         yield (
@@ -126,7 +126,7 @@ def _space_mistakes(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
             yield f"search: {CONDITION} sets how hard the test is, and is no choice; fix it"
 
 
-def _objective_mistakes(cells: Sequence[PlannedCell], objectives: Sequence[Objective]) -> Iterator[str]:
+def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objective]) -> Iterator[str]:
     own, names = cells[0].request.cell, [objective.name for objective in objectives]
     if objectives and objectives[0].is_cost:
         yield f"search.objectives: got {', '.join(names)}, expected a metric first, which ranks the cells"

@@ -33,7 +33,7 @@ from runner.engine.plugins.plugin_loading import code_class, ensure_loaded
 from runner.engine.plugins.trusted import is_within
 from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell
-from runner.pipeline.unsuitable_parts import combination_mistakes
+from runner.pipeline.unsuitable_parts import combination_problems
 
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
@@ -98,12 +98,12 @@ class CellBuilder:
         """Build one cell: see `build_cell`."""
         builder = _Builder(plugins_of(config), self._built)
         values = builder.field_values(Cell, config, "")
-        mistakes = [
-            *builder.mistakes,
-            *combination_mistakes(**{name: values.get(name) for name in _COMBINED_FIELDS}),
+        problems = [
+            *builder.problems,
+            *combination_problems(**{name: values.get(name) for name in _COMBINED_FIELDS}),
         ]
-        if mistakes:
-            raise ConfigError(list(dict.fromkeys(mistakes)))
+        if problems:
+            raise ConfigError(list(dict.fromkeys(problems)))
         return Cell(**values)
 
 
@@ -115,8 +115,8 @@ def build_component(node: Mapping[str, Json], expected: type, path: str, plugins
     """
     builder = _Builder(plugins)
     component = builder.build(node, expected, path)
-    if builder.mistakes:
-        raise ConfigError(list(dict.fromkeys(builder.mistakes)))
+    if builder.problems:
+        raise ConfigError(list(dict.fromkeys(builder.problems)))
     return component
 
 
@@ -137,13 +137,13 @@ class _Builder:
     """
 
     def __init__(self, plugins: Sequence[str] = (), built: dict[str, Built] | None = None) -> None:
-        self.mistakes: list[str] = []
+        self.problems: list[str] = []
         self._built = {} if built is None else built
         self._plugins = tuple(plugins)
         self._packages_refused: set[str] = set()
 
     def build(self, value: Json, expected: Annotation, path: str) -> Built:
-        """Return `value` as the type `expected`. If it is invalid, return None and add the errors to `mistakes`."""
+        """Return `value` as the type `expected`. If it is invalid, return None and add the errors to `problems`."""
         try:
             return self._build(value, expected, path)
         except _Invalid:
@@ -170,7 +170,7 @@ class _Builder:
 
     def _unreadable(self, expected: Annotation, path: str) -> Built:
         """Report a type that YAML cannot express. Only custom classes have such types."""
-        self.mistakes.append(
+        self.problems.append(
             f"{path}: its class declares the type {expected}, which YAML cannot express; expected: bool, int, "
             "float, str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
         )
@@ -178,7 +178,7 @@ class _Builder:
 
     def _refuse(self, path: str, value: Json, expected: str) -> _Invalid:
         got = shortened(repr(value), _LONGEST_QUOTE)
-        self.mistakes.append(f"{path}: got {got} ({type(value).__name__}), expected {expected}")
+        self.problems.append(f"{path}: got {got} ({type(value).__name__}), expected {expected}")
         return _Invalid()
 
     def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
@@ -223,7 +223,7 @@ class _Builder:
         if written in self._built:
             return self._built[written]
         component = self._check_and_build(node, kinds, path)
-        if not self.mistakes:  # errors have to be reported for every cell
+        if not self.problems:  # errors have to be reported for every cell
             self._built[written] = component
         return component
 
@@ -238,7 +238,7 @@ class _Builder:
             with named_errors(component, "a property or check() failed", "Fix the class", passing=_Invalid):
                 self._check(component, kinds, node, path)
         except ComponentError as error:
-            self.mistakes.append(f"{path}: {error}")
+            self.problems.append(f"{path}: {error}")
             raise _Invalid from error
         return component
 
@@ -254,14 +254,14 @@ class _Builder:
             what = f"a {_names(kinds)}, but {type(component).__name__} is a pipeline, which pipeline._target_ chooses"
             raise self._refuse(f"{path}._target_", node.get("_target_"), what)
         try:
-            self.mistakes += [_with_path(path, mistake) for mistake in getattr(component, "check", list)()]
+            self.problems += [_with_path(path, problem) for problem in getattr(component, "check", list)()]
             owner = code_class(component)
-            if owner is not type(component) and not (has_code(owner) or self.mistakes):
+            if owner is not type(component) and not (has_code(owner) or self.problems):
                 what = "code in a file, e.g. my_package/rag.py: the cache would not notice an edit of this one"
                 raise self._refuse(path, f"{owner.__module__}", what)
         except OSError as error:  # `check` looks for a path, and a model's name may be too long for one
             name = shortened(repr(error.filename), _LONGEST_QUOTE)
-            self.mistakes.append(f"{path}: cannot look for {name}: {error.strerror}")
+            self.problems.append(f"{path}: cannot look for {name}: {error.strerror}")
 
     def _class(self, node: Mapping[str, Json], expected: type, path: str) -> type:
         target = node.get("_target_")
@@ -294,10 +294,10 @@ class _Builder:
         return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}{remedy(target)}")
 
     def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
-        n_before = len(self.mistakes)
+        n_before = len(self.problems)
         self._require_plugins(cls, node, path)
         values = self.field_values(cls, node, path)
-        if len(self.mistakes) > n_before:
+        if len(self.problems) > n_before:
             raise _Invalid
         try:
             return cls(**values)
@@ -305,7 +305,7 @@ class _Builder:
             raise
         except BaseException as error:  # a custom class may raise; classes of this project have a `check` instead
             cause = str(error) if type(error) in (TypeError, ValueError) else line_of(error)
-            self.mistakes.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
+            self.problems.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
             raise _Invalid from error
 
     def _require_plugins(self, cls: type, node: Mapping[str, Json], path: str) -> None:
@@ -317,18 +317,18 @@ class _Builder:
             ensure_loaded(self._plugins)
 
     def field_values(self, cls: type, node: Mapping[str, Json], path: str) -> dict[str, Json]:
-        """Build the fields of a dataclass from the keys of a node, adding all errors to `mistakes`."""
+        """Build the fields of a dataclass from the keys of a node, adding all errors to `problems`."""
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
             near = difflib.get_close_matches(key, fields, n=1)
             known = f"expected one of {', '.join(fields)}" if fields else f"{cls.__name__} has no fields"
             hint = f"did you mean {prefix}{near[0]}?" if near else known
-            self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
+            self.problems.append(f"{prefix}{key}: unknown; {hint}")
         hints = _types_of(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):
-                self.mistakes.append(f"{prefix}{name}: missing, expected {_type_name(hints[name])}")
+                self.problems.append(f"{prefix}{name}: missing, expected {_type_name(hints[name])}")
         return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
 
 
@@ -345,14 +345,14 @@ def _is_frozen(cls: type) -> bool:
     return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # every dataclass has them
 
 
-def _with_path(path: str, mistake: str) -> str:
+def _with_path(path: str, problem: str) -> str:
     """Prefix an error of a component with its path. It concerns a field ("depth: got 0") or the component ("... needs
     ...").
     """
     if not path:
-        return mistake
-    is_of_a_field = mistake.split(maxsplit=1)[0].endswith(":")
-    return f"{path}.{mistake}" if is_of_a_field else f"{path}: {mistake}"
+        return problem
+    is_of_a_field = problem.split(maxsplit=1)[0].endswith(":")
+    return f"{path}.{problem}" if is_of_a_field else f"{path}: {problem}"
 
 
 def _missing_members(component: object, expected: type) -> list[str]:

@@ -15,7 +15,7 @@ from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import Data, load_data
 from runner.pipeline.memory_ahead import memory_lines
 from runner.pipeline.settings import RunSettings
-from runner.pipeline.unsuitable_parts import data_mistakes
+from runner.pipeline.unsuitable_parts import data_problems
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def plan_cells(
 ) -> tuple[PlannedCell, ...]:
     """Return the cells of `plan_sweep`."""
     planned: dict[str, PlannedCell] = {}
-    mistakes: list[str] = []
+    problems: list[str] = []
     in_prompts: dict[str, CorpusInPrompts] = {}
     memory: dict[object, str] = {}
 
@@ -127,7 +127,7 @@ def plan_cells(
         data = load(request.cell.dataset, run)
         pool = load(examples.dataset, run) if examples.n and examples.dataset else None
         shown = corpus_in_prompts(request.cell, data, store, in_prompts)
-        mistakes += [*data_mistakes(request.cell, data, pool, store), *shown.mistakes]
+        problems += [*data_problems(request.cell, data, pool, store), *shown.problems]
         graph = graph_of(request.cell, data, pool)
         before = planned.get(graph.result.key)
         if before is None:
@@ -135,8 +135,8 @@ def plan_cells(
             planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph, pool=pool, lines=lines)
         else:
             planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
-    if mistakes:
-        raise ConfigError(list(dict.fromkeys(mistakes)))
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
     return tuple(planned.values())
 
 

@@ -37,21 +37,21 @@ class SearchSettings:
 
     def check(self) -> list[str]:
         """Return one message per number out of range, and a message for objectives that the strategy cannot weigh."""
-        mistakes = [
+        problems = [
             f"{name}: got {getattr(self, name)}, expected at least 1"
             for name in ("n_cells", "batch")
             if getattr(self, name) < 1
         ]
         if not 0 <= self.seed < 2**32:
-            mistakes.append(f"seed: got {self.seed}, expected a number from 0 to 4294967295")
+            problems.append(f"seed: got {self.seed}, expected a number from 0 to 4294967295")
         if len(set(self.objectives)) < len(self.objectives):
-            mistakes.append(f"objectives: got {', '.join(self.objectives)}, expected each of them once")
+            problems.append(f"objectives: got {', '.join(self.objectives)}, expected each of them once")
         if len(self.objectives) > 1 and self.strategy is Strategy.GREEDY:
-            mistakes.append(
+            problems.append(
                 "objectives: search=greedy takes the best value of an axis, which several objectives do not define; "
                 "use search=tpe or search=random, or one objective"
             )
-        return mistakes
+        return problems
 
 
 NO_SEARCH = SearchSettings(Strategy.NONE)

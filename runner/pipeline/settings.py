@@ -25,7 +25,7 @@ from components.protocols import (
 )
 from components.secrets.names import names_secret
 from runner.engine.spending import Budget
-from runner.engine.store.bucket.address import address_mistakes
+from runner.engine.store.bucket.address import address_problems
 from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK
 
 M = TypeVar("M", bound=Metric)
@@ -73,8 +73,8 @@ class MetricSettings:
         """Return error messages for metrics that two components compute, names that no file can have, and components
         that score nothing.
         """
-        if mistakes := _bad_declarations(self.scores):
-            return mistakes
+        if problems := _bad_declarations(self.scores):
+            return problems
         known = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
         return [
             *_duplicate_metrics(self.scores, "~metrics.scores"),
@@ -104,12 +104,12 @@ class JudgeSettings:
 
     def check(self) -> list[str]:
         """Return messages for metrics that two judges compute, names that no file can have, and a sample below 1."""
-        if mistakes := _bad_declarations(self.scores):
-            return mistakes
-        mistakes = [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
+        if problems := _bad_declarations(self.scores):
+            return problems
+        problems = [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
         if self.sample is not None and self.sample < 1:
-            mistakes.append(f"sample: got {self.sample}, expected 1 or more, or null for all samples")
-        return mistakes
+            problems.append(f"sample: got {self.sample}, expected 1 or more, or null for all samples")
+        return problems
 
 
 def _select_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
@@ -118,16 +118,16 @@ def _select_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
 
 def _bad_declarations(scores: Mapping[str, Metric]) -> list[str]:
     """Return one message per custom metric whose `names` or `larger_is_better` has another type than declared."""
-    mistakes: list[str] = []
+    problems: list[str] = []
     for component, metric in scores.items():
         names: object = metric.names
         direction: object = metric.larger_is_better
         prefix = f"scores.{component}: {type(metric).__name__}"
         if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-            mistakes.append(f"{prefix} has the names {names!r}, expected a tuple of strings")
+            problems.append(f"{prefix} has the names {names!r}, expected a tuple of strings")
         if direction is not None and not isinstance(direction, bool):
-            mistakes.append(f"{prefix} has larger_is_better={direction!r}, expected True, False or None")
-    return mistakes
+            problems.append(f"{prefix} has larger_is_better={direction!r}, expected True, False or None")
+    return problems
 
 
 def _duplicate_metrics(scores: Mapping[str, Metric], drop: str) -> list[str]:
@@ -196,10 +196,10 @@ class TrackingSettings:
         """Return error messages for a password in the URI, which would end up in the results, and for a negative number
         of traces.
         """
-        mistakes = self._password()
+        problems = self._password()
         if self.traces is not None and self.traces < 0:
-            mistakes.append(f"traces: got {self.traces}, expected a number of samples, or null for all")
-        return mistakes
+            problems.append(f"traces: got {self.traces}, expected a number of samples, or null for all")
+        return problems
 
     def _password(self) -> list[str]:
         parts = urlsplit(self.uri)
@@ -256,30 +256,30 @@ class RunSettings:
 
     def check(self) -> list[str]:
         """Return error messages for numbers out of range, unusable paths, and plugins that are not packages."""
-        mistakes = [
+        problems = [
             f"plugins: got {name!r}, expected a package that can be imported, from the current folder or installed"
             for name in self.plugins
             if not all(part.isidentifier() for part in name.split(".")) or not _is_importable(name.partition(".")[0])
         ]
-        mistakes += [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
+        problems += [f"store_dir: {problem}" for problem in address_problems(self.store_dir)]
         for name in ("store_dir", "cache_dir"):
             if not getattr(self, name).strip():
-                mistakes.append(f"{name}: got {getattr(self, name)!r}, expected a folder, e.g. results/{name[:5]}")
+                problems.append(f"{name}: got {getattr(self, name)!r}, expected a folder, e.g. results/{name[:5]}")
         folder = Path(self.results_dir).resolve()
         if not self.results_dir.strip() or folder == folder.parent:
-            mistakes.append(
+            problems.append(
                 f"results_dir: got {self.results_dir!r}, expected a folder that is only for results, e.g. results"
             )
-        mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, expected at least 1, or 0 to choose"]
+        problems += [] if self.workers >= 0 else [f"workers: got {self.workers}, expected at least 1, or 0 to choose"]
         for name, budget in vars(self.budget).items():
             if budget is not None and not budget > 0:
-                mistakes.append(f"{name}: got {budget}, expected more than 0, or null for no limit")
+                problems.append(f"{name}: got {budget}, expected more than 0, or null for no limit")
         if self.documents_per_block < 1:
-            mistakes.append(f"documents_per_block: got {self.documents_per_block}, expected at least 1")
+            problems.append(f"documents_per_block: got {self.documents_per_block}, expected at least 1")
         for name in ("max_failure_rate", "max_unparsable_rate"):
             if not 0 <= getattr(self, name) <= 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, expected a share in [0, 1]")
-        return mistakes
+                problems.append(f"{name}: got {getattr(self, name)}, expected a share in [0, 1]")
+        return problems
 
 
 def _is_importable(package: str) -> bool:

@@ -27,25 +27,25 @@ from components.records import Sample
 from runner.engine.ask import is_language_model
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
-from runner.pipeline.answers.compressing import compressor_mistakes
-from runner.pipeline.answers.generating import draw_mistakes
-from runner.pipeline.answers.revising import reviser_mistakes
+from runner.pipeline.answers.compressing import compressor_problems
+from runner.pipeline.answers.generating import draw_problems
+from runner.pipeline.answers.revising import reviser_problems
 from runner.pipeline.cell import Cell
-from runner.pipeline.corpus.chunk_facts import extractor_mistakes
-from runner.pipeline.corpus.chunk_headers import header_mistakes
+from runner.pipeline.corpus.chunk_facts import extractor_problems
+from runner.pipeline.corpus.chunk_headers import header_problems
 from runner.pipeline.corpus.chunk_vectors import reads_documents
 from runner.pipeline.corpus.loaded_data import Data, metadata_names
-from runner.pipeline.corpus.refined_corpora import refiner_mistakes
+from runner.pipeline.corpus.refined_corpora import refiner_problems
 from runner.pipeline.corpus.sample_codec import decode_samples
-from runner.pipeline.ranking.selecting import selection_mistakes
-from runner.pipeline.search.dense_search import dimension_mistakes
-from runner.pipeline.search.expanding import expander_mistakes, gold_answer_mistakes
-from runner.pipeline.search.iterating import iteration_mistakes
+from runner.pipeline.ranking.selecting import selection_problems
+from runner.pipeline.search.dense_search import dimension_problems
+from runner.pipeline.search.expanding import expander_problems, gold_answer_problems
+from runner.pipeline.search.iterating import iteration_problems
 from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.pipeline.settings import MetricSettings
 
 
-def combination_mistakes(
+def combination_problems(
     top_k: int | None,
     retriever: Retriever | None,
     expander: Expander | None = None,
@@ -71,29 +71,29 @@ def combination_mistakes(
     of_draws = _wrong_draws(repeat=repeat, judge_repeat=judge_repeat)
     if pipeline is not None and not pipeline.is_built_in:
         return of_draws
-    mistakes = dimension_mistakes(retriever) if retriever is not None else []
-    mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
-    mistakes += of_draws
-    mistakes += _wrong_top_k(top_k, retriever) if top_k is not None else []
+    problems = dimension_problems(retriever) if retriever is not None else []
+    problems += draw_problems(generator, llm) if generator is not None and llm is not None else []
+    problems += of_draws
+    problems += _wrong_top_k(top_k, retriever) if top_k is not None else []
     if retriever is not None and expander is not None and retriever.fusion is None:
         n_rankings = len(retriever.arms) * len(expander.variants)
         if n_rankings > 1 and searches(retriever):
-            mistakes.append(
+            problems.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
                 f"{len(expander.variants)} variants of the query), expected a fusion; see retriever=hybrid"
             )
     if retriever is not None and searches(retriever):
-        mistakes += _search_mistakes(retriever, expander, iterative, history, header)
+        problems += _search_problems(retriever, expander, iterative, history, header)
     if retriever is not None and retriever.arms:
-        mistakes += refiner_mistakes(refiner) if refiner is not None else []
-        mistakes += compressor_mistakes(compressor) if compressor is not None else []
-        mistakes += reviser_mistakes(reviser, llm) if reviser is not None and llm is not None else []
+        problems += refiner_problems(refiner) if refiner is not None else []
+        problems += compressor_problems(compressor) if compressor is not None else []
+        problems += reviser_problems(reviser, llm) if reviser is not None and llm is not None else []
     if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
-        mistakes += selection_mistakes(reranker, metrics.of_rankings)
-    return mistakes
+        problems += selection_problems(reranker, metrics.of_rankings)
+    return problems
 
 
-def _search_mistakes(
+def _search_problems(
     retriever: Retriever,
     expander: Expander | None,
     iterative: AnyIteration | None,
@@ -101,17 +101,17 @@ def _search_mistakes(
     header: Header | None,
 ) -> list[str]:
     """Return error messages for the steps that only a searching cell has."""
-    mistakes = extractor_mistakes(retriever)
+    problems = extractor_problems(retriever)
     if expander is not None:
-        mistakes += expander_mistakes(expander)
+        problems += expander_problems(expander)
         if history is not None and history.has_rounds:
-            mistakes += gold_answer_mistakes(expander)
+            problems += gold_answer_problems(expander)
     if iterative is not None:
-        mistakes += iteration_mistakes(iterative, retriever)
+        problems += iteration_problems(iterative, retriever)
     if header is not None:
-        mistakes += header_mistakes(header)
-        mistakes += _headers_in_documents(header, retriever)
-    return mistakes
+        problems += header_problems(header)
+        problems += _headers_in_documents(header, retriever)
+    return problems
 
 
 def _headers_in_documents(header: Header, retriever: Retriever) -> list[str]:
@@ -152,7 +152,7 @@ def searches(retriever: Retriever) -> bool:
     return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)
 
 
-def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:
+def data_problems(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:
     """Return error messages for components that do not suit the loaded data set, and for too few few-shot examples in
     `pool`.
 
@@ -163,18 +163,18 @@ def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> li
     variants = cell.expander.variants if searches(cell.retriever) else ()
     histories = (cell.history,) if is_language_model(cell.llm) else ()
     checking = [part for part in (*variants, *histories) if isinstance(part, ChecksSamples)]
-    mistakes: list[str] = []
+    problems: list[str] = []
     if checking:
         samples = _samples(data, store)
-        mistakes += [mistake for part in checking for mistake in part.check_samples(samples)]
+        problems += [problem for part in checking for problem in part.check_samples(samples)]
     filters = (cell.filter,) if searches(cell.retriever) else ()
     prompts = (cell.prompt,) if is_language_model(cell.llm) and cell.retriever.arms else ()
     if reading := [part for part in (*filters, *prompts) if isinstance(part, ChecksMetadata)]:
         names, samples = metadata_names(data, store), _samples(data, store)
-        mistakes += [mistake for part in reading for mistake in part.check_metadata(names, samples)]
+        problems += [problem for part in reading for problem in part.check_metadata(names, samples)]
     if pool and is_language_model(cell.llm):
-        mistakes += _too_few_examples(cell.examples.n, _samples(data, store), _samples(pool, store))
-    return mistakes
+        problems += _too_few_examples(cell.examples.n, _samples(data, store), _samples(pool, store))
+    return problems
 
 
 def _samples(data: Data, store: Store) -> tuple[Sample, ...]:

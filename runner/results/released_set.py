@@ -70,7 +70,7 @@ class Testset:
         derived = Testset(self.documents, samples, provenance, self.key, edits, {**self.about, **about})
         return self if derived.key == self.key else derived
 
-    def mistakes(self) -> list[str]:
+    def problems(self) -> list[str]:
         """Return one message per error that prevents a release: repeated ids, blank texts, gold outside the documents
         of the set.
         """

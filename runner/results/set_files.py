@@ -67,7 +67,7 @@ def write_testset(
     """Write the set, and other files by their paths in the folder. A new folder appears atomically.
 
     With `replace`, the files of an existing set are replaced one by one, while it has no manifest. Other files in the
-    folder remain: see `require_replaceable`. Raises DataError for an invalid set (`Testset.mistakes`), for an existing
+    folder remain: see `require_replaceable`. Raises DataError for an invalid set (`Testset.problems`), for an existing
     folder that is not empty (without `replace`), and for a folder that cannot be written.
     """
     _require_sound(testset, folder)
@@ -168,9 +168,9 @@ def _corpus_of(about: Mapping[str, Json]) -> str:
 
 
 def _require_sound(testset: Testset, folder: Path) -> None:
-    if mistakes := testset.mistakes():
-        more = f" (and {len(mistakes) - 1} more like it)" if mistakes[1:] else ""
-        raise DataError(f"{folder}: {mistakes[0]}{more}. Expected: {_EXPECTED}, with all gold in its documents.")
+    if problems := testset.problems():
+        more = f" (and {len(problems) - 1} more like it)" if problems[1:] else ""
+        raise DataError(f"{folder}: {problems[0]}{more}. Expected: {_EXPECTED}, with all gold in its documents.")
 
 
 def _files(testset: Testset) -> dict[str, bytes]:

@@ -76,23 +76,23 @@ class Choices:
 
 def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sample:
     """Return the question as a sample of a benchmark. Raises DataError with all errors together."""
-    if mistakes := _type_errors(question):
-        raise DataError("; ".join(mistakes))
-    mistakes = _mistakes(question, choices)
+    if problems := _type_errors(question):
+        raise DataError("; ".join(problems))
+    problems = _problems(question, choices)
     kind = question.kind or (defaults.kind_in_conversation if question.history else defaults.kind)
     if kind not in [known.value for known in Kind]:
-        mistakes.append(f"kind: got {kind!r}, expected one of {', '.join(known.value for known in Kind)}")
+        problems.append(f"kind: got {kind!r}, expected one of {', '.join(known.value for known in Kind)}")
     history = tuple(Turn(*turn) for turn in question.history if _is_turn(turn))
     if len(history) < len(question.history):
-        mistakes.append("history: expected a question and its answer for each turn, both strings")
+        problems.append("history: expected a question and its answer for each turn, both strings")
     conditions = []
     for name, asked in question.where.items():
         try:
             conditions.append((name, read_condition(asked, f"where.{name}")))
         except DataError as error:
-            mistakes.append(str(error))
-    if mistakes:
-        raise DataError("; ".join(mistakes))
+            problems.append(str(error))
+    if problems:
+        raise DataError("; ".join(problems))
     return Sample(
         _ID,
         question.subset,
@@ -122,19 +122,19 @@ def _type_errors(question: Question) -> list[str]:
     ]
 
 
-def _mistakes(question: Question, choices: Choices) -> list[str]:
-    mistakes = []
+def _problems(question: Question, choices: Choices) -> list[str]:
+    problems = []
     if not question.text.strip():
-        mistakes.append("question: is empty")
+        problems.append("question: is empty")
     if any(choices.corpora) and question.corpus not in choices.corpora:
-        mistakes.append(f"corpus: got {question.corpus!r}, expected one of {', '.join(choices.corpora)}")
+        problems.append(f"corpus: got {question.corpus!r}, expected one of {', '.join(choices.corpora)}")
     if question.corpus and not any(choices.corpora):
-        mistakes.append(f"corpus: got {question.corpus!r}, but this pipeline has a single corpus")
+        problems.append(f"corpus: got {question.corpus!r}, but this pipeline has a single corpus")
     if question.subset and choices.subsets and question.subset not in choices.subsets:
-        mistakes.append(f"subset: got {question.subset!r}, expected one of {', '.join(choices.subsets)}, or none")
+        problems.append(f"subset: got {question.subset!r}, expected one of {', '.join(choices.subsets)}, or none")
     if question.where and not choices.has_filter:
-        mistakes.append("where: this pipeline has no filter that reads conditions (filter=metadata)")
-    return mistakes
+        problems.append("where: this pipeline has no filter that reads conditions (filter=metadata)")
+    return problems
 
 
 def _is_turn(turn: object) -> bool:

@@ -223,7 +223,7 @@ class TestBeside:
         assert (empty["cell"], empty["ours"], empty["difference"]) == ("", "", "")
 
 
-class TestMistakes:
+class TestProblems:
     def test_table_rejects_a_metric_that_is_not_in_the_table(self) -> None:
         with pytest.raises(DataError, match=r"--metric ndcg: not in crud_rag/3; expected one of: bleu, rouge_l"):
             tables.run(parse("crud_rag/3", "--metric", "ndcg"))

@@ -1,6 +1,6 @@
 import pytest
 
-from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
+from components.chunkers.budget import Unit, overlap_tokens, size_problems
 from components.tokenizers.cl100k import Cl100k
 from components.tokenizers.rjieba_words import RjiebaWords
 
@@ -17,7 +17,7 @@ def test_overlap_is_rounded_down(size: int, overlap: float, n_tokens: int) -> No
     [(4, 0.0, Unit.TOKEN), (1, 0.0, Unit.CHAR), (512, 0.99, Unit.TOKEN), (8, 0.5, Unit.TOKEN)],
 )
 def test_valid_sizes_have_no_errors(size: int, overlap: float, unit: Unit) -> None:
-    assert size_mistakes(size, overlap, unit, Cl100k()) == []
+    assert size_problems(size, overlap, unit, Cl100k()) == []
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,11 @@ def test_valid_sizes_have_no_errors(size: int, overlap: float, unit: Unit) -> No
     ],
 )
 def test_invalid_settings_are_reported(size: int, overlap: float, unit: Unit, said: list[str]) -> None:
-    mistakes = size_mistakes(size, overlap, unit, Cl100k())
-    assert len(mistakes) == len(said)
-    for mistake, beginning in zip(mistakes, said, strict=True):
-        assert mistake.startswith(beginning)
+    problems = size_problems(size, overlap, unit, Cl100k())
+    assert len(problems) == len(said)
+    for problem, beginning in zip(problems, said, strict=True):
+        assert problem.startswith(beginning)
 
 
 def test_chunks_of_one_word_are_allowed() -> None:
-    assert size_mistakes(1, 0.0, Unit.TOKEN, RjiebaWords()) == []
+    assert size_problems(1, 0.0, Unit.TOKEN, RjiebaWords()) == []

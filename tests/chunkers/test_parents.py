@@ -17,7 +17,7 @@ class TestParentChunks(ComponentContract):
         assert ParentChunks(SentencePacking(), WholeDocuments()).size == 0
 
     def test_children_are_smaller_than_their_parents(self) -> None:
-        mistakes = ParentChunks(SentencePacking(size=64), SentencePacking(size=64)).check()
-        assert mistakes == ["children.size: got 64, expected less than parents.size=64"]
+        problems = ParentChunks(SentencePacking(size=64), SentencePacking(size=64)).check()
+        assert problems == ["children.size: got 64, expected less than parents.size=64"]
         assert ParentChunks(SentencePacking(size=64), SentencePacking(size=50, unit=Unit.CHAR)).check() == []
         assert ParentChunks(SentencePacking(size=64), WholeDocuments()).check() == []

@@ -145,10 +145,10 @@ def test_duplicate_document_id_is_rejected(tmp_path: Path) -> None:
 
 def test_invalid_corpus_settings_are_reported_before_reading(tmp_path: Path) -> None:
     assert "path: is empty" in BuiltCorpus().check()[0]
-    mistakes = BuiltCorpus(
+    problems = BuiltCorpus(
         str(tmp_path / "gone"), keep_structure=False, min_characters=9, max_characters=5, similarity=0.2
     ).check()
-    assert [mistake.split(":")[0] for mistake in mistakes] == [
+    assert [problem.split(":")[0] for problem in problems] == [
         "max_characters", "similarity", "cleaning.running_heads", "path"
     ]  # fmt: skip
 

@@ -192,9 +192,9 @@ class TestFingerprint:
 class TestBadInput:
     def test_invalid_fields_are_errors(self) -> None:
         assert CrudRag("somewhere").check() == []
-        mistakes = CrudRag(subsets=("read/qa_9docs",), gold_overlap=0, limit=0).check()
-        assert [mistake.split(":")[0] for mistake in mistakes] == ["root", "subsets", "gold_overlap", "limit"]
-        assert "got ['read/qa_9docs']" in mistakes[1]
+        problems = CrudRag(subsets=("read/qa_9docs",), gold_overlap=0, limit=0).check()
+        assert [problem.split(":")[0] for problem in problems] == ["root", "subsets", "gold_overlap", "limit"]
+        assert "got ['read/qa_9docs']" in problems[1]
         with pytest.raises(ConfigError, match="4 errors"):
             CrudRag(subsets=(), gold_overlap=1.5, limit=-1).load()
 

@@ -137,8 +137,8 @@ class TestMissing:
 
     @pytest.mark.parametrize("sets", [("Finqa",), (), ("FinQA", "FinQA")])
     def test_invalid_set_names_are_rejected(self, sets: tuple[str, ...]) -> None:
-        (mistake,) = FinanceRag("x", sets=sets).check()
-        assert mistake == f"sets: got {list(sets)}, expected one or more, each once, of {', '.join(SETS)}"
+        (problem,) = FinanceRag("x", sets=sets).check()
+        assert problem == f"sets: got {list(sets)}, expected one or more, each once, of {', '.join(SETS)}"
         with pytest.raises(ConfigError, match="sets: got"):
             FinanceRag("x", sets=sets).load()
 

@@ -307,15 +307,15 @@ class TestBadInput:
     @pytest.mark.parametrize("name", ["", "two words", "x" * 61, "a/b", "-x"])
     def test_invalid_names_are_errors(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path)
-        (mistake,) = Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name=name).check()
-        assert mistake.startswith(f"name: got {name!r}")
+        (problem,) = Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name=name).check()
+        assert problem.startswith(f"name: got {name!r}")
         assert Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name="手册-2.1").check() == []
 
     def test_invalid_settings_are_errors(self, tmp_path: Path) -> None:
-        mistakes = Jsonl("", "", limit=0).check()
-        assert [mistake.split(":")[0] for mistake in mistakes] == ["documents", "samples", "limit"]
-        (mistake,) = Jsonl(str(tmp_path / "gone"), "x").check()
-        assert "no such file or folder" in mistake
+        problems = Jsonl("", "", limit=0).check()
+        assert [problem.split(":")[0] for problem in problems] == ["documents", "samples", "limit"]
+        (problem,) = Jsonl(str(tmp_path / "gone"), "x").check()
+        assert "no such file or folder" in problem
         with pytest.raises(ConfigError):
             Jsonl("", "").load()
         with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):

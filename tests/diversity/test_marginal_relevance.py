@@ -58,9 +58,9 @@ def test_marginal_relevance_equals_hand_computed_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "weight", "mistake"), [(0, 0.5, "depth: got 0"), (5, 1.5, "relevance_weight: got 1.5")]
+    ("depth", "weight", "problem"), [(0, 0.5, "depth: got 0"), (5, 1.5, "relevance_weight: got 1.5")]
 )
-def test_invalid_settings_are_reported(depth: int, weight: float, mistake: str) -> None:
+def test_invalid_settings_are_reported(depth: int, weight: float, problem: str) -> None:
     for component in (MmrByTerms(weight, depth), MmrByVectors(Hashing(), weight, depth)):
         (found,) = component.check()
-        assert found.startswith(mistake)
+        assert found.startswith(problem)

@@ -48,5 +48,5 @@ def test_hits_beyond_the_depth_are_not_compared() -> None:
 
 
 def test_invalid_settings_are_reported() -> None:
-    found = [mistake.split(",")[0] for mistake in NearDuplicates(threshold=0, n=0, depth=0).check()]
+    found = [problem.split(",")[0] for problem in NearDuplicates(threshold=0, n=0, depth=0).check()]
     assert found == ["n: got 0", "depth: got 0", "threshold: got 0"]

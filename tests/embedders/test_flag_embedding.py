@@ -66,13 +66,13 @@ def test_half_precision_requires_a_gpu(bert: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16])
 def test_half_precision_on_a_cpu_is_an_error_before_work(bert: Path, dtype: Dtype) -> None:
-    (mistake,) = embedder(bert, dtype=dtype).check()
-    assert mistake == f"dtype: got {dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32"
+    (problem,) = embedder(bert, dtype=dtype).check()
+    assert problem == f"dtype: got {dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32"
 
 
 def test_errors_are_found_without_loading(bert: Path) -> None:
-    mistakes = embedder(bert, max_length=2, batch_size=0).check()
-    assert [mistake.partition(",")[0] for mistake in mistakes] == ["max_length: got 2", "batch_size: got 0"]
+    problems = embedder(bert, max_length=2, batch_size=0).check()
+    assert [problem.partition(",")[0] for problem in problems] == ["max_length: got 2", "batch_size: got 0"]
 
 
 def test_progress_bars_of_the_package_are_hidden(bert: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -88,8 +88,8 @@ def test_equal_texts_are_requested_once_and_blank_texts_never() -> None:
 
 def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     with_key = LlamaIndexEmbeddings(LETTERS, {"first": 2.0}, api_key_env="LETTERS_KEY")
-    (mistake,) = with_key.check()
-    assert mistake.startswith("api_key_env: the environment variable LETTERS_KEY is not set; set it")
+    (problem,) = with_key.check()
+    assert problem.startswith("api_key_env: the environment variable LETTERS_KEY is not set; set it")
     monkeypatch.setenv("LETTERS_KEY", "s3cret")
     assert with_key.check() == []
     state = with_key.fit(Passages([]))
@@ -100,7 +100,7 @@ def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypat
 
 
 @pytest.mark.parametrize(
-    ("component", "mistake"),
+    ("component", "problem"),
     [
         (
             LlamaIndexEmbeddings("os.path.join", {}),
@@ -117,9 +117,9 @@ def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypat
     ],
     ids=["another package", "not installed", "no embedding", "misspelt", "missing", "a secret"],
 )
-def test_errors_are_found_before_the_work(component: LlamaIndexEmbeddings, mistake: str) -> None:
+def test_errors_are_found_before_the_work(component: LlamaIndexEmbeddings, problem: str) -> None:
     (found,) = component.check()
-    assert mistake in found
+    assert problem in found
     assert "s3cret" not in found
 
 

@@ -82,7 +82,7 @@ def test_rows_are_normalized_as_scikit_learn_does(monkeypatch: pytest.MonkeyPatc
 
 
 def test_invalid_settings_are_reported() -> None:
-    assert [mistake.split(":")[0] for mistake in Lsa(0, 0, 0).check()] == ["n_dimensions", "min_documents", "max_terms"]
+    assert [problem.split(":")[0] for problem in Lsa(0, 0, 0).check()] == ["n_dimensions", "min_documents", "max_terms"]
 
 
 def test_lsa_does_not_depend_on_the_number_of_threads() -> None:

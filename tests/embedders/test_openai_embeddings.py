@@ -103,7 +103,7 @@ def test_embedding_server_with_another_dimension_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"model": " "}, "model: is empty"),
         ({"batch_size": 0}, "batch_size: got 0"),
@@ -118,9 +118,9 @@ def test_embedding_server_with_another_dimension_is_an_error() -> None:
         ({"extra_body": {"dimensions": 8}}, "extra_body: contains ['dimensions']"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
     (found,) = OpenAIEmbeddings(**{"model": "m", "api_key_env": "", **fields}).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)
 
 
 def test_a_repeated_sweep_needs_no_server(tmp_path: Path) -> None:

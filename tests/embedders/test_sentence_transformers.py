@@ -198,7 +198,7 @@ def test_a_folder_is_known_by_its_content(bert: Path, xlm_roberta: Path) -> None
 
 def test_errors_are_found_without_loading() -> None:
     wrong = SentenceTransformers("owner/name", "main", max_length=2, batch_tokens=0, n_processes=-1)
-    fields = [mistake.partition(":")[0] for mistake in wrong.check()]
+    fields = [problem.partition(":")[0] for problem in wrong.check()]
     assert fields == ["revision", "max_length", "batch_tokens", "n_processes"]
 
 

@@ -25,12 +25,12 @@ def test_combined_expander_flattens_variants_in_order_of_use() -> None:
 
 
 @pytest.mark.parametrize(
-    ("use", "mistake"),
+    ("use", "problem"),
     [
         (("original", "hyde"), "use: got 'hyde', expected one or more of original, same, history"),
         ((), "use: got [], expected one name or more, each once"),
         (("original", "original"), "use: got ['original', 'original'], expected one name or more, each once"),
     ],
 )
-def test_invalid_settings_are_reported(use: tuple[str, ...], mistake: str) -> None:
-    assert combined(*use).check() == [mistake]
+def test_invalid_settings_are_reported(use: tuple[str, ...], problem: str) -> None:
+    assert combined(*use).check() == [problem]

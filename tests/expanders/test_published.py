@@ -63,5 +63,5 @@ def test_a_data_set_without_expansions_is_an_error_before_work(tmp_path: Path) -
     data = financerag(tmp_path, "original")
     with pytest.raises(ConfigError, match="no sample of the data set has an expansion") as told:
         plan_small(tmp_path, [*data, "expander=published"], [*data, "expander=published", "top_k=2"])
-    assert len(told.value.mistakes) == 1
+    assert len(told.value.problems) == 1
     plan_small(tmp_path, [*data, "expander=published", "retriever=oracle"])

@@ -205,7 +205,7 @@ def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"n_texts": 0}, "n_texts: got 0, expected at least 1"),
         ({"n_turns": -1}, "n_turns: got -1, expected at least 0"),
@@ -218,9 +218,9 @@ def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
     (found,) = written(**fields).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)
 
 
 @pytest.mark.parametrize("option", OPTIONS)

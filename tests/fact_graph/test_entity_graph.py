@@ -227,7 +227,7 @@ def test_entity_graph_limits_hits_with_other_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"damping": 1.0}, "damping: got 1, expected a number above 0, up to 0.99"),
         ({"tolerance": 0.0}, "tolerance: got 0, expected a number between 0 and 1"),
@@ -238,6 +238,6 @@ def test_entity_graph_limits_hits_with_other_settings() -> None:
         ({"synonym_threshold": 1.1}, "synonym_threshold: got 1.1, expected a cosine above 0, up to 1"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
     (found,) = replace(GRAPH, **fields).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)

@@ -36,8 +36,8 @@ def test_reciprocal_rank_weights_equal_hand_computed_values() -> None:
 
 @pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0, 0.0), (1.0, inf), (nan, 1.0)])
 def test_reciprocal_rank_rejects_invalid_weights(weights: tuple[float, ...]) -> None:
-    (mistake,) = ReciprocalRank(weights=weights).check()
-    assert mistake.startswith(f"weights: got {list(weights)}, expected a number per search")
+    (problem,) = ReciprocalRank(weights=weights).check()
+    assert problem.startswith(f"weights: got {list(weights)}, expected a number per search")
 
 
 def test_missing_weights_are_equal_weights() -> None:

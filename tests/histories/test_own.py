@@ -28,8 +28,8 @@ def test_subset_and_corpus_separate_equal_conversations() -> None:
 def test_an_earlier_turn_that_is_not_a_sample_is_an_error() -> None:
     first, second, third = talk(*ASKED)
     assert OwnHistory().check_samples([first, second, third]) == []
-    (mistake,) = OwnHistory().check_samples([first, third])
-    assert "1 of 1 samples with earlier turns have a turn that is not a sample of the data set" in mistake
-    assert "e.g. 'talk2': 'When?'" in mistake
+    (problem,) = OwnHistory().check_samples([first, third])
+    assert "1 of 1 samples with earlier turns have a turn that is not a sample of the data set" in problem
+    assert "e.g. 'talk2': 'When?'" in problem
     with pytest.raises(ComponentError, match="history=gold"):
         OwnHistory().earlier_turns([second])

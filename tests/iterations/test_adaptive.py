@@ -83,5 +83,5 @@ def test_only_questions_of_the_class_several_are_searched_further() -> None:
 def test_places_and_attempts_are_checked() -> None:
     assert adaptive(instruction="How often?").check() == ["instruction: has no {question}"]
     assert adaptive(max_attempts=0).check()
-    (mistake,) = adaptive(llm=Scripted(reply="x")).check()
-    assert mistake.startswith("then.llm: differs from llm")
+    (problem,) = adaptive(llm=Scripted(reply="x")).check()
+    assert problem.startswith("then.llm: differs from llm")

@@ -111,5 +111,5 @@ def test_invalid_settings_are_reported() -> None:
     assert replace(METRIC, prompt="{answer}").check() == ["prompt: has no {n_questions}"]
     assert replace(METRIC, n_questions=0).check() == ["n_questions: got 0, expected at least 1"]
     server = OpenAIEmbeddings(model="m", base_url="http://localhost:1/v1", api_key_env="")
-    (mistake,) = replace(METRIC, embedder=server).check()
-    assert mistake.startswith("embedder: got OpenAIEmbeddings")
+    (problem,) = replace(METRIC, embedder=server).check()
+    assert problem.startswith("embedder: got OpenAIEmbeddings")

@@ -212,7 +212,7 @@ def test_each_name_has_its_direction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"use": ("precison",)}, "use: got 'precison', expected one or more of overall_precision"),
         ({"use": ()}, "use: got []"),
@@ -221,9 +221,9 @@ def test_each_name_has_its_direction() -> None:
         ({"max_claims": 0}, "max_claims: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
-    assert mistake in found
+    assert problem in found
 
 
 def test_a_preparation_is_kept_as_json() -> None:

@@ -76,7 +76,7 @@ def test_unread_passage_makes_context_precision_unparsable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"name": ""}, "name: is empty"),
         ({"prompt": "{question}{answer}"}, "prompt: has no {passage}"),
@@ -84,6 +84,6 @@ def test_unread_passage_makes_context_precision_unparsable() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
-    assert mistake in found
+    assert problem in found

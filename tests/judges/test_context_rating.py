@@ -44,7 +44,7 @@ def test_unread_rating_makes_context_rating_unparsable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"name": ""}, "name: is empty"),
         ({"prompts": ()}, "prompts: is empty"),
@@ -52,6 +52,6 @@ def test_unread_rating_makes_context_rating_unparsable() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
-    assert mistake in found
+    assert problem in found

@@ -180,7 +180,7 @@ def test_faithfulness_counts_requests_per_sample() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"claim_prompt": "{text}"}, "claim_prompt: has no {question}"),
         ({"verdict_prompt": "{claims}"}, "verdict_prompt: has no {passages}"),
@@ -188,6 +188,6 @@ def test_faithfulness_counts_requests_per_sample() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
-    assert mistake in found
+    assert problem in found

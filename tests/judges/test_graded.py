@@ -243,7 +243,7 @@ def test_all_questions_are_prepared_in_one_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"name": " "}, "name: is empty"),
         ({"grades": (0,)}, "grades: got [0]"),
@@ -256,6 +256,6 @@ def test_all_questions_are_prepared_in_one_call() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(ACCURACY, **changes).check()
-    assert mistake in found
+    assert problem in found

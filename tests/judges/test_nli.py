@@ -108,5 +108,5 @@ def test_the_option_is_built_and_asks_no_language_model_for_verdicts(nli: CrossE
 
 
 def test_invalid_settings_are_reported() -> None:
-    assert any("model" in mistake for mistake in CrossEncoderEntailment("").check())
+    assert any("model" in problem for problem in CrossEncoderEntailment("").check())
     assert np.any(["max_length: got 1" in own for own in CrossEncoderEntailment("x", max_length=1).check()])

@@ -133,7 +133,7 @@ def test_equal_nuggets_count_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"nugget_prompt": "{question}"}, "nugget_prompt: has no {text}"),
         ({"assignment_prompt": "{question}{nuggets}"}, "assignment_prompt: has no {answer}"),
@@ -141,6 +141,6 @@ def test_equal_nuggets_count_once() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
-    assert mistake in found
+    assert problem in found

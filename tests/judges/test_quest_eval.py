@@ -195,7 +195,7 @@ def test_quest_eval_names_its_metrics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"question_prompt": "提问"}, "question_prompt: has no {text}"),
         ({"answer_prompt": "{text}{cannot_infer}"}, "answer_prompt: has no {questions}"),
@@ -205,6 +205,6 @@ def test_quest_eval_names_its_metrics() -> None:
         ({"questions_file": "nowhere.json"}, "questions_file: nowhere.json: no file with published questions"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
-    assert mistake in found
+    assert problem in found

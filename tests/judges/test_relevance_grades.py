@@ -62,13 +62,13 @@ def test_relevance_judge_sends_no_request_without_passages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "mistake"),
+    ("changes", "problem"),
     [
         ({"prompt": "{passage}"}, "prompt: has no {question}"),
         ({"relevant_from": 0}, "relevant_from: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], mistake: str) -> None:
+def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
-    assert mistake in found
+    assert problem in found

@@ -173,7 +173,7 @@ def test_the_file_of_a_custom_tokenizer_is_read_again(tmp_path: Path) -> None:
 
 
 def test_invalid_settings_are_reported() -> None:
-    assert [mistake.split(":")[0] for mistake in Extractive(0, 0, 0.0).check()] == [
+    assert [problem.split(":")[0] for problem in Extractive(0, 0, 0.0).check()] == [
         "answer_characters",
         "text_characters",
         "replace_overlap",

@@ -163,8 +163,8 @@ def test_a_refused_key_is_tried_once_and_not_shown(monkeypatch: pytest.MonkeyPat
 
 def test_a_key_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     with_key = LlamaIndexChat(ECHO, {"temperature": 0}, api_key_env="ECHO_KEY")
-    (mistake,) = with_key.check()
-    assert mistake.startswith("api_key_env: the environment variable ECHO_KEY is not set; set it")
+    (problem,) = with_key.check()
+    assert problem.startswith("api_key_env: the environment variable ECHO_KEY is not set; set it")
     monkeypatch.setenv("ECHO_KEY", "s3cret")
     assert with_key.check() == []
     assert describe(with_key) == describe(echo(concurrency=9))
@@ -180,7 +180,7 @@ def test_model_name_and_sampling_come_from_the_arguments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("component", "mistake"),
+    ("component", "problem"),
     [
         (LlamaIndexChat("os.path.join", {}), "class_path: got 'os.path.join', expected the import path of a class"),
         (LlamaIndexChat("llama_index.llms.gone.Gone", {}), "pip install llama-index-llms-gone"),
@@ -206,9 +206,9 @@ def test_model_name_and_sampling_come_from_the_arguments() -> None:
         "none",
     ],
 )
-def test_errors_are_found_before_the_work(component: LlamaIndexChat, mistake: str) -> None:
+def test_errors_are_found_before_the_work(component: LlamaIndexChat, problem: str) -> None:
     (found,) = component.check()
-    assert mistake in found
+    assert problem in found
     assert "s3cret" not in found
 
 

@@ -176,8 +176,8 @@ class TestDigest:
 
     def test_different_model_digest_is_an_error(self) -> None:
         with tags({"name": "m:1b", "digest": "ffff"}) as url:
-            (mistake,) = client(url, digest="845dbda0ea48").check()
-        assert mistake.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff on the server")
+            (problem,) = client(url, digest="845dbda0ea48").check()
+        assert problem.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff on the server")
 
     def test_a_missing_model_is_an_error(self) -> None:
         with tags() as url:
@@ -188,10 +188,10 @@ class TestDigest:
     def test_a_missing_server_is_an_error(self) -> None:
         with tags() as url:
             pass
-        (mistake,) = client(url, digest="84").check()
-        assert "start `ollama serve`" in mistake
+        (problem,) = client(url, digest="84").check()
+        assert "start `ollama serve`" in problem
 
 
 def test_prompt_and_answer_share_the_window() -> None:
-    (mistake,) = OllamaChat("m", num_ctx=1024).check()
-    assert mistake.startswith("num_ctx: got 1024, expected more than max_new_tokens=1024")
+    (problem,) = OllamaChat("m", num_ctx=1024).check()
+    assert problem.startswith("num_ctx: got 1024, expected more than max_new_tokens=1024")

@@ -518,18 +518,18 @@ class TestKey:
     def test_a_key_that_no_header_can_hold_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for key in ("sk-sécret", "sk-\nsecret"):
             monkeypatch.setenv("A_KEY", key)
-            (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
-            assert mistake.startswith("api_key_env: the key in A_KEY contains characters")
-            assert "cret" not in mistake
+            (problem,) = OpenAIChat("m", api_key_env="A_KEY").check()
+            assert problem.startswith("api_key_env: the key in A_KEY contains characters")
+            assert "cret" not in problem
 
     def test_a_key_that_is_not_set_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("A_KEY", raising=False)
-        (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
-        assert mistake.startswith("api_key_env: the environment variable A_KEY is not set; set it")
+        (problem,) = OpenAIChat("m", api_key_env="A_KEY").check()
+        assert problem.startswith("api_key_env: the environment variable A_KEY is not set; set it")
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"model": " "}, "model: is empty"),
         ({"base_url": "localhost:8000"}, "base_url: got 'localhost:8000'"),
@@ -554,9 +554,9 @@ class TestKey:
         ({"completions_per_request": 2, "seed": 7}, "completions_per_request: got 2 with seed=7"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
     (found,) = OpenAIChat(**{"model": "m", "api_key_env": "", **fields}).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)
     assert "secret" not in found
 
 

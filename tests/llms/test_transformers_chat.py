@@ -162,22 +162,22 @@ class TestChecked:
     """Before any work begins."""
 
     def test_failing_chat_template_is_rejected(self, models: dict[str, Path]) -> None:
-        (mistake,) = chat(models["qwen2"], chat_template="{{ messages[0].content + 1 }}").check()
-        assert mistake.startswith("chat_template: it does not write a user's question as a prompt (TypeError")
+        (problem,) = chat(models["qwen2"], chat_template="{{ messages[0].content + 1 }}").check()
+        assert problem.startswith("chat_template: it does not write a user's question as a prompt (TypeError")
 
     def test_failing_chat_template_in_the_model_folder_is_rejected(
         self, models: dict[str, Path], tmp_path: Path
     ) -> None:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model")
         (folder / "chat_template.jinja").write_text("{% for message in messages %}", encoding="utf-8")
-        (mistake,) = chat(folder).check()
-        assert mistake.startswith(f"model: the chat template of {str(folder)!r} does not write")
+        (problem,) = chat(folder).check()
+        assert problem.startswith(f"model: the chat template of {str(folder)!r} does not write")
         assert chat(folder, chat_template=CHAT_TEMPLATE).check() == []
 
     def test_model_without_a_chat_template_is_rejected(self, models: dict[str, Path], tmp_path: Path) -> None:
         folder = shutil.copytree(models["qwen2"], tmp_path / "model", ignore=shutil.ignore_patterns("*.jinja"))
-        (mistake,) = chat(folder).check()
-        assert "has no chat template: is it a base model?" in mistake
+        (problem,) = chat(folder).check()
+        assert "has no chat template: is it a base model?" in problem
 
 
 def test_lone_surrogate_fails_only_its_own_request(models: dict[str, Path]) -> None:
@@ -240,4 +240,4 @@ def test_the_pace_is_not_part_of_the_identity(models: dict[str, Path]) -> None:
 
 def test_invalid_settings_are_reported(models: dict[str, Path]) -> None:
     llm = chat(models["qwen2"], adapter="/nowhere/at/all", batch_tokens=0, temperature=-1.0)
-    assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "adapter", "batch_tokens"]
+    assert [problem.split(":")[0] for problem in llm.check()] == ["temperature", "adapter", "batch_tokens"]

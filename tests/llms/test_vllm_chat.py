@@ -194,7 +194,7 @@ def test_errors_of_unusable_and_missing_commands_differ(place: Path, tmp_path: P
     written = tmp_path / "vllm"
     written.write_text("#!/bin/sh")
     said = [chat(place, command=str(command)).check() for command in (written, tmp_path, tmp_path / "none")]
-    assert [mistakes[0].removeprefix("command: ") for mistakes in said] == [
+    assert [problems[0].removeprefix("command: ") for problems in said] == [
         f"'{written}' is not executable; allow it with: chmod +x {written}",
         f"'{tmp_path}' is a folder, expected the program in it, e.g. {tmp_path}/bin/vllm",
         f"the program '{tmp_path}/none' does not exist; install vLLM in a separate environment (python -m venv ~/vllm "
@@ -204,7 +204,7 @@ def test_errors_of_unusable_and_missing_commands_differ(place: Path, tmp_path: P
 
 def test_invalid_settings_are_reported(place: Path) -> None:
     llm = chat(place, command="/no/vllm", adapter="/no/adapter", temperature=-1.0, extra_body="[")
-    assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "command", "adapter", "extra_body"]
+    assert [problem.split(":")[0] for problem in llm.check()] == ["temperature", "command", "adapter", "extra_body"]
 
 
 def test_process_waiting_for_a_server_start_names_the_log(

@@ -46,5 +46,5 @@ def test_a_correction_needs_a_right_answer() -> None:
 
 def test_phrases_without_words_are_an_error() -> None:
     for component in (ErrorDetection, FollowedFalse):
-        (mistake,) = component(phrases=("!",)).check()
-        assert mistake == "phrases: got ['!'], expected words by which an answer says that its passages are wrong"
+        (problem,) = component(phrases=("!",)).check()
+        assert problem == "phrases: got ['!'], expected words by which an answer says that its passages are wrong"

@@ -64,12 +64,12 @@ def test_empty_rankings_count_zero_and_do_not_vanish() -> None:
 
 def test_unknown_and_repeated_measures_are_all_reported() -> None:
     measures = ("mrr", "ndgc@10", "map@0", "recall", "mrr@10", "P@5", "mrr")
-    mistakes = TrecMeasures(measures).check()
-    assert len(mistakes) == 6
-    assert mistakes[0] == (
+    problems = TrecMeasures(measures).check()
+    assert len(problems) == 6
+    assert problems[0] == (
         "measures: got 'ndgc@10', expected one of mrr, map@k, ndcg@k, recall@k, precision@k with k >= 1"
     )
-    assert mistakes[-1] == "measures: got 'mrr' more than once, expected it once"
+    assert problems[-1] == "measures: got 'mrr' more than once, expected it once"
 
 
 def test_an_empty_list_of_measures_is_an_error() -> None:

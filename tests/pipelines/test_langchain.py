@@ -272,7 +272,7 @@ class TestParameters:
 
 class TestChecks:
     @pytest.mark.parametrize(
-        ("name", "mistake"),
+        ("name", "problem"),
         [
             ("text", ""),
             ("misbehaving", ""),
@@ -285,9 +285,9 @@ class TestChecks:
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_an_object_that_cannot_answer_is_one_error(self, name: str, mistake: str) -> None:
+    def test_an_object_that_cannot_answer_is_one_error(self, name: str, problem: str) -> None:
         found = pipeline(name).check()
-        expected = [f"runnable: got 'chain_of_tests:{name}', {mistake}"] if mistake else []
+        expected = [f"runnable: got 'chain_of_tests:{name}', {problem}"] if problem else []
         assert [each[: len(expected[0])] for each in found] == expected if expected else found == []
 
     @pytest.mark.parametrize(

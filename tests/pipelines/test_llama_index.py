@@ -151,7 +151,7 @@ class TestOutputs:
 
 class TestChecks:
     @pytest.mark.parametrize(
-        ("name", "mistake"),
+        ("name", "problem"),
         [
             ("engine", ""),
             ("custom", ""),
@@ -164,9 +164,9 @@ class TestChecks:
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_an_object_that_cannot_answer_is_one_error(self, name: str, mistake: str) -> None:
+    def test_an_object_that_cannot_answer_is_one_error(self, name: str, problem: str) -> None:
         found = pipeline(name).check()
-        expected = [f"engine: got 'engine_of_tests:{name}', {mistake}"] if mistake else []
+        expected = [f"engine: got 'engine_of_tests:{name}', {problem}"] if problem else []
         assert [each[: len(expected[0])] for each in found] == expected if expected else found == []
 
     def test_parameters_are_arguments_of_a_function(self) -> None:

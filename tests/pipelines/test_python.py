@@ -156,16 +156,16 @@ class TestParameters:
 
 class TestChecks:
     @pytest.mark.parametrize(
-        ("name", "mistake"),
+        ("name", "problem"),
         [
             ("absent", "which cannot be imported (AttributeError: "),
             ("NAME", "which is a str, expected a function"),
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_a_path_to_no_function_is_one_error(self, name: str, mistake: str) -> None:
+    def test_a_path_to_no_function_is_one_error(self, name: str, problem: str) -> None:
         (found,) = pipeline(name).check()
-        assert found.startswith(f"call: got 'rag_of_tests.{name}', {mistake}")
+        assert found.startswith(f"call: got 'rag_of_tests.{name}', {problem}")
 
     def test_a_module_that_cannot_be_imported_is_one_error(self) -> None:
         (found,) = PythonPipeline(call="rag_of_nobody.answer", parameters={}).check()

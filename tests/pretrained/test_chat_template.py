@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from components.pretrained.chat_template import folder_template, template_mistakes
+from components.pretrained.chat_template import folder_template, template_problems
 from tests.extras import skip_without
 from tests.models.tiny import CHAT_TEMPLATE
 
@@ -37,11 +37,11 @@ def test_chat_template_is_read_from_any_of_several_files(tmp_path: Path, files: 
 
 def test_unreadable_settings_are_not_blamed_on_the_template(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text("{", encoding="utf-8")
-    assert template_mistakes(str(tmp_path), "") == []
+    assert template_problems(str(tmp_path), "") == []
 
 
 def test_the_template_of_a_hub_model_is_not_checked() -> None:
-    assert template_mistakes("owner/name", "") == []
+    assert template_problems("owner/name", "") == []
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_template_of_a_hub_model_is_not_checked() -> None:
     ],
 )
 def test_a_template_that_writes_the_question_passes(template: str) -> None:
-    assert template_mistakes("owner/name", template) == []
+    assert template_problems("owner/name", template) == []
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,6 @@ def test_a_template_that_writes_the_question_passes(template: str) -> None:
     ],
 )
 def test_a_template_without_the_question_is_an_error(template: str, expected: str) -> None:
-    (mistake,) = template_mistakes("owner/name", template)
-    assert mistake.startswith("chat_template: ")
-    assert expected in mistake
+    (problem,) = template_problems("owner/name", template)
+    assert problem.startswith("chat_template: ")
+    assert expected in problem

@@ -76,9 +76,9 @@ class TestCheck:
 
     @pytest.mark.parametrize("revision", ["", "main", "v1.0"])
     def test_an_id_needs_a_commit(self, build: Build, revision: str) -> None:
-        (mistake,) = build("owner/name", revision).check()
-        assert mistake.startswith(f"revision: got '{revision}', expected the commit of 'owner/name'")
-        assert (f"If a local folder is meant: {Path('owner/name').absolute()} does not exist" in mistake) == (
+        (problem,) = build("owner/name", revision).check()
+        assert problem.startswith(f"revision: got '{revision}', expected the commit of 'owner/name'")
+        assert (f"If a local folder is meant: {Path('owner/name').absolute()} does not exist" in problem) == (
             not revision
         )
 
@@ -87,30 +87,30 @@ class TestCheck:
         assert build(model).check() == [f"model: the folder {Path(model).expanduser()} does not exist"]
 
     def test_a_folder_has_no_revision(self, build: Build, tmp_path: Path) -> None:
-        (mistake,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
-        assert "set revision=''" in mistake
+        (problem,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
+        assert "set revision=''" in problem
 
     def test_model_folder_without_weights_is_rejected(self, build: Build, tmp_path: Path) -> None:
         (tmp_path / "model.onnx").touch()
-        (mistake,) = build(str(tmp_path)).check()
-        assert "has no weights (*.safetensors or *.bin)" in mistake
+        (problem,) = build(str(tmp_path)).check()
+        assert "has no weights (*.safetensors or *.bin)" in problem
 
     def test_model_folder_with_bin_weights_passes_the_check(self, build: Build, tmp_path: Path) -> None:
         (tmp_path / "pytorch_model.bin").touch()
         assert build(str(tmp_path)).check() == []
 
     def test_a_missing_model_is_an_error(self, build: Build) -> None:
-        (mistake,) = build("").check()
-        assert mistake.startswith("model: is empty")
+        (problem,) = build("").check()
+        assert problem.startswith("model: is empty")
 
     def test_a_missing_package_is_named_with_its_extra(
         self, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         metric = build(str(_weights(tmp_path / "model")))
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else name)
-        (mistake,) = metric.check()
-        assert f"the metric {metric.names[0]} needs the package 'torch'" in mistake
-        assert ".[models]" in mistake
+        (problem,) = metric.check()
+        assert f"the metric {metric.names[0]} needs the package 'torch'" in problem
+        assert ".[models]" in problem
         with pytest.raises(MissingExtraError, match="'torch'"):
             _score(metric)
 

@@ -14,6 +14,6 @@ class TestCascade(ComponentContract):
 
 def test_invalid_settings_are_reported() -> None:
     assert Cascade({}).check() == ["steps: got none, expected at least one (for none, reranker=none)"]
-    (mistake,) = Cascade({"light": LexicalCoverage(20), "precise": LexicalCoverage(21)}).check()
-    assert mistake.startswith("steps.precise.depth: got 21, more than the 20 of steps.light before it")
+    (problem,) = Cascade({"light": LexicalCoverage(20), "precise": LexicalCoverage(21)}).check()
+    assert problem.startswith("steps.precise.depth: got 21, more than the 20 of steps.light before it")
     assert Cascade({"one": LexicalCoverage(20), "other": LexicalCoverage(20)}).check() == []

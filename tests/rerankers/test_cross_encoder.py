@@ -157,7 +157,7 @@ def test_reranker_token_counts_equal_those_of_the_model(xlm_roberta: Path, promp
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"model": ""}, "model: is empty"),
         ({"depth": 0}, "depth: got 0"),
@@ -166,9 +166,9 @@ def test_reranker_token_counts_equal_those_of_the_model(xlm_roberta: Path, promp
         ({"model": "owner/name", "revision": "main"}, "revision: got 'main', expected the commit"),
     ],
 )
-def test_invalid_settings_are_reported(xlm_roberta: Path, fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(xlm_roberta: Path, fields: dict[str, Any], problem: str) -> None:
     (found,) = cross_encoder(xlm_roberta, **fields).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)
 
 
 def test_models_without_a_single_score_are_rejected(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_progress_bars_of_the_package_are_hidden(qwen2: Path, capfd: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("mistakes", "expected"),
+    ("problems", "expected"),
     [
         (FlagCrossEncoder("", batch_size=1).check(), "model: is empty"),
         (FlagCrossEncoder("owner/name", "0" * 40, dtype=Dtype.BFLOAT16).check(), "dtype: got bfloat16, expected"),
@@ -161,6 +161,6 @@ def test_progress_bars_of_the_package_are_hidden(qwen2: Path, capfd: pytest.Capt
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(mistakes: list[str], expected: str) -> None:
-    (found,) = mistakes
+def test_invalid_settings_are_reported(problems: list[str], expected: str) -> None:
+    (found,) = problems
     assert found.startswith(expected)

@@ -136,7 +136,7 @@ def test_orders_are_read_from_replies(reply: str, expected: list[int] | None) ->
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"depth": 1}, "depth: got 1, expected at least 2"),
         ({"window": 1, "step": 1}, "window: got 1, expected at least 2"),
@@ -147,9 +147,9 @@ def test_orders_are_read_from_replies(reply: str, expected: list[int] | None) ->
         ({"instruction": "{question}"}, "instruction: has no {passages}"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
     (found,) = listwise(**fields).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)
 
 
 @pytest.mark.parametrize("option", ["llm_listwise", "llm_pairwise", "llm_pointwise"])

@@ -53,7 +53,7 @@ def test_a_hit_without_a_grade_stays_in_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"depth": 0}, "depth: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
@@ -61,6 +61,6 @@ def test_a_hit_without_a_grade_stays_in_its_place() -> None:
         ({"instruction": "{passages}"}, "instruction: has no {question} and no {passage}"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
     (found,) = pointwise(**fields).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)

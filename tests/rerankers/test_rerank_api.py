@@ -122,7 +122,7 @@ def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("fields", "mistake"),
+    ("fields", "problem"),
     [
         ({"model": " "}, "model: is empty"),
         ({"base_url": ""}, "base_url: is empty, expected the address before /rerank"),
@@ -131,9 +131,9 @@ def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPat
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env: the environment variable NOT_SET_ANYWHERE is not set"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], mistake: str) -> None:
+def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
     (found,) = RerankApi(**{"model": "m", "base_url": "http://localhost:1", **fields}).check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)
 
 
 def test_a_sweep_sends_only_new_pairs(tmp_path: Path) -> None:

@@ -19,12 +19,12 @@ class TestSelected(ComponentContract):
 
 
 @pytest.mark.parametrize(
-    ("component", "mistake"),
+    ("component", "problem"),
     [
         (Selected({"one": LexicalCoverage()}), "candidates: got 1, expected two or more to choose from"),
         (Selected(CANDIDATES, share=0.0), "share: got 0.0, expected a share above 0 and below 1"),
         (Selected(CANDIDATES, share=1.0), "share: got 1.0, expected a share above 0 and below 1"),
     ],
 )
-def test_invalid_settings_are_reported(component: Selected, mistake: str) -> None:
-    assert component.check() == [mistake]
+def test_invalid_settings_are_reported(component: Selected, problem: str) -> None:
+    assert component.check() == [problem]

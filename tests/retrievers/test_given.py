@@ -80,4 +80,4 @@ def test_a_data_set_without_passages_is_an_error() -> None:
 
 
 def test_invalid_settings_are_reported() -> None:
-    assert [mistake.split(":")[0] for mistake in Given(WHOLE, 1.5, depth=0).check()] == ["depth", "noise_rate"]
+    assert [problem.split(":")[0] for problem in Given(WHOLE, 1.5, depth=0).check()] == ["depth", "noise_rate"]

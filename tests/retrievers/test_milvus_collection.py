@@ -150,7 +150,7 @@ def test_a_database_that_another_client_opened_is_an_error(retriever: MilvusColl
     ],
 )
 def test_check_reports_wrong_fields(retriever: MilvusCollection, fields: dict[str, Any], message: str) -> None:
-    assert any(mistake.startswith(message) for mistake in replace(retriever, **fields).check())
+    assert any(problem.startswith(message) for problem in replace(retriever, **fields).check())
 
 
 def test_a_cell_over_a_collection_finds_the_gold(tmp_path: Path) -> None:

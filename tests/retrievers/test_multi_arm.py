@@ -53,7 +53,7 @@ def test_search_with_zero_weight_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("component", "mistake"),
+    ("component", "problem"),
     [
         (MultiArm(SEARCHES, {}, RULE, depth=0), "depth: got 0"),
         (retriever(word=1), "weights.word: no such search; expected one of: dense, words, bigrams"),
@@ -66,9 +66,9 @@ def test_search_with_zero_weight_is_skipped() -> None:
         (retriever(WeightedScores(), words=0.5), "rule: WeightedScores does not support weights; expected equal ones"),
     ],
 )
-def test_invalid_settings_are_reported(component: MultiArm, mistake: str) -> None:
+def test_invalid_settings_are_reported(component: MultiArm, problem: str) -> None:
     (found,) = component.check()
-    assert found.startswith(mistake)
+    assert found.startswith(problem)
 
 
 def test_fusion_without_weights_joins_equally_weighted_searches() -> None:

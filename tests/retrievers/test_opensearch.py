@@ -144,8 +144,8 @@ def test_wrong_vector_dimension_names_the_embedder(retriever: SearchServer) -> N
     ],
 )
 def test_check_reports_wrong_fields(retriever: SearchServer, fields: dict[str, Any], message: str) -> None:
-    (mistake,) = replace(retriever, **fields).check()
-    assert mistake.startswith(message)
+    (problem,) = replace(retriever, **fields).check()
+    assert problem.startswith(message)
 
 
 @pytest.mark.parametrize("option", ["opensearch", "elasticsearch"])

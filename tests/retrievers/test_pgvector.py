@@ -155,16 +155,16 @@ def test_a_failed_connection_does_not_show_the_password(
     ],
 )
 def test_check_reports_wrong_fields(fields: dict[str, Any], message: str) -> None:
-    (mistake,) = replace(RETRIEVER, **fields).check()
-    assert mistake.startswith(message)
-    assert "a:b" not in mistake
+    (problem,) = replace(RETRIEVER, **fields).check()
+    assert problem.startswith(message)
+    assert "a:b" not in problem
 
 
 def test_check_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    (mistake,) = RETRIEVER.check()
-    assert "psycopg" in mistake
-    assert "[pgvector]" in mistake
+    (problem,) = RETRIEVER.check()
+    assert "psycopg" in problem
+    assert "[pgvector]" in problem
 
 
 DEMO = ("dataset=demo_en", "dataset.limit=null", "llm=none", *FEW_METRICS, "retriever.depth=10", "top_k=3")

@@ -123,7 +123,7 @@ def test_unreachable_qdrant_server_is_an_error(retriever: QdrantCollection) -> N
     ],
 )
 def test_check_reports_wrong_fields(retriever: QdrantCollection, fields: dict[str, Any], message: str) -> None:
-    assert any(mistake.startswith(message) for mistake in replace(retriever, **fields).check())
+    assert any(problem.startswith(message) for problem in replace(retriever, **fields).check())
 
 
 def test_a_cell_over_a_collection_finds_the_gold(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.openai_server.access import mistakes_of_key, mistakes_of_proxy, mistakes_of_url
+from components.openai_server.access import problems_of_key, problems_of_proxy, problems_of_url
 from components.secrets.given import misplaced_in_override, misplaced_secrets, named_variables
 from components.secrets.names import field_names_secret, is_variable_name, names_secret
 from tests.secrets.test_mask import random_secret
@@ -43,9 +43,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
     ],
 )
 def test_secrets_are_named_by_their_place(config: Any, place: str) -> None:
-    (mistake,) = misplaced_secrets(config)
-    assert mistake.startswith(f"{place}: ")
-    assert NEVER not in mistake
+    (problem,) = misplaced_secrets(config)
+    assert problem.startswith(f"{place}: ")
+    assert NEVER not in problem
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_the_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: p
         if "://" in secret:
             continue
         monkeypatch.setenv("MY_API_KEY", secret)
-        (mistake,) = misplaced_secrets({"experiment": {"name": f"run {secret}"}})
-        assert mistake.startswith("experiment.name: holds the secret of the environment variable MY_API_KEY; ")
-        assert secret not in mistake
+        (problem,) = misplaced_secrets({"experiment": {"name": f"run {secret}"}})
+        assert problem.startswith("experiment.name: holds the secret of the environment variable MY_API_KEY; ")
+        assert secret not in problem
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_the_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: p
     ],
 )
 def test_overrides_are_refused_without_their_secret(override: str) -> None:
-    mistake = misplaced_in_override(override)
-    assert mistake
-    assert NEVER not in mistake
+    problem = misplaced_in_override(override)
+    assert problem
+    assert NEVER not in problem
 
 
 @pytest.mark.parametrize(
@@ -151,23 +151,23 @@ def test_a_key_in_the_place_of_a_name_is_not_repeated() -> None:
     chance = random.Random(2)
     for _ in range(200):
         secret = random_secret(chance)
-        (mistake,) = mistakes_of_key(secret)
-        assert secret not in mistake
+        (problem,) = problems_of_key(secret)
+        assert secret not in problem
 
 
 @pytest.mark.parametrize("proxy", ["me:{}@host:3128", "http://me:{}/x@host:3128", "socks5://me:{}@host", "http://:x{}"])
 def test_an_unusable_proxy_is_refused_and_not_repeated(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy.format(NEVER))
     monkeypatch.setenv("no_proxy", "")
-    (mistake,) = mistakes_of_proxy("http://model.invalid/v1")
-    assert NEVER not in mistake
+    (problem,) = problems_of_proxy("http://model.invalid/v1")
+    assert NEVER not in problem
     monkeypatch.setenv("http_proxy", f"http://me:{NEVER}@host:3128")
-    assert mistakes_of_proxy("http://model.invalid/v1") == []
+    assert problems_of_proxy("http://model.invalid/v1") == []
 
 
 def test_an_unusable_address_is_repeated_without_its_secret() -> None:
-    (mistake,) = mistakes_of_url(f"ftp://hf_{NEVER}/v1")
-    assert NEVER not in mistake
+    (problem,) = problems_of_url(f"ftp://hf_{NEVER}/v1")
+    assert NEVER not in problem
 
 
 @pytest.mark.parametrize(

@@ -178,5 +178,5 @@ def test_english_texts_are_found() -> None:
     ],
 )
 def test_invalid_settings_are_reported(fields: dict[str, Any], said: str) -> None:
-    (mistake,) = Bm25(**fields).check()
-    assert mistake.startswith(said)
+    (problem,) = Bm25(**fields).check()
+    assert problem.startswith(said)

@@ -23,7 +23,7 @@ def test_wording_request_contains_exactly_its_messages() -> None:
 
 def test_missing_and_unknown_places_are_errors() -> None:
     wording = Wording("", "{question} {answr}", "")
-    assert wording.mistakes("reading", ("{question}", "{answer}")) == [
+    assert wording.problems("reading", ("{question}", "{answer}")) == [
         "reading.instruction: has no {answer}",
         "reading.instruction: has {answr}, expected only {question} and {answer}",
     ]

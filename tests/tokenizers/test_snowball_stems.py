@@ -34,8 +34,8 @@ def test_stop_words_are_not_indexed(language: str, word: str) -> None:
 
 def test_language_unknown_to_snowball_is_rejected() -> None:
     assert SnowballStems("german").check() == []
-    (mistake,) = SnowballStems("klingon").check()
-    assert "got 'klingon', expected one of arabic," in mistake
+    (problem,) = SnowballStems("klingon").check()
+    assert "got 'klingon', expected one of arabic," in problem
 
 
 def test_english_snowball_words_equal_those_of_the_english_tokenizer() -> None:

@@ -124,8 +124,8 @@ def test_missing_gpu_is_an_error_only_if_one_is_required(monkeypatch: pytest.Mon
 def test_a_faiss_without_gpu_support_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-cpu"]})
     for index in (Flat(Device.GPU), Truncated(device=Device.GPU)):
-        (mistake,) = index.check()
-        assert mistake.startswith("device: got gpu, but the installed FAISS is faiss-cpu; expected faiss-gpu-cu12")
+        (problem,) = index.check()
+        assert problem.startswith("device: got gpu, but the installed FAISS is faiss-cpu; expected faiss-gpu-cu12")
     assert Flat(Device.AUTO).check() == []
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-gpu-cu12"]})
     assert Flat(Device.GPU).check() == []

@@ -115,7 +115,7 @@ def test_unreachable_qdrant_server_is_reported(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
 def test_the_key_is_sent_and_appears_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index = Qdrant(api_key_env="QDRANT_API_KEY")
-    assert any("QDRANT_API_KEY is not set" in mistake for mistake in index.check())
+    assert any("QDRANT_API_KEY is not set" in problem for problem in index.check())
     monkeypatch.setenv("QDRANT_API_KEY", SECRET)
     assert index.check() == []
     with qdrant_server(SECRET) as server:

@@ -37,7 +37,7 @@ class Answerable:
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        return self._reading.mistakes("{question}", "{documents}")
+        return self._reading.problems("{question}", "{documents}")
 
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED

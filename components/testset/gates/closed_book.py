@@ -35,7 +35,7 @@ class ClosedBook:
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        return self._reading.mistakes("{question}")
+        return self._reading.problems("{question}")
 
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED

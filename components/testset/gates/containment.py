@@ -37,11 +37,11 @@ class Containment:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        mistakes = too_small(self, shortest=_FEWEST_CHARACTERS)
+        problems = too_small(self, shortest=_FEWEST_CHARACTERS)
         if not 0 < self.half <= self.whole <= 1:
             shares = f"got {self.half:g} and {self.whole:g}, expected shares above 0, and half at most whole"
-            mistakes.append(f"half and whole: {shares}")
-        return mistakes
+            problems.append(f"half and whole: {shares}")
+        return problems
 
     def applies_to(self, draft: Draft) -> bool:
         """Return True for questions over several documents.

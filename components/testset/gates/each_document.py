@@ -40,7 +40,7 @@ class EachDocument:
     version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
-        return too_small(self, most_documents=2) + self._reading.mistakes("{question}", "{documents}")
+        return too_small(self, most_documents=2) + self._reading.problems("{question}", "{documents}")
 
     @property
     def n_requests(self) -> int:

@@ -64,7 +64,7 @@ class Inspection:
 
     def check(self) -> list[str]:
         places = ("{question}", "{references}", "{quotes}", "{expression}", "{documents}")
-        return too_small(self, max_attempts=1) + self.wording.mistakes("wording", places)
+        return too_small(self, max_attempts=1) + self.wording.problems("wording", places)
 
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED

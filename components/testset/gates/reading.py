@@ -38,13 +38,13 @@ class Reading:
     comparing: Wording
     max_attempts: int
 
-    def mistakes(self, *places: str) -> list[str]:
+    def problems(self, *places: str) -> list[str]:
         """Return error messages for a number out of range, and for placeholders missing in the wordings.
 
         `places` are the placeholders that `reading` must have.
         """
-        mistakes = too_small(self, max_attempts=1) + self.reading.mistakes("reading", places)
-        return mistakes + self.comparing.mistakes("comparing", ("{question}", "{references}", "{answer}"))
+        problems = too_small(self, max_attempts=1) + self.reading.problems("reading", places)
+        return problems + self.comparing.problems("comparing", ("{question}", "{references}", "{answer}"))
 
     def attempts(self, tasks: Sequence[tuple[Draft, str]], ask: Ask) -> list[ReadingAttempt | Unread]:
         """Return one attempt per draft, given with the texts that the reader sees.

@@ -36,8 +36,8 @@ class SameTopic:
     n_requests: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        mistakes = too_small(self, max_attempts=1)
-        return mistakes + self.wording.mistakes("wording", ("{question}", "{references}", "{options}"))
+        problems = too_small(self, max_attempts=1)
+        return problems + self.wording.problems("wording", ("{question}", "{references}", "{options}"))
 
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED and bool(draft.topic)

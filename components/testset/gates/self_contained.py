@@ -44,7 +44,7 @@ class SelfContained:
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        return too_small(self, max_attempts=1) + self.wording.mistakes("wording", ("{question}",))
+        return too_small(self, max_attempts=1) + self.wording.problems("wording", ("{question}",))
 
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind in ASKED

@@ -36,8 +36,8 @@ class Supported:
     n_requests: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        mistakes = too_small(self, max_attempts=1)
-        return mistakes + self.wording.mistakes("wording", ("{question}", "{references}", "{documents}"))
+        problems = too_small(self, max_attempts=1)
+        return problems + self.wording.problems("wording", ("{question}", "{references}", "{documents}"))
 
     def applies_to(self, draft: Draft) -> bool:
         return draft.kind is Kind.SUMMARIZATION

@@ -42,8 +42,8 @@ class Conversation:
 
     def check(self) -> list[str]:
         """Return an error message for numbers out of range, or for placeholders missing in the wording."""
-        mistakes = too_small(self, n_documents=1, least_turns=2, most_turns=self.least_turns, max_attempts=1)
-        return [*mistakes, *self.wording.check()]
+        problems = too_small(self, n_documents=1, least_turns=2, most_turns=self.least_turns, max_attempts=1)
+        return [*problems, *self.wording.check()]
 
     @property
     def n_requests(self) -> int:

@@ -52,9 +52,9 @@ class DraftedTopics:
 
     def check(self) -> list[str]:
         """Return an error message for numbers out of range, and for missing or unknown placeholders."""
-        mistakes = too_small(self, n_topics=1, n_samples=1, n_documents=1, n_characters=1, max_attempts=1)
-        mistakes += self.draft.mistakes("draft", ("{documents}", "{n}"))
-        return mistakes + self.merge.mistakes("merge", ("{drafts}", "{n}"))
+        problems = too_small(self, n_topics=1, n_samples=1, n_documents=1, n_characters=1, max_attempts=1)
+        problems += self.draft.problems("draft", ("{documents}", "{n}"))
+        return problems + self.merge.problems("merge", ("{drafts}", "{n}"))
 
     @property
     def n_requests(self) -> int:

@@ -29,8 +29,8 @@ class GivenTopics:
 
     def check(self) -> list[str]:
         """Return an error message if the file cannot be read as a tree."""
-        if mistakes := too_small(self, depth=1):
-            return mistakes
+        if problems := too_small(self, depth=1):
+            return problems
         try:
             self._read()
         except DataError as error:

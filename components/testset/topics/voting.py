@@ -30,8 +30,8 @@ class Voter:
 
     def check(self) -> list[str]:
         """Return an error message for numbers out of range, and for missing or unknown placeholders."""
-        mistakes = too_small(self, n_characters=1, max_attempts=1)
-        return mistakes + self.wording.mistakes("wording", ("{text}", "{options}"))
+        problems = too_small(self, n_characters=1, max_attempts=1)
+        return problems + self.wording.problems("wording", ("{text}", "{options}"))
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
     Raises ConfigError for invalid settings and, with `strict`, for pairs that are too long. Raises DataError if no pair
     is left, ComponentError if the model cannot be loaded or trained.
     """
-    if mistakes := settings.check():
-        raise ConfigError(mistakes)
+    if problems := settings.check():
+        raise ConfigError(problems)
     manifest = read_manifest(data)
     device = torch_device(settings.device)
     settings = replace(settings, device=device, dtype=settings.dtype or _default_dtype(device))

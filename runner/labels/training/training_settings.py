@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from components.json_value import Json
 from components.pretrained.chat_template import folder_template
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import missing_packages, model_mistakes, tokenizer_mistakes
+from components.pretrained.model_folder import missing_packages, model_problems, tokenizer_problems
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "datasets", "accelerate")
 
@@ -43,27 +43,27 @@ class Settings:
         """Return error messages for missing packages, a model that is invalid or lacks a chat template, and numbers out
         of range.
         """
-        mistakes = [
+        problems = [
             str(error) for error in missing_packages(PACKAGES, "python -m runner.judge_training train", "train")
         ]
-        mistakes += (
-            model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model) or self._template_errors()
+        problems += (
+            model_problems(self.model, self.revision) or tokenizer_problems(self.model) or self._template_errors()
         )
         whole = {"epochs": 1, "rank": 1, "alpha": 1, "batch_size": 1, "at_once": 1, "max_length": 1}
         for name, least in whole.items():
             if (value := getattr(self, name)) is not None and value < least:
-                mistakes.append(f"{name}: got {value}, expected at least {least}")
+                problems.append(f"{name}: got {value}, expected at least {least}")
         if self.device not in ("auto", "cpu", "cuda"):
-            mistakes.append(
+            problems.append(
                 f"device: got {self.device!r}, expected auto, cpu or cuda; CUDA_VISIBLE_DEVICES chooses one of several"
             )
         if not 0 < self.learning_rate < 1:
-            mistakes.append(f"learning_rate: got {self.learning_rate}, expected a number between 0 and 1, such as 1e-4")
+            problems.append(f"learning_rate: got {self.learning_rate}, expected a number between 0 and 1, such as 1e-4")
         if not 0 <= self.dropout < 1:
-            mistakes.append(f"dropout: got {self.dropout}, expected 0 or more and less than 1")
+            problems.append(f"dropout: got {self.dropout}, expected 0 or more and less than 1")
         if self.at_once > 0 and self.batch_size % self.at_once:
-            mistakes.append(f"at_once: got {self.at_once}, expected a divisor of batch_size={self.batch_size}")
-        return mistakes
+            problems.append(f"at_once: got {self.at_once}, expected a divisor of batch_size={self.batch_size}")
+        return problems
 
     def _template_errors(self) -> list[str]:
         if folder_template(self.model) == "":

@@ -13,12 +13,12 @@ def checked_context(context: Context, hits: Hits, spans: Spans, top_k: int, buil
     The builder's `n_chunks_per_hit` limits the distance. Otherwise raises ComponentError, which names the builder's
     class.
     """
-    if mistake := _mistake(context, hits, spans, top_k, int(getattr(builder, "n_chunks_per_hit", 1))):
-        raise broken_contract(builder, mistake)
+    if problem := _problem(context, hits, spans, top_k, int(getattr(builder, "n_chunks_per_hit", 1))):
+        raise broken_contract(builder, problem)
     return context
 
 
-def _mistake(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per_hit: int) -> str:
+def _problem(context: object, hits: Hits, spans: Spans, top_k: int, n_chunks_per_hit: int) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(context, Context):
         return f"returned {type(context).__name__}, expected Context"

@@ -54,12 +54,12 @@ def checked_examples(
     ):
         expected = f"expected an array of integers with {len(samples)} rows of {examples.n}"
         raise broken_contract(examples, f"returned {_describe(chosen)}, {expected}")
-    if mistake := _mistake_of_examples(chosen, samples, pool, frozenset(documents.ids)):
-        raise broken_contract(examples, mistake)
+    if problem := _problem_of_examples(chosen, samples, pool, frozenset(documents.ids)):
+        raise broken_contract(examples, problem)
     return chosen.astype(np.int32)
 
 
-def _mistake_of_examples(
+def _problem_of_examples(
     chosen: NDArray[np.integer], samples: Sequence[Sample], pool: Sequence[Sample], ids: frozenset[str]
 ) -> str:
     for row, column in np.argwhere((chosen < 0) | (chosen >= len(pool)))[:1]:
@@ -90,12 +90,12 @@ def checked_turns(
         raise broken_contract(history, f"returned {_describe(earlier)}, expected a list with a tuple per sample")
     turns = dict(enumerate(earlier))
     for row, sample in enumerate(samples):
-        if mistake := _mistake_of_turns(turns[row], sample, turns):
-            raise broken_contract(history, f"sample {sample.id!r}: {mistake}")
+        if problem := _problem_of_turns(turns[row], sample, turns):
+            raise broken_contract(history, f"sample {sample.id!r}: {problem}")
     return [tuple(map(int, own)) for own in earlier]
 
 
-def _mistake_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
+def _problem_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
     if not isinstance(own, list | tuple) or not all(isinstance(row, int | np.integer) for row in own):
         return f"got {_describe(own)}, expected a tuple of positions"
     if len(own) != len(sample.history):
@@ -120,13 +120,13 @@ def checked_generation(
             generator, f"returned {found}, expected a list of one GeneratedAnswer per task ({len(tasks)})"
         )
     for own, task in zip(answers, tasks, strict=True):
-        if mistake := _mistake_of_answer(own, task.sample.id):
-            raise broken_contract(generator, mistake)
+        if problem := _problem_of_answer(own, task.sample.id):
+            raise broken_contract(generator, problem)
         checked_messages(own.prompt, task.sample, generator)
     return answers
 
 
-def _mistake_of_answer(answer: object, sample_id: str) -> str:
+def _problem_of_answer(answer: object, sample_id: str) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(answer, GeneratedAnswer) or not isinstance(answer.answer, Answer):
         return f"got {type(answer).__name__} for sample {sample_id!r}, expected a GeneratedAnswer with an Answer"

@@ -19,7 +19,7 @@ from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_passages import RetrievedPassages
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "compression"
@@ -83,8 +83,8 @@ class Compressed(
                 "query per sample",
             )
         found, replies, usage = self._ask_or_compress(run, queries, texts)
-        if mistake := _mistake(found, texts):
-            raise broken_contract(self.compressor, mistake)
+        if problem := _problem(found, texts):
+            raise broken_contract(self.compressor, problem)
         rows = [
             (
                 sample,
@@ -119,7 +119,7 @@ def _moved(piece: tuple[int, int], first: int) -> tuple[int, int]:
     return piece[0] + first, piece[1] + first
 
 
-def _mistake(found: object, texts: Sequence[Sequence[str]]) -> str:
+def _problem(found: object, texts: Sequence[Sequence[str]]) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(found, list) or not all(isinstance(own, CompressedPassages) for own in found):
         return "returned something else than a list of CompressedPassages"
@@ -276,7 +276,7 @@ def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, A
     return counts_of_step(COMPRESSOR, asked)
 
 
-def compressor_mistakes(compressor: AnyCompressor) -> list[str]:
+def compressor_problems(compressor: AnyCompressor) -> list[str]:
     """Return an error message for a compressor that would ask something else than a language model."""
     models = [compressor.llm] if isinstance(compressor, AskingCompressor) else []
-    return model_mistakes(COMPRESSOR, "the numbers of sentences", models)
+    return model_problems(COMPRESSOR, "the numbers of sentences", models)

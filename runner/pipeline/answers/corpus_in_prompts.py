@@ -28,7 +28,7 @@ class CorpusInPrompts:
     """Lines for the plan, and errors. Neither for a cell with another retriever."""
 
     lines: tuple[str, ...] = ()
-    mistakes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def corpus_in_prompts(cell: "Cell", data: Data, store: Store, known: dict[str, CorpusInPrompts]) -> CorpusInPrompts:
@@ -42,13 +42,13 @@ def corpus_in_prompts(cell: "Cell", data: Data, store: Store, known: dict[str, C
         return CorpusInPrompts()
     key = repr((data.key, cell.retriever, cell.context, cell.top_k, cell.refiner))
     if key not in known:
-        line, mistake = _line_or_mistake(cell.retriever, cell.context, cell.top_k, data, store)
+        line, problem = _line_or_problem(cell.retriever, cell.context, cell.top_k, data, store)
         before = ", before the refiner" if cell.refiner.steps else ""
-        known[key] = CorpusInPrompts((f"{line}{before}",) if line else (), (mistake,) if mistake else ())
+        known[key] = CorpusInPrompts((f"{line}{before}",) if line else (), (problem,) if problem else ())
     return known[key]
 
 
-def _line_or_mistake(
+def _line_or_problem(
     whole: WholeCorpus, builder: ContextBuilder, top_k: int, data: Data, store: Store
 ) -> tuple[str, str]:
     """Return a line and "", or "" and an error message."""

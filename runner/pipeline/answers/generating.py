@@ -126,7 +126,7 @@ def generations(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ..
     return (answers.generation,) if isinstance(answers, GeneratedAnswers) else ()
 
 
-def draw_mistakes(generator: Generator, llm: LLM) -> list[str]:
+def draw_problems(generator: Generator, llm: LLM) -> list[str]:
     """Return an error message for a generator that needs several draws of a deterministic model."""
     if generator.n_draws == 1 or getattr(llm, "temperature", None) != 0:
         return []

@@ -19,7 +19,7 @@ from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.pipeline.answers.prompt_passages import PromptPassages
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.loaded_data import SampleSet
 
 REVISER = "reviser"
@@ -228,10 +228,10 @@ def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, AskedCou
     return counts_of_step(REVISER, [run.read(part.revised) for part in parts])
 
 
-def reviser_mistakes(reviser: AnyReviser, llm: LLM) -> list[str]:
+def reviser_problems(reviser: AnyReviser, llm: LLM) -> list[str]:
     """Return an error message for a reviser that would ask something else than a language model. Without an `llm` that
     answers, there is nothing to revise.
     """
     if not isinstance(reviser, Reviser) or llm.answers_from is AnswersFrom.NOTHING:
         return []
-    return model_mistakes(REVISER, "checks", [reviser.llm])
+    return model_problems(REVISER, "checks", [reviser.llm])

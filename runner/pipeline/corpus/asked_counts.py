@@ -74,7 +74,7 @@ def counts_of_step(step: str, asked: Iterable[Asked]) -> dict[str, AskedCounts]:
     return {step: summed(counts)} if counts else {}
 
 
-def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
+def model_problems(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
     """Return error messages for models of a step (named by its axis) that are not language models.
 
     `writes` names the texts that the step needs, such as "headers".

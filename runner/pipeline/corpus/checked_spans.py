@@ -22,12 +22,12 @@ def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -
 
     Otherwise raises ComponentError, which names the chunker's class.
     """
-    if mistake := _mistake(spans, lengths):
-        raise broken_contract(chunker, mistake)
+    if problem := _problem(spans, lengths):
+        raise broken_contract(chunker, problem)
     return spans
 
 
-def _mistake(spans: object, lengths: NDArray[np.integer]) -> str:
+def _problem(spans: object, lengths: NDArray[np.integer]) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(spans, Spans):
         return f"returned {type(spans).__name__}, expected Spans"
@@ -55,11 +55,11 @@ def check_origins(origins: Origins, texts: Sequence[str], originals: Sequence[st
 
     Origins are invalid if a piece is outside `texts` or `originals`, or if a copy differs from its original.
     """
-    if mistake := _mistake_of_origins(origins, texts, originals):
-        raise broken_contract(refinement, mistake)
+    if problem := _problem_of_origins(origins, texts, originals):
+        raise broken_contract(refinement, problem)
 
 
-def _mistake_of_origins(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:
+def _problem_of_origins(origins: object, texts: Sequence[str], originals: Sequence[str]) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(origins, Origins):
         return f"returned {type(origins).__name__} as origins, expected Origins"

@@ -15,7 +15,7 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.text_passages import ChunkPassages
 
 PURPOSE = "facts"
@@ -119,13 +119,13 @@ def fact_counts(run: Run, asked: Sequence[AskedFacts]) -> dict[str, AskedCounts]
     return counts_of_step(GRAPH, map(run.read, asked))
 
 
-def extractor_mistakes(retriever: Retriever) -> list[str]:
+def extractor_problems(retriever: Retriever) -> list[str]:
     """Return error messages for graphs that would ask something else than a language model for facts."""
     names: Sequence[str] = getattr(retriever, "arm_names", ())
     places = [f"retriever.searches.{name}" for name in names] or ["retriever"] * len(retriever.arms)
     return [
-        mistake
+        problem
         for arm, place in zip(retriever.arms, places, strict=True)
         if isinstance(arm, GraphArm)
-        for mistake in model_mistakes(f"{place}.extractor", "facts", [arm.extractor.llm])
+        for problem in model_problems(f"{place}.extractor", "facts", [arm.extractor.llm])
     ]

@@ -19,7 +19,7 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
 
 PURPOSE = "headers"
@@ -183,7 +183,7 @@ def header_counts(run: Run, asked: Sequence[AskedHeaders]) -> dict[str, AskedCou
     return counts_of_step(HEADER, map(run.read, asked))
 
 
-def header_mistakes(header: Header) -> list[str]:
+def header_problems(header: Header) -> list[str]:
     """Return error messages for writers that would ask something else than a language model."""
     models = [writer.llm for writer in header.writers if isinstance(writer, AskingHeaderWriter)]
-    return model_mistakes(HEADER, "headers", models)
+    return model_problems(HEADER, "headers", models)

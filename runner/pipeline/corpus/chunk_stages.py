@@ -143,8 +143,8 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]], kind="chunk_facts", version
         chunks = run.read(self.chunks)
         facts = list(self.chunker.facts(run.read(self.corpus), chunks))
         if len(facts) != len(chunks) or not all(isinstance(own, Mapping) for own in facts):
-            mistake = f"got {len(facts)} facts for {len(chunks)} chunks, expected a mapping for each, {{}} for none"
-            raise broken_contract(self.chunker, mistake)
+            problem = f"got {len(facts)} facts for {len(chunks)} chunks, expected a mapping for each, {{}} for none"
+            raise broken_contract(self.chunker, problem)
         return facts
 
 

@@ -23,7 +23,7 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.checked_spans import check_origins
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
 from runner.pipeline.corpus.partition import first_and_last
@@ -230,7 +230,7 @@ def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, AskedCo
     return counts_of_step(REFINER, map(run.read, asking))
 
 
-def refiner_mistakes(refiner: Refiner) -> list[str]:
+def refiner_problems(refiner: Refiner) -> list[str]:
     """Return error messages for steps that would ask something else than a language model."""
     models = [step.llm for step in refiner.steps if isinstance(step, AskingRefinement)]
-    return model_mistakes(REFINER, "documents", models)
+    return model_problems(REFINER, "documents", models)

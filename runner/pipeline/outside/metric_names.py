@@ -33,11 +33,11 @@ def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Sco
         else:
             unknown.append(name)
     if unknown:
-        raise ConfigError([_mistake(name, list(known), unusable) for name in unknown])
+        raise ConfigError([_problem(name, list(known), unusable) for name in unknown])
     return found
 
 
-def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
+def _problem(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
     if name in unusable:
         return f"--metrics: {name} cannot be used here: {unusable[name]}"
     close = get_close_matches(name, known, n=1)
@@ -59,7 +59,7 @@ def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
         try:
             metric = build_component(node, Metric, component)
         except ConfigError as error:
-            unusable[component] = "; ".join(error.mistakes)
+            unusable[component] = "; ".join(error.problems)
             continue
         if not isinstance(metric, ContextMetric):
             known |= dict.fromkeys(metric.names, metric)

@@ -212,7 +212,7 @@ class SelectionReport(StepReport):
         }
 
 
-def selection_mistakes(reranker: RerankerSelection, metrics: Mapping[str, RankingMetric]) -> list[str]:
+def selection_problems(reranker: RerankerSelection, metrics: Mapping[str, RankingMetric]) -> list[str]:
     """Return an error message for a metric that the cell does not compute, or that cannot rank."""
     names = [name for metric in metrics.values() if metric.larger_is_better is not None for name in metric.names]
     if reranker.metric in names:

@@ -84,8 +84,8 @@ def _require_shares(metric: Metric, name: str, scores: Scores, samples: Sequence
     is_wrong = _has_value(scores) & ((scores.values < -_ROUNDING) | (scores.values > 1 + _ROUNDING))
     if is_wrong.any():
         row = int(is_wrong.argmax())
-        mistake = f"{name} of sample {samples[row].id!r} is {scores.values[row]:g} (n={int(is_wrong.sum())} alike)"
-        raise broken_contract(metric, f"{mistake}, expected a share from 0 to 1", remedy)
+        problem = f"{name} of sample {samples[row].id!r} is {scores.values[row]:g} (n={int(is_wrong.sum())} alike)"
+        raise broken_contract(metric, f"{problem}, expected a share from 0 to 1", remedy)
     value = float(metric.combine(name, scores.statistics.sum(axis=0)))
     if value < -_ROUNDING or value > 1 + _ROUNDING:
         raise broken_contract(metric, f"{name} of all samples is {value:g}, expected a share from 0 to 1", remedy)

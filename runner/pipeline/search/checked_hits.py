@@ -18,8 +18,8 @@ def checked_hits(hits: Hits, n_queries: int, n_chunks: int, component: object, *
     With `by_score`, no hit may have a higher score than the one before it. Raises ComponentError, which names the
     component's class, if they are invalid.
     """
-    if mistake := _mistake(hits, n_queries, n_chunks) or (_mistake_of_order(hits) if by_score else ""):
-        raise broken_contract(component, mistake)
+    if problem := _problem(hits, n_queries, n_chunks) or (_problem_of_order(hits) if by_score else ""):
+        raise broken_contract(component, problem)
     return hits
 
 
@@ -28,7 +28,7 @@ def n_chunks_in(rankings: Sequence[Hits]) -> int:
     return max((int(hits.chunk.max(initial=-1)) for hits in rankings), default=-1) + 1
 
 
-def _mistake(hits: object, n_queries: int, n_chunks: int) -> str:
+def _problem(hits: object, n_queries: int, n_chunks: int) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(hits, Hits):
         return f"returned {type(hits).__name__}, expected Hits"
@@ -49,7 +49,7 @@ def _mistake(hits: object, n_queries: int, n_chunks: int) -> str:
     return ""
 
 
-def _mistake_of_order(hits: Hits) -> str:
+def _problem_of_order(hits: Hits) -> str:
     """Describe the first hit with a higher score than the one before it; "" without one."""
     chunk, score = hits.chunk, hits.score
     for row, column in np.argwhere((chunk[:, 1:] >= 0) & (score[:, 1:] > score[:, :-1]))[:1]:
@@ -69,12 +69,12 @@ def checked_allowed(allowed: AllowedDocuments, n_samples: int, n_documents: int,
 
     Otherwise raises ComponentError, which names the filter's class.
     """
-    if mistake := _mistake_of_allowed(allowed, n_samples, n_documents):
-        raise broken_contract(a_filter, mistake)
+    if problem := _problem_of_allowed(allowed, n_samples, n_documents):
+        raise broken_contract(a_filter, problem)
     return allowed
 
 
-def _mistake_of_allowed(allowed: object, n_samples: int, n_documents: int) -> str:
+def _problem_of_allowed(allowed: object, n_samples: int, n_documents: int) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(allowed, AllowedDocuments):
         return f"returned {type(allowed).__name__}, expected AllowedDocuments"

@@ -36,9 +36,9 @@ from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.pipeline.search.searching import Search
 
 
-def dimension_mistakes(retriever: Retriever) -> list[str]:
+def dimension_problems(retriever: Retriever) -> list[str]:
     """Return error messages for indexes with more dimensions than the vectors, if the embedder knows its dimensions."""
-    mistakes = []
+    problems = []
     for arm in arms_and_candidates(retriever):
         if isinstance(arm, DenseArm | EncodedDenseArm) and isinstance(arm.vector_index, ShortensVectors):
             maker, n_dimensions = (
@@ -47,11 +47,11 @@ def dimension_mistakes(retriever: Retriever) -> list[str]:
             )
             known = maker.most_dimensions() if n_dimensions and isinstance(maker, KnowsDimensions) else None
             if n_dimensions and known and n_dimensions > known:
-                mistakes.append(
+                problems.append(
                     f"vector_index.dimensions: got {n_dimensions}, but the embedder's vectors have {known}; expected "
                     "at most that number, or null for all"
                 )
-    return mistakes
+    return problems
 
 
 class QueryVectors(Stage[Vectors], kind="query_vectors", in_words="vectors of queries", version=1, work=Work.PER_QUERY):

@@ -73,8 +73,8 @@ class AskedIndex(
         for hits in self.arm.find(queries, vectors, self.depth):
             found.append(list(hits))
             run.report(len(found), len(queries))
-        if mistake := _mistake(found, len(queries), self.depth):
-            raise broken_contract(self.arm, mistake)
+        if problem := _problem(found, len(queries), self.depth):
+            raise broken_contract(self.arm, problem)
         if queries and not any(found):
             raise ComponentError(
                 f"retriever: {type(self.arm).__name__} found nothing for any of {len(queries):,} queries; check that "
@@ -91,7 +91,7 @@ class AskedIndex(
         )
 
 
-def _mistake(found: Sequence[Sequence[IndexedText]], n_queries: int, depth: int) -> str:
+def _problem(found: Sequence[Sequence[IndexedText]], n_queries: int, depth: int) -> str:
     """Describe a contract violation; "" without one."""
     if len(found) != n_queries:
         return f"found hits for {len(found)} queries, expected {n_queries}"

@@ -12,7 +12,7 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.loaded_data import Data, Samples
 from runner.pipeline.search.query_stages import SampleQueries, queries_of
 
@@ -107,13 +107,13 @@ def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, Asked
     return counts_of_step(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)])
 
 
-def expander_mistakes(expander: Expander) -> list[str]:
+def expander_problems(expander: Expander) -> list[str]:
     """Return error messages for variants that would ask something else than a language model."""
     models = [variant.llm for variant in expander.variants if isinstance(variant, AskedVariant)]
-    return model_mistakes(EXPANDER, "queries", models)
+    return model_problems(EXPANDER, "queries", models)
 
 
-def gold_answer_mistakes(expander: Expander) -> list[str]:
+def gold_answer_problems(expander: Expander) -> list[str]:
     """Return a message for variants that search with gold answers although the history has the model's answers."""
     if not any(getattr(variant, "with_answers", False) for variant in expander.variants):
         return []

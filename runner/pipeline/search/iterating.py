@@ -28,7 +28,7 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
+from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Samples
@@ -348,16 +348,16 @@ class IterationReport(StepReport):
 _COLUMNS = ("sample", "document", "start", "end")
 
 
-def iteration_mistakes(iteration: AnyIteration, retriever: Retriever) -> list[str]:
+def iteration_problems(iteration: AnyIteration, retriever: Retriever) -> list[str]:
     """Return error messages for an iteration that would ask no language model, or search an index that gives its own
     texts.
     """
     if not isinstance(iteration, IterativeSearch):
         return []
-    mistakes = model_mistakes(ITERATIVE, "the next search", [iteration.llm])
+    problems = model_problems(ITERATIVE, "the next search", [iteration.llm])
     if index_arm(retriever):
-        mistakes.append(
+        problems.append(
             f"iterative: got {type(iteration).__name__} with a retriever whose index exists already, which is searched "
             "once; expected iterative=none, or a retriever that searches the corpus, such as retriever=hybrid"
         )
-    return mistakes
+    return problems

@@ -43,13 +43,13 @@ def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) 
     Raises ComponentError, which names the class of the variant, for a sample without a query and for a query that is
     not a string.
     """
-    if mistake := _mistake(texts, n_samples):
-        raise broken_contract(variant, mistake)
+    if problem := _problem(texts, n_samples):
+        raise broken_contract(variant, problem)
     n_queries = [len(own) for own in texts]
     return Queries([text for own in texts for text in own], np.repeat(np.arange(n_samples, dtype=np.int32), n_queries))
 
 
-def _mistake(texts: object, n_samples: int) -> str:
+def _problem(texts: object, n_samples: int) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(texts, list | tuple):
         return f"returned {type(texts).__name__}, expected a list with the queries of each sample"

@@ -17,7 +17,7 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 
 from components.errors import DataError
 from components.json_value import Json
-from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
+from components.openai_server.access import key_in, problems_of_key, problems_of_proxy, problems_of_url
 from components.openai_server.connection import trusting_context
 from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, origin_of
 
@@ -64,12 +64,12 @@ class Hub:
     def __init__(self) -> None:
         self.endpoint = os.environ.get(_ENDPOINT, "").strip().rstrip("/") or HUB
         self._token = key_in(_TOKEN)
-        mistakes = [
-            *(each.replace("base_url", _ENDPOINT, 1) for each in mistakes_of_url(self.endpoint, HUB)),
-            *(each.replace("api_key_env", _TOKEN, 1) for each in (mistakes_of_key(_TOKEN) if self._token else [])),
-        ] or mistakes_of_proxy(self.endpoint)
-        if mistakes:
-            raise DataError(mistakes)
+        problems = [
+            *(each.replace("base_url", _ENDPOINT, 1) for each in problems_of_url(self.endpoint, HUB)),
+            *(each.replace("api_key_env", _TOKEN, 1) for each in (problems_of_key(_TOKEN) if self._token else [])),
+        ] or problems_of_proxy(self.endpoint)
+        if problems:
+            raise DataError(problems)
         self._opener: OpenerDirector | None = None
 
     def address(self, repo: str, revision: str, path: str) -> str:

@@ -12,7 +12,7 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import DraftGate, Task, TopicSource
 from components.testset.topics.voting import TopicVoting
 from runner.engine.spending import Budget
-from runner.engine.store.bucket.address import address_mistakes
+from runner.engine.store.bucket.address import address_problems
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class WaveSettings:
     def check(self) -> list[str]:
         """Return error messages about numbers out of range."""
         least = {"first": 1, "growth": 1, "largest": self.first, "most_tries": 1}
-        mistakes = [
+        problems = [
             f"{name}: got {getattr(self, name)}, expected at least {low}"
             for name, low in least.items()
             if getattr(self, name) < low
         ]
         if self.max_documents is not None and self.max_documents < 1:
-            mistakes.append(f"max_documents: got {self.max_documents}, expected at least 1, or null for all")
-        return mistakes
+            problems.append(f"max_documents: got {self.max_documents}, expected at least 1, or null for all")
+        return problems
 
     def size(self, wave: int) -> int:
         """Return the size of wave `wave`, counted from 0."""
@@ -64,12 +64,12 @@ class TopicSettings:
 
     def check(self) -> list[str]:
         """Return error messages if one of the two is set without the other, or a number is out of range."""
-        mistakes = []
+        problems = []
         if (self.tree is None) != (self.voting is None):
-            mistakes.append("tree, voting: got one without the other, expected both, or topics=none")
+            problems.append("tree, voting: got one without the other, expected both, or topics=none")
         if self.min_documents < 1:
-            mistakes.append(f"min_documents: got {self.min_documents}, expected at least 1")
-        return mistakes
+            problems.append(f"min_documents: got {self.min_documents}, expected at least 1")
+        return problems
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class GenerationRun:
 
     def check(self) -> list[str]:
         """Return error messages about a store address that is not a valid bucket."""
-        return [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
+        return [f"store_dir: {problem}" for problem in address_problems(self.store_dir)]
 
 
 @dataclass(frozen=True)
@@ -125,21 +125,21 @@ class GenerationSettings:
 
     def check(self) -> list[str]:
         """Return error messages about missing values and values out of range."""
-        mistakes = []
+        problems = []
         if not self.out.strip():
-            mistakes.append("out: is empty; expected a folder for the set, e.g. out=my_set")
+            problems.append("out: is empty; expected a folder for the set, e.g. out=my_set")
         elif path := getattr(self.corpus, "path", ""):
-            mistakes += _within(Path(path).resolve(), {"out": self.out, "run.store_dir": self.run.store_dir})
+            problems += _within(Path(path).resolve(), {"out": self.out, "run.store_dir": self.run.store_dir})
         if not self.tasks:
-            mistakes.append("tasks: got none, expected at least one, e.g. tasks=[extractive]")
+            problems.append("tasks: got none, expected at least one, e.g. tasks=[extractive]")
         if self.per_cell < 1:
-            mistakes.append(f"per_cell: got {self.per_cell}, expected at least 1")
+            problems.append(f"per_cell: got {self.per_cell}, expected at least 1")
         if not 0 < self.removable_share < 1:
-            mistakes.append(f"removable_share: got {self.removable_share:g}, expected a share between 0 and 1")
+            problems.append(f"removable_share: got {self.removable_share:g}, expected a share between 0 and 1")
         for name, budget in vars(self.budget).items():
             if budget is not None and not budget > 0:
-                mistakes.append(f"budget.{name}: got {budget}, expected more than 0, or null for no limit")
-        return mistakes
+                problems.append(f"budget.{name}: got {budget}, expected more than 0, or null for no limit")
+        return problems
 
     @property
     def share_taken_out(self) -> float:
@@ -151,11 +151,11 @@ def _within(corpus: Path, places: Mapping[str, str]) -> list[str]:
     """Return error messages about output folders that contain the corpus or are inside it. The next run would read the
     output as documents.
     """
-    mistakes = []
+    problems = []
     for name, written in places.items():
         place = Path(written).resolve()
         if place.is_relative_to(corpus):
-            mistakes.append(f"{name}: {written} is in the corpus, {corpus}; expected a folder outside it")
+            problems.append(f"{name}: {written} is in the corpus, {corpus}; expected a folder outside it")
         elif corpus.is_relative_to(place):
-            mistakes.append(f"{name}: the corpus, {corpus}, is in {written}; expected a folder beside it")
-    return mistakes
+            problems.append(f"{name}: the corpus, {corpus}, is in {written}; expected a folder beside it")
+    return problems

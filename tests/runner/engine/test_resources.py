@@ -75,6 +75,6 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
 
 
 def test_settings_for_a_kind_that_does_not_exist_are_an_error() -> None:
-    (mistake,) = Processes({"gredy": Resources()}).check()
-    assert mistake.startswith("resources.gredy: no stage has this kind; did you mean greedy")
+    (problem,) = Processes({"gredy": Resources()}).check()
+    assert problem.startswith("resources.gredy: no stage has this kind; did you mean greedy")
     assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, expected at least 0"]

@@ -349,15 +349,15 @@ class TestSweeper:
         assert f"Plan: {n_cells} cells" in done.stdout
 
     @pytest.mark.parametrize(
-        ("mistake", "message"),
+        ("problem", "message"),
         [
             ("hydra.sweeper.coupled=[[chunk.size,top_k]]", "chunk.size has 3 values, top_k has 2 values"),
             ("hydra.sweeper.coupled=[chunk.size,top_k]", "hydra.sweeper.coupled"),
             ("hydra.sweeper.one_at_a_time=flase", "'flase' is not a valid bool"),
         ],
     )
-    def test_sweeper_error_is_one_message(self, mistake: str, message: str, tmp_path: Path) -> None:
-        done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128,256", "top_k=2,4", mistake)
+    def test_sweeper_error_is_one_message(self, problem: str, message: str, tmp_path: Path) -> None:
+        done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128,256", "top_k=2,4", problem)
         assert done.returncode == 2
         assert message in done.stderr
         assert "Traceback" not in done.stderr

@@ -57,7 +57,7 @@ class TestOneAtATime:
         assert found == ["size=128 r=a k=8", "size=64 r=a k=16", "size=128 r=b k=8"]
 
 
-class TestMistakes:
+class TestProblems:
     @pytest.mark.parametrize(
         ("coupled", "message"),
         [
@@ -76,4 +76,4 @@ class TestMistakes:
     def test_coupling_errors_are_reported_together(self) -> None:
         with pytest.raises(ConfigError) as caught:
             expand(axes(a="1 2", b="1"), [["a", "b"], ["c", "d"]], one_at_a_time=False)
-        assert len(caught.value.mistakes) == 3
+        assert len(caught.value.problems) == 3

@@ -118,7 +118,7 @@ def test_edited_pipeline_is_called_again_and_cached_replies_are_not(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("overrides", "mistake"),
+    ("overrides", "problem"),
     [
         (
             ["pipeline.call=os.system"],
@@ -130,11 +130,11 @@ def test_edited_pipeline_is_called_again_and_cached_replies_are_not(tmp_path: Pa
         (["pipeline=http"], "pipeline.url: is empty"),
     ],
 )
-def test_an_unusable_pipeline_is_an_error_before_any_work(tmp_path: Path, overrides: list[str], mistake: str) -> None:
+def test_an_unusable_pipeline_is_an_error_before_any_work(tmp_path: Path, overrides: list[str], problem: str) -> None:
     job = (*(CELL if "pipeline=http" in overrides else OWN), *overrides)
     with pytest.raises(ConfigError) as caught:
         plan_small(tmp_path, job)
-    assert any(each.startswith(mistake) for each in caught.value.mistakes), caught.value.mistakes
+    assert any(each.startswith(problem) for each in caught.value.problems), caught.value.problems
     assert not (tmp_path / "results" / "store" / "replies").exists()
 
 

@@ -118,7 +118,7 @@ def test_a_search_that_fails_gives_no_numbers(tmp_path: Path, name: str, reason:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "mistake"),
+    ("overrides", "problem"),
     [
         (["retriever.call=os.system"], "retriever.call: got 'os.system' (str), expected a dotted path in a package of"),
         (["retriever.call=my_search_of_tests.search.absent"], "retriever.call: got 'my_search_of_tests.search.absent'"),
@@ -126,10 +126,10 @@ def test_a_search_that_fails_gives_no_numbers(tmp_path: Path, name: str, reason:
         (["top_k=9"], "top_k: got 9, more than retriever.depth=6"),
     ],
 )
-def test_an_unusable_search_is_an_error_before_any_work(tmp_path: Path, overrides: list[str], mistake: str) -> None:
+def test_an_unusable_search_is_an_error_before_any_work(tmp_path: Path, overrides: list[str], problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         plan_small(tmp_path, (*OWN, *overrides))
-    assert any(each.startswith(mistake) for each in caught.value.mistakes), caught.value.mistakes
+    assert any(each.startswith(problem) for each in caught.value.problems), caught.value.problems
 
 
 def test_search_cell_is_not_exportable_and_its_failures_are_explained(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_an_error_in_an_axis_has_one_heading(results: str) -> None:
     with pytest.raises(ConfigError) as caught:
         runner.run(["chunk.size=interval(64,128)", results])
     assert str(caught.value).count("in the configuration") == 1
-    assert "got an interval, expected single values" in caught.value.mistakes[0]
+    assert "got an interval, expected single values" in caught.value.problems[0]
 
 
 def test_sweeps_of_several_threads_wait_for_each_other(results: str, monkeypatch: pytest.MonkeyPatch) -> None:

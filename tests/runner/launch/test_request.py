@@ -19,9 +19,9 @@ GPUS = "+executor.resources.vectors={cpus: 2, gpus: 0.5, memory_gb: 0}"
 def test_ignored_settings_of_an_override_are_errors(tmp_path: Path, override: str) -> None:
     with pytest.raises(ConfigError) as refused:
         check_jobs([small_job(tmp_path, "executor=processes", override)])
-    (mistake,) = refused.value.mistakes
-    assert mistake.startswith("executor.resources.vectors.gpus: has no effect with executor=processes")
-    assert mistake.endswith("use executor=ray or executor=slurm")
+    (problem,) = refused.value.problems
+    assert problem.startswith("executor.resources.vectors.gpus: has no effect with executor=processes")
+    assert problem.endswith("use executor=ray or executor=slurm")
 
 
 def test_ignored_settings_of_a_preset_are_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -36,10 +36,10 @@ def changed(config: Any, **changes: object) -> dict[str, Any]:
     return copy
 
 
-def mistakes_of(config: Any, **changes: object) -> tuple[str, ...]:
+def problems_of(config: Any, **changes: object) -> tuple[str, ...]:
     with pytest.raises(ConfigError) as caught:
         build_cell(changed(config, **changes))
-    return caught.value.mistakes
+    return caught.value.problems
 
 
 def built(config: Any, **changes: object) -> Cell:
@@ -74,16 +74,16 @@ class TestValues:
         assert built(default, retriever__depth=MISSING).retriever.depth == 100
 
 
-class TestMistakes:
+class TestProblems:
     def test_unknown_key_suggests_the_nearest_known_key(self, default: Any) -> None:
-        assert mistakes_of(default, chunk__sise=3) == ("chunk.sise: unknown; did you mean chunk.size?",)
+        assert problems_of(default, chunk__sise=3) == ("chunk.sise: unknown; did you mean chunk.size?",)
 
     def test_unknown_key_without_a_near_match_lists_all_keys(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, chunk__zzz=3)
-        assert mistake.startswith("chunk.zzz: unknown; expected one of size, overlap, unit")
+        (problem,) = problems_of(default, chunk__zzz=3)
+        assert problem.startswith("chunk.zzz: unknown; expected one of size, overlap, unit")
 
     def test_unknown_top_level_key_suggests_the_nearest_key(self, default: Any) -> None:
-        assert mistakes_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
+        assert problems_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
 
     @pytest.mark.parametrize(
         ("path", "value", "kind"),
@@ -111,33 +111,33 @@ class TestMistakes:
         self, default: Any, path: str, value: object, kind: str
     ) -> None:
         expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), expected {kind}"
-        assert mistakes_of(default, **{path: value}) == (expected,)
+        assert problems_of(default, **{path: value}) == (expected,)
 
-    def test_a_whole_number_beyond_all_floats_is_a_mistake(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, chunk__overlap=10**400)
-        assert mistake.startswith("chunk.overlap: got 1000")
-        assert mistake.endswith("expected a number")
+    def test_a_whole_number_beyond_all_floats_is_a_problem(self, default: Any) -> None:
+        (problem,) = problems_of(default, chunk__overlap=10**400)
+        assert problem.startswith("chunk.overlap: got 1000")
+        assert problem.endswith("expected a number")
 
     def test_type_error_names_the_invalid_list_item(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, metrics__scores__trec__measures=["mrr", 3])
-        assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), expected a string"
+        (problem,) = problems_of(default, metrics__scores__trec__measures=["mrr", 3])
+        assert problem == "metrics.scores.trec.measures[1]: got 3 (int), expected a string"
 
     def test_missing_key_without_default_is_reported(self, default: Any) -> None:
-        assert mistakes_of(default, retriever__sparse_index=MISSING) == (
+        assert problems_of(default, retriever__sparse_index=MISSING) == (
             "retriever.sparse_index: missing, expected SparseIndex",
         )
 
     def test_missing_group_is_reported(self, default: Any) -> None:
-        assert mistakes_of(default, llm=MISSING) == ("llm: missing, expected LLM",)
+        assert problems_of(default, llm=MISSING) == ("llm: missing, expected LLM",)
 
     @pytest.mark.parametrize("value", [None, "x", 3, []])
     def test_value_in_place_of_settings_is_rejected(self, default: Any, value: object) -> None:
-        (mistake,) = mistakes_of(default, run=value)
-        assert mistake == f"run: got {value!r} ({type(value).__name__}), expected a mapping for RunSettings"
+        (problem,) = problems_of(default, run=value)
+        assert problem == f"run: got {value!r} ({type(value).__name__}), expected a mapping for RunSettings"
 
     def test_errors_at_all_levels_are_reported_together(self, default: Any) -> None:
-        found = mistakes_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=-1, top=1)
-        assert [mistake.partition(":")[0] for mistake in sorted(found)] == [
+        found = problems_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=-1, top=1)
+        assert [problem.partition(":")[0] for problem in sorted(found)] == [
             "chunk.size",
             "embedder.tokenizer.hnm",
             "run.workers",
@@ -179,45 +179,45 @@ class TestSeveralCells:
 class TestTargets:
     @pytest.mark.parametrize("target", ["os.system", "runner.launch.sweep.Job", "componentsx.Thing", None, 3])
     def test_target_outside_components_is_rejected(self, default: Any, target: object) -> None:
-        (mistake,) = mistakes_of(default, llm___target_=target)
-        assert mistake.startswith(f"llm._target_: got {target!r}")
-        assert "expected the dotted path of a class under components.*; for your own code" in mistake
+        (problem,) = problems_of(default, llm___target_=target)
+        assert problem.startswith(f"llm._target_: got {target!r}")
+        assert "expected the dotted path of a class under components.*; for your own code" in problem
 
     def test_executor_targets_are_allowed_only_for_executors(self, default: Any) -> None:
         target = "runner.engine.executors.local.Local"
-        (mistake,) = mistakes_of(default, llm___target_=target)
-        assert "expected the dotted path of a class under components.*;" in mistake
+        (problem,) = problems_of(default, llm___target_=target)
+        assert "expected the dotted path of a class under components.*;" in problem
         assert built({**default, "executor": {"_target_": target}}).executor == Local()
-        (mistake,) = mistakes_of(default, executor___target_="components.rerankers.none.NoReranker")
-        assert "expected the dotted path of a class under runner.engine.executors.*;" in mistake
+        (problem,) = problems_of(default, executor___target_="components.rerankers.none.NoReranker")
+        assert "expected the dotted path of a class under runner.engine.executors.*;" in problem
 
     def test_executor_resources_reject_unknown_stage_kinds(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, executor__resources={"vector": {"cpus": 4}})
-        assert mistake.startswith("executor.resources.vector: no stage has this kind; did you mean vectors")
+        (problem,) = problems_of(default, executor__resources={"vector": {"cpus": 4}})
+        assert problem.startswith("executor.resources.vector: no stage has this kind; did you mean vectors")
 
     def test_missing_package_of_a_target_is_reported_once(self, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda name: None)
         target = "runner.engine.executors.ray_cluster.RayCluster"
-        (mistake,) = mistakes_of(default, executor={"_target_": target, "address": "auto", "resources": {}})
-        assert mistake.startswith("executor: executor=ray needs the package 'ray', which is not installed")
+        (problem,) = problems_of(default, executor={"_target_": target, "address": "auto", "resources": {}})
+        assert problem.startswith("executor: executor=ray needs the package 'ray', which is not installed")
 
     @pytest.mark.parametrize("target", ["components.llms.nothing.Here", "components.llms.scripted.Nothing"])
     def test_target_that_cannot_be_imported_is_rejected(self, default: Any, target: str) -> None:
-        (mistake,) = mistakes_of(default, llm___target_=target)
-        assert mistake.startswith(f"llm._target_: got '{target}' (str), expected a class that can be imported (")
+        (problem,) = problems_of(default, llm___target_=target)
+        assert problem.startswith(f"llm._target_: got '{target}' (str), expected a class that can be imported (")
 
     @pytest.mark.parametrize("target", ["components.text.tables.segment", "components.errors.ConfigError"])
     def test_target_that_is_not_a_frozen_dataclass_is_rejected(self, default: Any, target: str) -> None:
-        (mistake,) = mistakes_of(default, llm___target_=target)
-        assert mistake == f"llm._target_: got '{target}' (str), expected a frozen dataclass"
+        (problem,) = problems_of(default, llm___target_=target)
+        assert problem == f"llm._target_: got '{target}' (str), expected a frozen dataclass"
 
     def test_missing_target_is_reported(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, llm={"reply": "yes"})
-        assert mistake.startswith("llm._target_: got None")
+        (problem,) = problems_of(default, llm={"reply": "yes"})
+        assert problem.startswith("llm._target_: got None")
 
     def test_target_without_the_methods_of_its_role_is_rejected(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, llm={"_target_": "components.rerankers.none.NoReranker"})
-        assert mistake == (
+        (problem,) = problems_of(default, llm={"_target_": "components.rerankers.none.NoReranker"})
+        assert problem == (
             "llm._target_: got 'components.rerankers.none.NoReranker' (str), "
             "expected a LLM, but NoReranker lacks answers_from, generate"
         )
@@ -225,64 +225,64 @@ class TestTargets:
     def test_a_language_model_is_no_pipeline(self, default: Any) -> None:
         """A pipeline has all members of a language model, but reads conversations and not prompts."""
         pipeline = {"_target_": "components.pipelines.http.HttpPipeline", "url": "http://127.0.0.1:9", "revision": 1}
-        (mistake,) = mistakes_of(default, llm={**pipeline, "parameters": {}})
-        assert mistake == (
+        (problem,) = problems_of(default, llm={**pipeline, "parameters": {}})
+        assert problem == (
             "llm._target_: got 'components.pipelines.http.HttpPipeline' (str), expected a LLM, but HttpPipeline is a "
             "pipeline, which pipeline._target_ chooses"
         )
 
     def test_a_metric_must_be_a_metric(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, metrics__scores__em={"_target_": "components.rerankers.none.NoReranker"})
-        assert mistake.startswith("metrics.scores.em._target_:")
+        (problem,) = problems_of(default, metrics__scores__em={"_target_": "components.rerankers.none.NoReranker"})
+        assert problem.startswith("metrics.scores.em._target_:")
 
     def test_a_part_must_be_of_its_role_too(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, embedder__tokenizer={"_target_": "components.tokenizers.cl100k.Cl100k"})
-        assert mistake.startswith("embedder.tokenizer._target_:")
+        (problem,) = problems_of(default, embedder__tokenizer={"_target_": "components.tokenizers.cl100k.Cl100k"})
+        assert problem.startswith("embedder.tokenizer._target_:")
 
 
 class TestChecks:
     @pytest.mark.parametrize("overlap", [1.0, -0.1, 30.0])
     def test_overlap_outside_its_range_is_rejected(self, default: Any, overlap: float) -> None:
-        (mistake,) = mistakes_of(default, chunk__overlap=overlap)
-        assert mistake.startswith(f"chunk.overlap: got {overlap}, expected a fraction of the size in [0, 1)")
+        (problem,) = problems_of(default, chunk__overlap=overlap)
+        assert problem.startswith(f"chunk.overlap: got {overlap}, expected a fraction of the size in [0, 1)")
 
     @pytest.mark.parametrize("size", [0, -1, 3])
     def test_chunk_size_below_one_token_is_rejected(self, default: Any, size: int) -> None:
-        (mistake,) = mistakes_of(default, chunk__size=size)
-        assert mistake.startswith(f"chunk.size: got {size}, expected at least 4")
+        (problem,) = problems_of(default, chunk__size=size)
+        assert problem.startswith(f"chunk.size: got {size}, expected at least 4")
 
     def test_top_k_beyond_the_depth_is_rejected(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, top_k=11, retriever__depth=10)
-        assert mistake.startswith("top_k: got 11, more than retriever.depth=10")
+        (problem,) = problems_of(default, top_k=11, retriever__depth=10)
+        assert problem.startswith("top_k: got 11, more than retriever.depth=10")
 
     def test_zero_top_k_is_rejected(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, top_k=0)
-        assert mistake.startswith("top_k: got 0, expected at least 1")
+        (problem,) = problems_of(default, top_k=0)
+        assert problem.startswith("top_k: got 0, expected at least 1")
 
     def test_index_with_more_dimensions_than_the_vectors_is_rejected(self, default: Any) -> None:
         fields = {"dimensions": 200, "rescore": True, "oversampling": 4.0}
         index = {"_target_": "components.vector_indexes.binary.Binary", **fields}
-        (mistake,) = mistakes_of(default, retriever__vector_index=index)
-        assert mistake.startswith("vector_index.dimensions: got 200, but the embedder's vectors have 128")
+        (problem,) = problems_of(default, retriever__vector_index=index)
+        assert problem.startswith("vector_index.dimensions: got 200, but the embedder's vectors have 128")
 
     def test_closed_book_accepts_any_top_k(self, default: Any) -> None:
         closed_book = {"_target_": "components.retrievers.closed_book.ClosedBook"}
         assert built(default, top_k=500, retriever=closed_book).retriever.depth == 0
 
     def test_errors_of_parts_carry_the_whole_path(self, default: Any) -> None:
-        found = mistakes_of(default, retriever__fusion__k=-1, retriever__sparse_index__b=7.0)
-        assert {mistake.partition(":")[0] for mistake in found} == {"retriever.fusion.k", "retriever.sparse_index.b"}
+        found = problems_of(default, retriever__fusion__k=-1, retriever__sparse_index__b=7.0)
+        assert {problem.partition(":")[0] for problem in found} == {"retriever.fusion.k", "retriever.sparse_index.b"}
 
     @pytest.mark.parametrize("rate", [-0.1, 1.5])
     @pytest.mark.parametrize("name", ["max_failure_rate", "max_unparsable_rate"])
     def test_a_rate_is_a_share(self, default: Any, name: str, rate: float) -> None:
-        (mistake,) = mistakes_of(default, **{f"run__{name}": rate})
-        assert mistake.startswith(f"run.{name}:")
+        (problem,) = problems_of(default, **{f"run__{name}": rate})
+        assert problem.startswith(f"run.{name}:")
 
     def test_experiment_without_a_name_is_rejected(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, experiment__name=" ")
-        assert mistake.startswith("experiment.name:")
+        (problem,) = problems_of(default, experiment__name=" ")
+        assert problem.startswith("experiment.name:")
 
     def test_invalid_combination_is_reported_with_invalid_values(self, default: Any) -> None:
-        found = mistakes_of(default, chunk__overlap=1.5, chunk__size=0, top_k=200)
-        assert {mistake.partition(":")[0] for mistake in found} == {"chunk.overlap", "chunk.size", "top_k"}
+        found = problems_of(default, chunk__overlap=1.5, chunk__size=0, top_k=200)
+        assert {problem.partition(":")[0] for problem in found} == {"chunk.overlap", "chunk.size", "top_k"}

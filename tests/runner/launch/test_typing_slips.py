@@ -18,11 +18,11 @@ from tests.runner.sweeping import run_command
 DEEP = "[" * 5000 + "]" * 5000
 
 
-def mistakes(*overrides: str) -> tuple[str, ...]:
-    """The mistakes for which a sweep is refused."""
+def problems(*overrides: str) -> tuple[str, ...]:
+    """Errors for which a sweep is refused."""
     with pytest.raises(ConfigError) as refused:
         runner.run([*overrides, "run.plan_only=true"])
-    return refused.value.mistakes
+    return refused.value.problems
 
 
 @pytest.mark.parametrize("group", ["chunk", "language", "llm"])
@@ -32,8 +32,8 @@ def test_null_is_not_an_option(group: str) -> None:
 
 
 def test_null_is_not_an_option_on_an_axis() -> None:
-    (mistake,) = mistakes("chunk=null,sentence")
-    assert mistake.startswith("chunk=null: expected the name of an option of chunk: ")
+    (problem,) = problems("chunk=null,sentence")
+    assert problem.startswith("chunk=null: expected the name of an option of chunk: ")
 
 
 @pytest.mark.parametrize("value", [DEEP, "(" * 60, "{a:" * 60])
@@ -60,8 +60,8 @@ def test_bracket_depth_counts_the_deepest_nesting(text: str, depth: int) -> None
 def test_list_with_blanks_suggests_the_corrected_override(words: list[str], expected: str) -> None:
     with pytest.raises(ConfigError) as refused:
         refuse_strays([*words, "top_k=3"])
-    (mistake,) = refused.value.mistakes
-    assert mistake.endswith(expected)
+    (problem,) = refused.value.problems
+    assert problem.endswith(expected)
 
 
 def test_deletions_are_not_strays() -> None:
@@ -105,22 +105,22 @@ def test_implausible_values_are_rejected_with_a_suggestion(
     override: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (mistake,) = mistakes(override)
-    assert expected in mistake
-    assert "\n" not in mistake.partition("configuration:\n")[2]
+    (problem,) = problems(override)
+    assert expected in problem
+    assert "\n" not in problem.partition("configuration:\n")[2]
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("url", ["http://local host:1/v1", " http://localhost:1/v1", "http://localhost:1/v1\n"])
 def test_address_with_blanks_is_rejected(url: str) -> None:
     openai = ("llm=openai", "llm.model=x", "llm.api_key_env=''")
-    assert "llm.base_url: got" in mistakes(*openai, f"llm.base_url='{url}'")[0]
+    assert "llm.base_url: got" in problems(*openai, f"llm.base_url='{url}'")[0]
 
 
 def test_late_interaction_suggests_the_required_embedder() -> None:
-    (mistake,) = mistakes("reranker=late_interaction")
+    (problem,) = problems("reranker=late_interaction")
     lacking = "Lsa lacks encode_chunks, encode_queries of a ThreeWayEncoder"
-    assert f"{lacking}; choose an embedder that has them: embedder=bge-m3-heads" in mistake
+    assert f"{lacking}; choose an embedder that has them: embedder=bge-m3-heads" in problem
 
 
 class TestAxes:
@@ -139,8 +139,8 @@ class TestAxes:
     def test_implausible_grid_values_are_rejected(self, axis: str, expected: str) -> None:
         with pytest.raises(ConfigError) as refused:
             check_axis(OverridesParser.create().parse_override(axis), max_cells=100)
-        (mistake,) = refused.value.mistakes
-        assert expected in mistake
+        (problem,) = refused.value.problems
+        assert expected in problem
 
     @pytest.mark.parametrize("axis", ["top_k=range(1,101)", "top_k=range(0,1,step=0.01)", "top_k=1,2", "top_k=3"])
     def test_valid_grid_values_are_accepted(self, axis: str) -> None:
@@ -154,7 +154,7 @@ class TestAxes:
         assert len(expand(axes, [["a", "b", "c"]], one_at_a_time=False, max_cells=11)) == 11
 
     def test_the_limit_is_a_setting(self) -> None:
-        assert "hydra.sweeper.max_cells=3 allows" in mistakes("top_k=1,2,3,4", "hydra.sweeper.max_cells=3")[0]
+        assert "hydra.sweeper.max_cells=3 allows" in problems("top_k=1,2,3,4", "hydra.sweeper.max_cells=3")[0]
 
 
 @pytest.mark.parametrize(
@@ -197,16 +197,16 @@ class TestForeignPlugins:
 
     @pytest.mark.parametrize("plugins", ["[]", "[hydra_plugins]"])
     def test_a_sweeper_that_needs_numbers_back_is_refused(self, trying: str, plugins: str) -> None:
-        (mistake,) = mistakes(trying, "top_k=2,3", f"run.plugins={plugins}")
+        (problem,) = problems(trying, "top_k=2,3", f"run.plugins={plugins}")
         assert (
-            "hydra/sweeper: got hydra_plugins.hydra_trying_sweeper.Trying, a plugin's sweeper, which chooses" in mistake
+            "hydra/sweeper: got hydra_plugins.hydra_trying_sweeper.Trying, a plugin's sweeper, which chooses" in problem
         )
-        assert "Leave hydra/sweeper out and add search=tpe, or list the values of each axis" in mistake
+        assert "Leave hydra/sweeper out and add search=tpe, or list the values of each axis" in problem
 
     def test_a_launcher_of_a_plugin_names_the_executors(self) -> None:
-        (mistake,) = mistakes("hydra.launcher._target_=hydra_plugins.submitit.Slurm")
-        assert "Use executor=slurm or executor=ray instead" in mistake
+        (problem,) = problems("hydra.launcher._target_=hydra_plugins.submitit.Slurm")
+        assert "Use executor=slurm or executor=ray instead" in problem
 
     def test_a_sweeper_of_the_users_own_must_extend_hydras(self) -> None:
-        (mistake,) = mistakes("run.plugins=[json]", "hydra.sweeper._target_=json.JSONDecoder")
-        assert "expected a subclass of hydra._internal.core_plugins.basic_sweeper.BasicSweeper" in mistake
+        (problem,) = problems("run.plugins=[json]", "hydra.sweeper._target_=json.JSONDecoder")
+        assert "expected a subclass of hydra._internal.core_plugins.basic_sweeper.BasicSweeper" in problem

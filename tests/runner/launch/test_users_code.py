@@ -171,12 +171,12 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def mistake(target: str, *overrides: str, where: str = "reranker", **fields: object) -> str:
+def problem(target: str, *overrides: str, where: str = "reranker", **fields: object) -> str:
     config = compose_config(overrides)
     config[where] = {"_target_": target, **fields}
     with pytest.raises(ConfigError) as caught:
         build_cell(config)
-    (found,) = caught.value.mistakes
+    (found,) = caught.value.problems
     return found
 
 
@@ -205,7 +205,7 @@ class TestClasses:
     def test_class_defined_in_a_notebook_is_rejected(self, importable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         module = importlib.import_module("users_code.parts")
         monkeypatch.setattr(module, "__file__", None)
-        assert "expected a class in a file" in mistake("users_code.parts.Answered", "run.plugins=[users_code]")
+        assert "expected a class in a file" in problem("users_code.parts.Answered", "run.plugins=[users_code]")
 
     def test_classes_are_rebuilt_from_a_result_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
@@ -225,7 +225,7 @@ class TestClasses:
         assert combine(np.array([[1.0, 2.0]])).tolist() == [0.5]
 
     def test_class_outside_run_plugins_is_rejected(self, importable: Path) -> None:
-        found = mistake("users_code.parts.Answered")
+        found = problem("users_code.parts.Answered")
         assert found.startswith("reranker._target_: got 'users_code.parts.Answered'")
         assert found.endswith("for your own code name its package: run.plugins=[users_code]")
 
@@ -248,7 +248,7 @@ class TestClasses:
         ],
     )
     def test_unusable_classes_are_rejected(self, name: str, expected: str, importable: Path) -> None:
-        assert expected in mistake(f"users_code.{name}", "run.plugins=[users_code]")
+        assert expected in problem(f"users_code.{name}", "run.plugins=[users_code]")
 
     @pytest.mark.parametrize(
         ("field", "value", "declared"),
@@ -262,7 +262,7 @@ class TestClasses:
     def test_class_with_an_unsupported_field_type_is_rejected(
         self, field: str, value: object, declared: str, importable: Path
     ) -> None:
-        found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", **{field: value})
+        found = problem("users_code.parts.Odd", "run.plugins=[users_code]", **{field: value})
         assert found.startswith(f"reranker.{field}: its class declares the type {declared}")
 
     def test_a_package_that_does_not_exist_is_reported_once(self, importable: Path) -> None:
@@ -271,9 +271,9 @@ class TestClasses:
             config[where] = {"_target_": "users_code.parts.Answered"}
         with pytest.raises(ConfigError) as caught:
             build_cell(config)
-        assert len(caught.value.mistakes) == 2, "the package that is not there, and the one that is not named"
+        assert len(caught.value.problems) == 2, "the package that is not there, and the one that is not named"
         assert any(
-            found.startswith("run.plugins: got 'users_cdoe', expected a pack") for found in caught.value.mistakes
+            found.startswith("run.plugins: got 'users_cdoe', expected a pack") for found in caught.value.problems
         )
 
     @pytest.mark.parametrize("plugins", ["[a-b]", "['']", "[os.path;]"])

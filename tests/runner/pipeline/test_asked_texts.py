@@ -91,9 +91,9 @@ def test_a_writer_that_is_no_language_model_is_reported_before_work(step: str) -
     own = {"refiner": ["refiner=combined", "refiner.use=[dedupe,summary]"], "header": ["header=contextual"]}[step]
     with pytest.raises(ConfigError) as raised:
         small_request(*own, "llm=extractive")
-    (mistake,) = raised.value.mistakes
-    assert f"{step}: got Extractive to write" in mistake
-    assert f"+llm@{step}.llm=openai" in mistake
+    (problem,) = raised.value.problems
+    assert f"{step}: got Extractive to write" in problem
+    assert f"+llm@{step}.llm=openai" in problem
     assert small_request(*own, "llm=extractive", "retriever=closed_book")
     assert small_request("refiner=combined", "llm=extractive"), "the summary is not in use"
 
@@ -101,6 +101,6 @@ def test_a_writer_that_is_no_language_model_is_reported_before_work(step: str) -
 def test_a_refiner_that_is_not_known_is_one_error() -> None:
     with pytest.raises(ConfigError) as raised:
         small_request("refiner=combined", "refiner.use=[dedup]")
-    assert raised.value.mistakes == (
+    assert raised.value.problems == (
         "refiner.use: got 'dedup', expected one or more of dedupe, headings, tables, summary",
     )

@@ -26,7 +26,7 @@ from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.corpus.chunk_vectors import ChunkVectors, JoinedVectors
-from runner.pipeline.unsuitable_parts import combination_mistakes
+from runner.pipeline.unsuitable_parts import combination_problems
 from tests.runner.pipeline.fixed import LastFirst, LetterCounts, fixed_cell, graph_in, run_all
 
 
@@ -124,9 +124,9 @@ def test_an_embedder_that_reads_no_documents_gets_chunks(tmp_path: Path) -> None
 
 
 def test_headers_of_chunks_that_are_read_in_their_documents_are_an_error() -> None:
-    (mistake,) = combination_mistakes(2, retriever(), header=Place(section=False))
-    assert mistake.startswith("header: got Place, but InDocuments reads chunks in their documents")
-    assert combination_mistakes(2, retriever(reads_documents=False), header=Place(section=False)) == []
+    (problem,) = combination_problems(2, retriever(), header=Place(section=False))
+    assert problem.startswith("header: got Place, but InDocuments reads chunks in their documents")
+    assert combination_problems(2, retriever(reads_documents=False), header=Place(section=False)) == []
 
 
 def test_the_overlap_of_windows_is_in_no_key_at_its_default() -> None:

@@ -25,7 +25,7 @@ from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from runner.output.money import priced
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.ranking.rerank_stages import RerankedHits
-from runner.pipeline.unsuitable_parts import combination_mistakes
+from runner.pipeline.unsuitable_parts import combination_problems
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.pipeline.fixed import CELLS, bm25, fixed_cell, graph_in
 from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, run_small, samples_in, small_request
@@ -145,7 +145,7 @@ def test_expander_without_a_language_model_is_rejected_before_the_run() -> None:
 @pytest.mark.parametrize("name", ["closed book", "oracle", "given passages"])
 def test_expander_without_a_search_is_ignored(tmp_path: Path, name: str) -> None:
     extractive = replace(written(), llm=Extractive())
-    assert combination_mistakes(2, fixed_cell(**CELLS[name]).retriever, extractive) == []
+    assert combination_problems(2, fixed_cell(**CELLS[name]).retriever, extractive) == []
     graph, plain = (cell_graph(tmp_path, **CELLS[name], expander=own) for own in (extractive, NoExpander()))
     assert graph.result.key == plain.result.key
 

@@ -144,7 +144,7 @@ class TestInASweep:
         small = (*options, "filter=metadata", "+filter.where.sied.equals=[north]", "llm=scripted")
         with pytest.raises(ConfigError) as told:
             plan_small(tmp_path, (*small, "prompt.passage='{sides}: {text}'"))
-        assert told.value.mistakes == (
+        assert told.value.problems == (
             "filter: no document has 'sied' among its metadata; expected one of: side",
             "prompt.passage: no document has 'sides' among its metadata; expected places for: n, text, title, "
             "metadata, section, page, date, side",

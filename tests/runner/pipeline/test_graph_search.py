@@ -315,7 +315,7 @@ WRONG = FactsOfChunk((Fact("a", "b", 1),))  # type: ignore[arg-type]  # as a cla
 
 
 @pytest.mark.parametrize(
-    ("read", "mistake"),
+    ("read", "problem"),
     [
         (lambda self, chunks, ask: [FactsOfChunk()], "returned facts of 1 chunks, expected 9"),
         (lambda self, chunks, ask: [()] * 9, "returned something else than a list of FactsOfChunk"),
@@ -324,10 +324,10 @@ WRONG = FactsOfChunk((Fact("a", "b", 1),))  # type: ignore[arg-type]  # as a cla
     ],
 )
 def test_invalid_facts_fail_the_stage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[..., Any], mistake: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[..., Any], problem: str
 ) -> None:
     monkeypatch.setattr(FromEnds, "read_facts", read)
     store = Store(tmp_path)
     order = make_plan([(*stages(store, AskedFacts), 1)], store).order
     (error,) = [run.error for run in run_stages(order, store, Local()) if run.failed]
-    assert f"FromEnds: {mistake}" in str(error)
+    assert f"FromEnds: {problem}" in str(error)

@@ -176,9 +176,9 @@ def test_a_reader_that_is_no_language_model_is_reported_before_work() -> None:
     for own, place in ((["retriever=graph"], "retriever"), (["retriever=arms", more], "retriever.searches.facts")):
         with pytest.raises(ConfigError) as raised:
             small_request(*own, "llm=extractive")
-        (mistake,) = raised.value.mistakes
-        assert mistake.startswith(f"{place}.extractor: got Extractive to write facts, expected a language model")
-        assert f"+llm@{place}.extractor.llm=openai" in mistake
+        (problem,) = raised.value.problems
+        assert problem.startswith(f"{place}.extractor: got Extractive to write facts, expected a language model")
+        assert f"+llm@{place}.extractor.llm=openai" in problem
         assert small_request(*own, "llm=extractive", f"+llm@{place}.extractor.llm=scripted")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from runner.pipeline.unsuitable_parts import combination_mistakes
+from runner.pipeline.unsuitable_parts import combination_problems
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small, small_graph, small_request
 
 QUESTIONS = [
@@ -89,4 +89,4 @@ def test_several_variants_of_the_query_need_no_fusion() -> None:
     class Twice:
         variants = (cell.expander.variants[0],) * 2
 
-    assert combination_mistakes(5, cell.retriever, Twice()) == []  # type: ignore[arg-type]
+    assert combination_problems(5, cell.retriever, Twice()) == []  # type: ignore[arg-type]

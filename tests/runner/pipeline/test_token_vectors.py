@@ -171,7 +171,7 @@ def test_token_vector_search_separates_parallel_corpora(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "mistake"),
+    ("change", "problem"),
     [
         ({"vector_offsets": np.array([0])}, "got token vectors of 0 texts"),
         ({"vectors": np.zeros((1, 26), dtype=np.float16)}, "got offsets that do not divide 1 vectors"),
@@ -181,7 +181,7 @@ def test_token_vector_search_separates_parallel_corpora(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_token_vectors_fail_the_stage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], mistake: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], problem: str
 ) -> None:
     whole = LetterVectors.encode_chunk_tokens
     fields = dict(change)
@@ -195,4 +195,4 @@ def test_invalid_token_vectors_fail_the_stage(
     store = Store(tmp_path)
     order = make_plan([(*stages(store, ChunkTokenVectors), 1)], store).order
     (error,) = [run.error for run in run_stages(order, store, Local()) if run.failed]
-    assert mistake in str(error)
+    assert problem in str(error)

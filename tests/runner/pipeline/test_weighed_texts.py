@@ -124,7 +124,7 @@ def test_learned_sparse_retriever_shares_the_search_of_its_arm(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("change", "mistake"),
+    ("change", "problem"),
     [
         ({"weight_offsets": np.array([0])}, "got token weights of 0 texts"),
         ({"weights": np.zeros(1, dtype=np.float32)}, "not finite and above zero"),
@@ -132,7 +132,7 @@ def test_learned_sparse_retriever_shares_the_search_of_its_arm(tmp_path: Path) -
     ],
 )
 def test_invalid_token_weights_fail_the_stage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], mistake: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], problem: str
 ) -> None:
     whole = LetterWeights.weigh_chunks
 
@@ -145,4 +145,4 @@ def test_invalid_token_weights_fail_the_stage(
     store = Store(tmp_path)
     order = make_plan([(*stages(store, WeighedChunks), 1)], store).order
     (error,) = [run.error for run in run_stages(order, store, Local()) if run.failed]
-    assert mistake in str(error)
+    assert problem in str(error)

@@ -108,9 +108,9 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
-    text, message = MISTAKES[mistake]
+@pytest.mark.parametrize("problem", MISTAKES)
+def test_each_invalid_tree_is_one_clear_error(tmp_path: Path, problem: str) -> None:
+    text, message = MISTAKES[problem]
     source = given(tmp_path, text)
     (found,) = source.check()
     assert found.startswith("path: ")

@@ -16,7 +16,7 @@ def is_bucket(address: str) -> bool:
     return "://" in address
 
 
-def address_mistakes(address: str) -> list[str]:
+def address_problems(address: str) -> list[str]:
     """Return one message per error in the address of a store and per missing package, [] for a valid folder. Sends no
     request.
 
@@ -37,7 +37,7 @@ def address_mistakes(address: str) -> list[str]:
         return [f"got {address!r}, expected {parts.scheme}://bucket/prefix"]
     if importlib.util.find_spec("obstore") is None:
         return [str(MissingExtraError("obstore", "s3", address))]
-    return _endpoint_mistakes() if parts.scheme == "s3" else []
+    return _endpoint_problems() if parts.scheme == "s3" else []
 
 
 def _misspelled_bucket(folder: str) -> list[str]:
@@ -49,7 +49,7 @@ def _misspelled_bucket(folder: str) -> list[str]:
     return [f"got {folder!r}, expected a folder, or a bucket: {bucket} (a folder of that name is ./{folder})"]
 
 
-def _endpoint_mistakes() -> list[str]:
+def _endpoint_problems() -> list[str]:
     """Return one message per error in the service's address in the environment. No message shows the address, which may
     contain a password.
     """

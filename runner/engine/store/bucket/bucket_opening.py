@@ -5,7 +5,7 @@ import uuid
 from pathlib import Path
 
 from components.errors import ConfigError, StoreError
-from runner.engine.store.bucket.address import address_mistakes
+from runner.engine.store.bucket.address import address_problems
 from runner.engine.store.bucket.bucket_results import BucketRemote
 from runner.engine.store.bucket.objects import PATIENCE_S, Objects
 from runner.engine.store.stored_results import FORMAT, Store, check_format
@@ -21,8 +21,8 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
     Its cache is a separate folder in `cache_dir`, so that another bucket is never read from it. Raises ConfigError for
     an invalid address, and StoreError if the bucket or the cache cannot be used.
     """
-    if mistakes := address_mistakes(address):
-        raise ConfigError([f"run.store_dir: {mistake}" for mistake in mistakes])
+    if problems := address_problems(address):
+        raise ConfigError([f"run.store_dir: {problem}" for problem in problems])
     name = _store_name(Objects(address, _FIRST_PATIENCE_S), will_write=bool(run_id))
     root = cache_dir.absolute() / name
     try:

@@ -109,23 +109,23 @@ def test_a_package_that_does_not_exist_has_no_code() -> None:
 class TestTheSettings:
     @pytest.mark.parametrize("address", ["ray://head:10001", " "])
     def test_invalid_addresses_are_errors(self, address: str) -> None:
-        (mistake,) = RayCluster(address).check()
-        assert f"address: got {address!r}, expected auto, local or HOST:PORT" in mistake
+        (problem,) = RayCluster(address).check()
+        assert f"address: got {address!r}, expected auto, local or HOST:PORT" in problem
 
     @pytest.mark.parametrize("address", ["me:hunter2@head:6379", "ray://me:hunter2@head:10001"])
     def test_a_password_in_the_address_is_refused_and_not_repeated(self, address: str) -> None:
-        (mistake,) = RayCluster(address).check()
-        assert "holds a user name or password" in mistake
-        assert "hunter2" not in mistake
+        (problem,) = RayCluster(address).check()
+        assert "holds a user name or password" in problem
+        assert "hunter2" not in problem
 
     def test_missing_ray_names_the_install_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda _: None)
-        (mistake,) = RayCluster("auto").check()
-        assert "[ray]" in mistake
+        (problem,) = RayCluster("auto").check()
+        assert "[ray]" in problem
 
     def test_resources_of_an_unknown_kind_are_an_error(self) -> None:
-        (mistake,) = RayCluster("auto", {"vektors": Resources(4)}).check()
-        assert "resources.vektors" in mistake
+        (problem,) = RayCluster("auto", {"vektors": Resources(4)}).check()
+        assert "resources.vektors" in problem
 
     def test_an_address_without_a_cluster_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         skip_without("ray", extra="ray")

@@ -201,7 +201,7 @@ def test_a_job_that_is_being_submitted_when_the_command_ends_is_cancelled(
     assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
 
 
-class TestMistakes:
+class TestProblems:
     @pytest.fixture(autouse=True)
     def sbatch(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: "/usr/bin/sbatch")
@@ -210,7 +210,7 @@ class TestMistakes:
         assert Slurm().check() == []
 
     @pytest.mark.parametrize(
-        ("settings", "mistake"),
+        ("settings", "problem"),
         [
             ({"time_min": 0}, "time_min: got 0, expected more than 0"),
             ({"mem_gb": -1}, "mem_gb: got -1, expected at least 0"),
@@ -220,9 +220,9 @@ class TestMistakes:
             ({"additional": {"token": "a"}}, "additional.token: sets token, which would be written into files"),
         ],
     )
-    def test_errors_in_settings_are_reported_before_any_work(self, settings: dict[str, Any], mistake: str) -> None:
+    def test_errors_in_settings_are_reported_before_any_work(self, settings: dict[str, Any], problem: str) -> None:
         (told,) = Slurm(**settings).check()
-        assert told.startswith(mistake)
+        assert told.startswith(problem)
 
     def test_a_host_without_slurm_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: None)

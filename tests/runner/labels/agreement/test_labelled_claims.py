@@ -84,7 +84,7 @@ class TestReading:
         assert len(read_claim_labels(jsonl(tmp_path, [{**first, "verdict": ""}, fourth]))) == 1
 
     @pytest.mark.parametrize(
-        ("changes", "mistake"),
+        ("changes", "problem"),
         [
             ({"verdict": "yes"}, "got the verdict 'yes', expected supported, contradicted, neither"),
             ({"passages": []}, "has no passages"),
@@ -93,9 +93,9 @@ class TestReading:
         ],
     )
     def test_unusable_records_are_errors_with_their_place(
-        self, tmp_path: Path, changes: Mapping[str, Any], mistake: str
+        self, tmp_path: Path, changes: Mapping[str, Any], problem: str
     ) -> None:
-        with pytest.raises(DataError, match=mistake):
+        with pytest.raises(DataError, match=problem):
             read_claim_labels(jsonl(tmp_path, [{**records(1)[0], **changes}]))
 
 

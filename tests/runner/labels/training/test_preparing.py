@@ -172,10 +172,10 @@ class TestOfASweep:
         self, sweep: Path, rows: list[Record], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         first, *others = self.labels(rows)
-        for mistake, said in (
+        for problem, said in (
             ({"id": "unknown"}, "'unknown': not samples of the sweep"),
             ({"question": "Another?"}, "got the question 'Another?', but the sample of the sweep with this id"),
             ({"answer": "never given"}, "no cell of the sweep gave the answer 'never given'"),
         ):
-            assert self.run(tmp_path, sweep, [{**first, **mistake}, *others]) == 2
+            assert self.run(tmp_path, sweep, [{**first, **problem}, *others]) == 2
             assert said in capsys.readouterr().err

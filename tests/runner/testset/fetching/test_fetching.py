@@ -198,9 +198,9 @@ class TestDataset:
                 use()
 
     def test_unknown_name_without_a_folder_lists_the_names(self) -> None:
-        (mistake,) = Beir(name="scifcat").check()
-        assert "nfcorpus" in mistake
-        assert "got 'scifcat'" in mistake
+        (problem,) = Beir(name="scifcat").check()
+        assert "nfcorpus" in problem
+        assert "got 'scifcat'" in problem
         with pytest.raises(ConfigError):
             Beir(name="scifcat").load()
 

@@ -148,7 +148,7 @@ def test_set_files_account_for_every_draft(flawed: Path) -> None:
     rejected = [json.loads(line) for line in lines if line]
     assert len({line["reason"] for line in rejected}) > 5
     assert {line["id"] for line in rejected}.isdisjoint(sample.id for sample in made.samples)
-    assert made.mistakes() == []
+    assert made.problems() == []
     topics = topics_of(read_leaves(flawed / "topic_tree.json"), "tree")
     assert [topic.path[-1] for topic in topics] == ["银行", "证券", "保险", "人工智能", "交通"]
 

@@ -2,7 +2,7 @@ import importlib.util
 
 import pytest
 
-from runner.engine.store.bucket.address import address_mistakes, is_bucket
+from runner.engine.store.bucket.address import address_problems, is_bucket
 from tests.extras import skip_without
 
 
@@ -10,7 +10,7 @@ from tests.extras import skip_without
 def test_addresses_of_buckets_are_recognised(address: str) -> None:
     skip_without("obstore")
     assert is_bucket(address)
-    assert address_mistakes(address) == []
+    assert address_problems(address) == []
 
 
 def test_a_folder_is_not_a_bucket() -> None:
@@ -22,15 +22,15 @@ def test_a_folder_is_not_a_bucket() -> None:
     ["s3://key:secret@bucket/prefix", "s3://secret@bucket", "az://account/container?sig=secret", "s3://bucket#secret"],
 )
 def test_credentials_are_refused_and_not_repeated(address: str) -> None:
-    (mistake,) = address_mistakes(address)
-    assert "AWS_ACCESS_KEY_ID" in mistake
-    assert "secret" not in mistake
+    (problem,) = address_problems(address)
+    assert "AWS_ACCESS_KEY_ID" in problem
+    assert "secret" not in problem
 
 
 @pytest.mark.parametrize("address", ["http://host/bucket", "s3:///prefix", "s3://bucket/../other", "ftp://host"])
 def test_an_invalid_bucket_address_is_reported(address: str) -> None:
-    (mistake,) = address_mistakes(address)
-    assert "expected" in mistake
+    (problem,) = address_problems(address)
+    assert "expected" in problem
 
 
 @pytest.mark.parametrize(
@@ -43,29 +43,29 @@ def test_an_invalid_bucket_address_is_reported(address: str) -> None:
     ],
 )
 def test_bucket_address_with_a_missing_slash_is_rejected(typed: str, meant: str) -> None:
-    (mistake,) = address_mistakes(typed)
-    assert mistake == f"got {typed!r}, expected a folder, or a bucket: {meant} (a folder of that name is ./{typed})"
-    assert address_mistakes(f"./{typed}") == []
+    (problem,) = address_problems(typed)
+    assert problem == f"got {typed!r}, expected a folder, or a bucket: {meant} (a folder of that name is ./{typed})"
+    assert address_problems(f"./{typed}") == []
 
 
 @pytest.mark.parametrize("folder", ["C:/store", "12:30/store", "run:1/store", "/s3:/bucket"])
 def test_folders_may_have_colons(folder: str) -> None:
-    assert address_mistakes(folder) == []
+    assert address_problems(folder) == []
 
 
 @pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "minio:9000", "https:/host", "http://"])
 def test_the_address_of_the_service_is_looked_at(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
     skip_without("obstore")
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    (mistake,) = address_mistakes("s3://bucket/prefix")
-    assert mistake.startswith(
+    (problem,) = address_problems("s3://bucket/prefix")
+    assert problem.startswith(
         "the environment variable AWS_ENDPOINT_URL holds no URL of a service; expected http://HOST"
     )
-    assert address_mistakes("gs://bucket/prefix") == []
+    assert address_problems("gs://bucket/prefix") == []
 
 
 def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    (mistake,) = address_mistakes("s3://bucket/prefix")
-    assert "'obstore'" in mistake
-    assert "[s3]" in mistake
+    (problem,) = address_problems("s3://bucket/prefix")
+    assert "'obstore'" in problem
+    assert "[s3]" in problem

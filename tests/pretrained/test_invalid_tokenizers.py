@@ -20,7 +20,7 @@ skip_without("FlagEmbedding", "sentence_transformers", "torch", "transformers")
 def test_a_folder_without_a_tokenizer_is_an_error(build: type, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "tokenizer_config.json").touch()  # says of which kind it is, and not what its tokens are
-    (mistake,) = build(str(tmp_path), "").check()
-    assert mistake.startswith(f"model: {tmp_path} has no tokenizer")
+    (problem,) = build(str(tmp_path), "").check()
+    assert problem.startswith(f"model: {tmp_path} has no tokenizer")
     (tmp_path / "vocab.txt").touch()
     assert build(str(tmp_path), "").check() == []
