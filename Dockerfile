@@ -18,6 +18,7 @@ RUN case ",${EXTRAS}," in *,models,*|*,train,*|*,real,*|*,dev,*) \
 COPY analysis analysis
 COPY components components
 COPY conf conf
+COPY docs docs
 COPY runner runner
 COPY sweeps sweeps
 RUN python -m pip install -c constraints.txt ".${EXTRAS:+[${EXTRAS}]}"

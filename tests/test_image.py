@@ -83,7 +83,9 @@ def test_the_image_has_all_that_the_wheel_is_built_from() -> None:
     copied = [source for arguments in arguments_of("COPY") for source in arguments.split()[:-1]]
     assert all((ROOT / source).exists() for source in copied)
     packages = {path.removesuffix("*") for path in _setuptools()["packages"]["find"]["include"]}
-    assert packages | {"pyproject.toml", "constraints.txt", PROJECT["readme"], *PROJECT["license-files"]} == {*copied}
+    assert packages | {"docs", "pyproject.toml", "constraints.txt", PROJECT["readme"], *PROJECT["license-files"]} == {
+        *copied
+    }
     allowed = {
         line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")
     }

@@ -28,7 +28,7 @@ VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy: a build leaves folders beside its source."""
     folder = tmp_path_factory.mktemp("source")
-    for name in PACKAGES:
+    for name in (*PACKAGES, "docs"):
         shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / name, folder)
@@ -121,6 +121,20 @@ def run_installed(*command: str | Path, folder: Path) -> str:
 def test_the_commands_print_the_version_of_the_wheel(installed: Path, tmp_path: Path) -> None:
     for command in ([installed / "rag-grid"], [installed / "python", "-m", "runner"]):
         assert run_installed(*command, "--version", folder=tmp_path) == f"rag-grid {VERSION}\n"
+
+
+def test_helps_of_an_installed_wheel_name_the_folder_of_the_pages(installed: Path, tmp_path: Path) -> None:
+    for command in (
+        ["rag-grid", "--help"],
+        ["rag-grid-analysis", "compare", "--help"],
+        ["python", "-m", "runner.store", "--help"],
+    ):
+        *_, pages, folder = run_installed(installed / command[0], *command[1:], folder=tmp_path).splitlines()
+        assert pages.startswith("More: docs/")
+        for page in pages.removeprefix("More: ").split(", "):
+            name = page.removeprefix("docs/").partition("#")[0]
+            installed_page = Path(folder.removeprefix("docs/ is installed as ")) / name
+            assert installed_page.read_bytes() == (REPOSITORY / "docs" / name).read_bytes()
 
 
 def test_an_installed_wheel_runs_the_smoke_preset_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:

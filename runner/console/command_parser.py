@@ -5,6 +5,7 @@ from textwrap import wrap
 from typing import Any, NoReturn
 
 from components.secrets.mask import masked
+from runner.console.documentation import docs_note
 
 SWEEP = "a sweep: its folder, its id in results/, or latest"
 CELL = "a cell: its id, values of its axes such as retriever=bm25,top_k=2, best, or best:METRIC"
@@ -29,7 +30,7 @@ class CommandParser(argparse.ArgumentParser):
         """Return the help with the example and the page."""
         lines = wrap(self._example, _EXAMPLE_WIDTH, break_long_words=False, break_on_hyphens=False)
         example = " \\\n    ".join(lines)
-        return f"{super().format_help()}\nexample:\n  {example}\n\nMore: {self._page}\n"
+        return f"{super().format_help()}\nexample:\n  {example}\n\nMore: {self._page}\n{docs_note()}"
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the masked message to standard error, and exit with 2."""

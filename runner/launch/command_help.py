@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
+from runner.console.documentation import docs_note
 from runner.launch.option_names import option_names
 
 _WIDTH = 80
@@ -95,7 +96,7 @@ def command_help() -> str:
     written = files("conf").joinpath("config.yaml").read_text(encoding="utf-8")
     defaults = dict(re.findall(r"^  - (\w+): (\w[\w.-]*)", written, re.MULTILINE))
     lines = (_line(group, purpose, defaults.get(group)) for group, purpose in GROUPS.items())
-    return _TEMPLATE.format(groups="\n".join(lines))
+    return _TEMPLATE.format(groups="\n".join(lines)) + docs_note()
 
 
 def _line(group: str, purpose: str, default: str | None) -> str:
