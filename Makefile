@@ -19,7 +19,7 @@ test:
 check-fast: lint
 	$(PYTHON) -m pytest --fast
 
-# Without the shortcuts through private parts of Hydra and MLflow: see runner/console/private_parts.py.
+# Without the shortcuts through private parts of Hydra and MLflow: see runner/console/private_shortcuts.py.
 check-plain:
 	RAG_GRID_PLAIN=hydra,mlflow $(PYTHON) -m pytest
 

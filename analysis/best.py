@@ -10,7 +10,7 @@ from rich.markup import escape
 from analysis import table_output as terminal
 from analysis.decision import Candidates, candidates
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
-from analysis.report.naming import CellNames
+from analysis.report.cell_names import CellNames
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.subsets import UNNAMED
 from runner import results

@@ -27,7 +27,7 @@ from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
 from components.statistics import POWER, PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
-from runner.console.prose import listed
+from runner.console.styled_text import listed
 from runner.results import (
     COMPARE_ALIKE,
     CellResult,

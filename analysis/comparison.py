@@ -25,7 +25,7 @@ from components.statistics import (
     within_standard_error,
 )
 from runner.console.display import about_size, estimate
-from runner.console.prose import listed
+from runner.console.styled_text import listed
 from runner.results import (
     BEST,
     NO_BEST,

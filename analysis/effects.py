@@ -14,7 +14,7 @@ from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.results import DATA_KEY, OK, CellResult, CommonSamples, SubsetMetric, common_samples, groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05

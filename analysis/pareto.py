@@ -15,7 +15,7 @@ from components.statistics import dominators
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
 from runner.console.display import about
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, tokens_of
 
 _PER_PRICE = 1_000_000

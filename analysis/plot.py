@@ -13,7 +13,7 @@ from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
 from analysis.table_output import UNKNOWN, TableColumn
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.results import groups_note
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from components.errors import RagGridError
 from runner.console.command_parser import CELL, SWEEP, CommandParser
 from runner.console.display import make_console, say_error
-from runner.engine.plugins.trusted import add_option
+from runner.engine.plugins.trusted_packages import add_option
 
 if TYPE_CHECKING:
     from runner.serving.exporting.exported_cell import ExportedCell

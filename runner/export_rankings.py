@@ -12,9 +12,9 @@ from pathlib import Path
 from components.errors import ConfigError, DataError, RagGridError
 from runner.console.command_parser import CELL, SWEEP, CommandParser
 from runner.console.display import say_error
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.console.written_files import write_lines
-from runner.engine.plugins.trusted import add_option
+from runner.engine.plugins.trusted_packages import add_option
 from runner.results import CellResult
 from runner.results.loaded_sweep import LoadedSweep, load
 from runner.results.ranking_formats import (

@@ -23,7 +23,7 @@ from components.statistics.agreement import Agreement, Measure, agree
 from runner.console.command_parser import SWEEP, CommandParser
 from runner.console.display import make_console, one_line, say_error
 from runner.console.written_files import require_other_files, write_lines
-from runner.engine.plugins.trusted import add_option, trust
+from runner.engine.plugins.trusted_packages import add_option, trust
 
 if TYPE_CHECKING:
     from runner.engine.store import Store

@@ -25,7 +25,7 @@ from runner.engine.executors.leftovers import left_probes
 from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
 from runner.engine.store.bucket.address import address_problems
-from runner.engine.store.shown_store import shown_damage, shown_size
+from runner.engine.store.store_wording import shown_damage, shown_size
 from runner.engine.store.stored_blocks import damaged_blocks
 
 _DAY_S = 86_400
@@ -106,7 +106,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
             f"{running} running: we keep {len(old) - len(chosen)} results that it needs, all replies, "
             "all scores of pairs and all unfinished work"
         )
-    exports = store.half_exports.left()
+    exports = store.unfinished_exports.left()
     for half in exports:
         size_of_half = f"{shown_size(half.n_bytes)}, including files shared with the store"
         console.print(f"left by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
@@ -115,7 +115,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
         console.print(f"would remove {len(chosen)} results, {size}, and {n_left}")
         return 0
     for half in exports:
-        store.half_exports.remove(half)
+        store.unfinished_exports.remove(half)
     store.writers.clear_away()
     for entry in chosen:
         store.discard(entry)

@@ -12,8 +12,8 @@ import contextlib
 from components.errors import DataError
 from runner.console.command_parser import SWEEP, CommandParser
 from runner.console.display import say_error
-from runner.console.prose import count
-from runner.engine.plugins.trusted import add_option
+from runner.console.styled_text import count
+from runner.engine.plugins.trusted_packages import add_option
 
 
 def main(arguments: list[str] | None = None) -> int:

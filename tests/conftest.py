@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
-from runner.console.private_parts import VARIABLE
+from runner.console.private_shortcuts import VARIABLE
 from tests.fork_server import PLACE
 from tests.forked import stop_server
 

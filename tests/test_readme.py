@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 
 from analysis.decision import candidates
 from analysis.report.answer_section import gather
-from analysis.report.source import open_source
+from analysis.report.report_input import open_source
 from components.datasets.rgb import Part
 from components.errors import ConfigError
 from runner.annotate import main as annotate

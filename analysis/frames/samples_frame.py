@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analysis.frames.metrics_frame import labels_of, with_axes
 from components.errors import DataError
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples, read_columns
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from analysis.charts.curves import Curve, curves
 from analysis.charts.stacked_bars import BarKind, stacked_bars
 from analysis.forensics import all_verdicts, evidence_depth, failure_counts, transitions
 from analysis.notebooks.start import demo_sweep, picture
-from analysis.report.classes import CLASSES
+from analysis.report.sample_classes import CLASSES
 
 sweep = analysis.load(SWEEP or demo_sweep())
 names = sweep.cells.set_index("cell_id")["name"]

@@ -4,10 +4,10 @@
 our axes ("Hybrid+Rerank" is retriever=hybrid_rerank), including the names of models.
 """
 
-from analysis.published.missing import missing_lines
+from analysis.published.missing_numbers import missing_lines
 from analysis.published.pairing import Difference, Paired, PrintedPair, pair
 from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
-from analysis.published.printed_beside import Beside, PrintedBlock, PrintedLine, put_beside
+from analysis.published.printed_comparison import Beside, PrintedBlock, PrintedLine, put_beside
 from analysis.published.printed_numbers import Number, PrintedTable, Row, read_table
 
 __all__ = [

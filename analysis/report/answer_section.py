@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass, replace
 
 from analysis.comparison import Family, detectable_ends, needed_span
-from analysis.report.source import ReportSource
+from analysis.report.report_input import ReportSource
 from components.statistics import POWER
 from components.subsets import OVERALL
-from runner.console.prose import Prose, count, digits_of, listed, number, prose
+from runner.console.styled_text import Prose, count, digits_of, listed, number, prose
 from runner.results import (
     NO_QUALITY,
     CellResult,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from analysis.charts.dots import Dot, dots
 from analysis.decision import AxisEffects, axis_effects
 from analysis.decision.axis_effects import AxisEffect
-from analysis.report.source import ReportSource
-from runner.console.prose import digits_of, number
+from analysis.report.report_input import ReportSource
+from runner.console.styled_text import digits_of, number
 from runner.results import SubsetMetric
 
 MOST_SCENARIOS, MOST_INTERACTIONS = 12, 8

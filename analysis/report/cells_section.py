@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from analysis import comparison
 from analysis.comparison import ComparisonRow, Family, Standing, detectable_ends
-from analysis.report.source import ComparedCells, ReportSource
+from analysis.report.report_input import ComparedCells, ReportSource
 from components.statistics import POWER
-from runner.console.prose import count, digits_of, listed, number
+from runner.console.styled_text import count, digits_of, listed, number
 from runner.results import (
     CONTEXT_TOKENS,
     COSTS,

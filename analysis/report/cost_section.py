@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.charts.scatter import Point, scatter
-from analysis.report.source import ReportSource
+from analysis.report.report_input import ReportSource
 from components.statistics import dominators
-from runner.console.prose import digits_of
+from runner.console.styled_text import digits_of
 from runner.results import COSTS, CellResult, Cost, common_means, known_costs
 
 

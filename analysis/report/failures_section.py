@@ -9,8 +9,8 @@ from analysis.charts.curves import Curve, curves
 from analysis.charts.stacked_bars import BarKind, stacked_bars
 from analysis.forensics import evidence_depth, transitions
 from analysis.report.answer_section import ReportAnswer
-from analysis.report.classes import CLASSES
-from analysis.report.source import ReportSource
+from analysis.report.report_input import ReportSource
+from analysis.report.sample_classes import CLASSES
 from components.errors import DataError
 from components.forensics.stages import BROKEN, EvidenceStage
 from runner.results import OK, CellResult

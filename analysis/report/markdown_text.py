@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from runner.console.display import printable
-from runner.console.prose import Prose
+from runner.console.styled_text import Prose
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 

@@ -6,9 +6,9 @@ from analysis.decision import field_matrix as decision
 from analysis.decision.field_matrix import MatrixField
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES
 from analysis.report.answer_section import ReportAnswer
-from analysis.report.source import ReportSource
+from analysis.report.report_input import ReportSource
 from components.subsets import AVERAGE, OVERALL
-from runner.console.prose import digits_of
+from runner.console.styled_text import digits_of
 
 MOST_FIELDS = 400
 

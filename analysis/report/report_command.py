@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from analysis.report import record
 from analysis.report import report_markdown as markdown
 from analysis.report import report_page as page
-from analysis.report.source import open_source
+from analysis.report import report_record
+from analysis.report.report_input import open_source
 from analysis.table_output import make_console, make_folder, write_beside_results
 from runner.console.command_parser import SWEEP
 
@@ -33,10 +33,10 @@ def run(options: argparse.Namespace) -> int:
     source = open_source(options.sweep, options.metric)
     folder = options.out or source.sweep.folder
     make_folder(folder, "--out")
-    report = record.gather(source)
+    report = report_record.gather(source)
     write_beside_results(folder / "report.html", page.render(report))
     write_beside_results(folder / "report.md", markdown.render(report))
-    write_beside_results(folder / "report.json", record.as_json(report))
+    write_beside_results(folder / "report.json", report_record.as_json(report))
     console = make_console()
     console.print(str(report.answer.sentence), markup=False)
     if source.names.base is None and len(source.names.axes) > 1:

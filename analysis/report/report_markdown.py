@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from analysis.decision.recommendations import SHOWN
 from analysis.report.cells_section import CellTable, interval_text
-from analysis.report.classes import CLASSES
 from analysis.report.markdown_text import plain, prose_text, table
-from analysis.report.record import Report
+from analysis.report.report_record import Report
+from analysis.report.sample_classes import CLASSES
 from analysis.report.scenarios_section import ScenarioChoice, ScenarioRow, Scenarios
 from runner.console.display import printable
-from runner.console.prose import duration, number
+from runner.console.styled_text import duration, number
 
 
 def render(report: Report) -> str:

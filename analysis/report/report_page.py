@@ -11,11 +11,11 @@ from analysis.charts.dots import Dot, interval
 from analysis.comparison import MAY_BE_BEST
 from analysis.html import page_environment
 from analysis.report.cells_section import BEST, CellRow, CellTable, Span, interval_text
-from analysis.report.classes import CLASSES
-from analysis.report.record import Report
+from analysis.report.report_record import Report
+from analysis.report.sample_classes import CLASSES
 from analysis.report.samples_section import MOST_CHARACTERS
 from runner.console.display import printable
-from runner.console.prose import Prose, duration, number
+from runner.console.styled_text import Prose, duration, number
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from analysis.report.answer_section import ReportAnswer
-from analysis.report.source import ReportSource
+from analysis.report.report_input import ReportSource
 from runner.results import CellResult
 
 _OF_THE_BENCHMARK = ("oracle", "given")

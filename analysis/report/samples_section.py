@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.report.answer_section import ReportAnswer
-from analysis.report.classes import CLASSES
 from analysis.report.failures_section import looked_at, pair
-from analysis.report.source import ReportSource
+from analysis.report.report_input import ReportSource
+from analysis.report.sample_classes import CLASSES
 from analysis.samples.stories import kept_corpus
 from components.errors import DataError
 from components.json_value import Json

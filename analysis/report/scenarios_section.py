@@ -7,8 +7,8 @@ from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import SAME, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
-from analysis.report.source import ReportSource
-from runner.console.prose import count, digits_of, listed, number
+from analysis.report.report_input import ReportSource
+from runner.console.styled_text import count, digits_of, listed, number
 from runner.results import CONDITION
 
 _MOST_TOO_FEW = 10

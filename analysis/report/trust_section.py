@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.report.source import MANY_LEVELS, ReportSource
+from analysis.report.report_input import MANY_LEVELS, ReportSource
 from components.json_value import Json
 from components.records import AnswerState, ScoreState
-from runner.console.prose import count, listed
-from runner.console.unread_replies import judges_by_cause
+from runner.console.styled_text import count, listed
+from runner.console.unreadable_replies import judges_by_cause
 from runner.results import (
     CONDITION,
     COVERAGE,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.html import page_environment
-from analysis.samples import words
+from analysis.samples import sample_wording
 from analysis.samples.story import Story
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -16,6 +16,6 @@ def render(stories: Sequence[Story], names: Sequence[str], metric: str, lines: S
     All texts are escaped.
     """
     environment = page_environment(_TEMPLATES)
-    environment.globals |= {"words": words}
+    environment.globals |= {"words": sample_wording}
     template = environment.get_template("samples.html.j2")
     return template.render(stories=stories, names=names, metric=metric, lines=lines)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from analysis.samples import words
+from analysis.samples import sample_wording
 from analysis.samples.story import Excerpt, Story, StorySide
 from runner.console.display import printable
 
@@ -43,18 +43,18 @@ def print_line(console: Console, left: str, right: Text) -> None:
 
 def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
     for question, answer in story.history:
-        yield "earlier", _text(f"{words.shortened(question, 200)} → {words.shortened(answer, 200)}")
-    yield "question", _text(words.shortened(story.question))
+        yield "earlier", _text(f"{sample_wording.shortened(question, 200)} → {sample_wording.shortened(answer, 200)}")
+    yield "question", _text(sample_wording.shortened(story.question))
     if not story.is_answerable:
         yield "reference", _text("(the documents do not answer it)")
     for reference in story.references:
-        yield "reference", _text(words.shortened(reference))
+        yield "reference", _text(sample_wording.shortened(reference))
     for name, side in zip(names, story.sides, strict=True):
         if len(names) > 1:
             yield "", Text(printable(name), style="bold")
         yield from _side_lines(side, metric)
         for number, search in enumerate(side.searches, start=1):
-            yield "" if number > 1 else "searches", _text(words.search_text(number, search))
+            yield "" if number > 1 else "searches", _text(sample_wording.search_text(number, search))
         yield from _gold_lines(story, side)
         yield from _prompt_lines(side)
     if story.difference is not None:
@@ -63,17 +63,17 @@ def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
 
 def _side_lines(side: StorySide, metric: str) -> Iterator[Line]:
     if side.first_answer is not None:
-        yield "first", _text(words.first_answer_text(side))
-        yield "check", _text(words.check_text(side))
-    yield "answer", _text(words.answer_text(side))
-    yield "score", _text(words.score_text(side, metric))
-    yield "verdict", _text(words.verdict_line(side))
+        yield "first", _text(sample_wording.first_answer_text(side))
+        yield "check", _text(sample_wording.check_text(side))
+    yield "answer", _text(sample_wording.answer_text(side))
+    yield "score", _text(sample_wording.score_text(side, metric))
+    yield "verdict", _text(sample_wording.verdict_line(side))
 
 
 def _gold_lines(story: Story, side: StorySide) -> Iterator[Line]:
-    shown = list(zip(story.gold, side.found, strict=True))[: words.N_UNITS]
+    shown = list(zip(story.gold, side.found, strict=True))[: sample_wording.N_UNITS]
     for unit, found in shown:
-        yield "gold", _text(f"{words.gold_head(unit)}: {words.found_text(unit, found)}")
+        yield "gold", _text(f"{sample_wording.gold_head(unit)}: {sample_wording.found_text(unit, found)}")
         if side is story.sides[0] and unit.excerpt != Excerpt():
             yield "", marked(unit.excerpt)
     if len(story.gold) > len(shown):
@@ -82,8 +82,8 @@ def _gold_lines(story: Story, side: StorySide) -> Iterator[Line]:
 
 def _prompt_lines(side: StorySide) -> Iterator[Line]:
     for place, hit in enumerate(side.prompt[:_N_HITS]):
-        text = " ".join(words.shortened(hit.text, _HIT_CHARACTERS).split())
-        yield "" if place else "prompt", _text(f"{words.hit_head(hit)}{': ' if text else ''}{text}")
+        text = " ".join(sample_wording.shortened(hit.text, _HIT_CHARACTERS).split())
+        yield "" if place else "prompt", _text(f"{sample_wording.hit_head(hit)}{': ' if text else ''}{text}")
     if len(side.prompt) > _N_HITS:
         yield "", _text(f"and {len(side.prompt) - _N_HITS} more")
 

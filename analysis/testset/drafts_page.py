@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from analysis.html import page_environment
-from analysis.samples import words
+from analysis.samples import sample_wording
 from analysis.testset.drafts_terminal import head_of
 from analysis.testset.items import ACCEPTED, Item, ShownSet, counts_by_reason
 from components.json_value import Json
@@ -16,7 +16,7 @@ def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
     """Return the HTML of the page. `lines` describe the selection. All texts are escaped."""
     environment = page_environment(_TEMPLATES)
     environment.globals |= {
-        "words": words,
+        "words": sample_wording,
         "head_of": head_of,
         "accepted": ACCEPTED,
         "counts_by_reason": counts_by_reason,

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from analysis.samples.sample_wording import N_UNITS, shortened
 from analysis.samples.samples_terminal import Line, marked, print_line
 from analysis.samples.story import Excerpt
-from analysis.samples.words import N_UNITS, shortened
 from analysis.testset.items import ACCEPTED, DraftPassage, Item
 from runner.console.display import printable
 

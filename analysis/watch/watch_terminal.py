@@ -10,7 +10,7 @@ from analysis.report.cells_section import CellRow, CellTable, interval_text
 from analysis.report.report_page import span
 from analysis.table_output import TableColumn, fitting_table
 from analysis.watch.watched import ONLY_FINISHED, Watched, Watcher
-from runner.console.prose import number
+from runner.console.styled_text import number
 
 _REFRESH_S = 1.0
 _LINE_EVERY_S = 10.0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from analysis.report.answer_section import Figure
 from analysis.report.cells_section import CellTable, by_reason, cell_table
-from analysis.report.source import ComparedCells, ReportSource
+from analysis.report.report_input import ComparedCells, ReportSource
 from components.json_value import Json
 from components.subsets import OVERALL
-from runner.console.prose import count, duration
+from runner.console.styled_text import count, duration
 from runner.results import (
     FAILED,
     INTERRUPTED,

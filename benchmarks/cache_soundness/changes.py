@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from runner.engine.identity import parts_of
 from runner.pipeline.cell import Cell
-from runner.pipeline.unsuitable_parts import combination_problems
+from runner.pipeline.component_conflicts import combination_problems
 
 Path = tuple[str | int, ...]
 Pools = Mapping[str, Sequence[object]]

@@ -12,7 +12,7 @@ from components.errors import ComponentError
 from components.protocols import Fusion
 from components.records import IndexedText
 from components.retrievers.arms import depth_problems
-from components.retrievers.found import hits_of, in_order
+from components.retrievers.custom_hits import hits_of, in_order
 from components.secrets.mask import shortened
 from components.user_code.calling import called
 from components.user_code.calls import CallsUserCode, line_of

@@ -17,7 +17,7 @@ from components.openai_server.session import Session
 from components.protocols import Fusion
 from components.records import IndexedText
 from components.retrievers.arms import depth_problems
-from components.retrievers.found import hits_of, in_order
+from components.retrievers.custom_hits import hits_of, in_order
 from components.user_code.passages import BadReply
 
 _EXAMPLE = "http://127.0.0.1:9000/search"

@@ -18,13 +18,13 @@ from components.openai_server.errors import Malformed
 from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
 from components.records import IndexedText
+from components.retrievers.custom_hits import in_order
 from components.retrievers.existing_index import (
     ExistingIndex,
     filled,
     request_problems,
     with_dimensions,
 )
-from components.retrievers.found import in_order
 
 _NO_TOKENS = CountedAt(frozenset(), (), ())
 _SCHEMES = ("Basic", "ApiKey", "Bearer")

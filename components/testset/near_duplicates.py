@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.testset.likeness import ComparedQuestions, are_alike, compared
+from components.testset.draft_similarity import ComparedQuestions, are_alike, compared
 from components.testset.records import Draft
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 
-from runner.console.endings import ENDINGS, Interrupt, replaced_interrupts
+from runner.console.ending_signals import ENDINGS, Interrupt, replaced_interrupts
 from runner.console.own_packages import serve_command
 from runner.console.standard_output import guard_standard_output, is_output_lost
 

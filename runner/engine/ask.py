@@ -22,7 +22,7 @@ from runner.engine.checked_answers import checked_answers, without_secrets_in
 from runner.engine.identity import describe, key_of
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import model_code, package_code, require_equal_files
-from runner.engine.spending.admitted import admitted, most_tokens
+from runner.engine.spending.admission_gate import admitted, most_tokens
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.identity import Models
-from runner.engine.outdated import ALL, OtherVersions, outdated, results_of_other_versions
+from runner.engine.outdated_results import ALL, OtherVersions, outdated, results_of_other_versions
 from runner.engine.request_counts import RequestCount, request_counts
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store

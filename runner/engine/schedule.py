@@ -19,7 +19,7 @@ from typing import Self
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
-from runner.console.endings import endings_deferred
+from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage

@@ -17,7 +17,7 @@ from components.json_value import Json
 from components.secrets.given import misplaced_secrets, named_variables
 from components.secrets.known import mark_variable
 from runner.engine.plugins.named_code import class_errors, package_of, remedy
-from runner.engine.plugins.trusted import is_within
+from runner.engine.plugins.trusted_packages import is_within
 from runner.launch.log_code import log_problems
 
 _BASIC_SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"

@@ -16,7 +16,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.default_element import InputDefault
 from omegaconf import DictConfig
 
-from runner.console.private_parts import HYDRA, may_use_private_parts
+from runner.console.private_shortcuts import HYDRA, may_use_private_parts
 
 BASE_VERSION = {"version_base": "1.3"} if hydra.__version__.startswith("1.3.") else {}
 """Argument that chooses the behaviour of Hydra 1.3. Hydra 1.4 behaves that way, and warns about the argument."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from components.json_value import Json
 from runner.engine.plugins.named_code import class_errors, remedy
-from runner.engine.plugins.trusted import is_within
+from runner.engine.plugins.trusted_packages import is_within
 
 SHIPPED: Mapping[str, frozenset[str]] = {
     "handlers": frozenset(

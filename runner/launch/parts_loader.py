@@ -27,7 +27,7 @@ from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
 from omegaconf import DictConfig, flag_override
 
-from runner.console.private_parts import HYDRA, may_use_private_parts
+from runner.console.private_shortcuts import HYDRA, may_use_private_parts
 from runner.launch.hydra_code import require_known_code
 from runner.launch.hydra_folders import require_results_folder
 from runner.launch.overrides import unknown_key

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError, StoreError
-from runner.console.endings import replaced_interrupts
+from runner.console.ending_signals import replaced_interrupts
 from runner.launch import grid_launcher
 from runner.launch.compose import explain_error
 from runner.launch.hydra_state import own_hydra

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from components.statistics import forecast, share_asked
 from runner.launch.race_plan import PlannedRace
-from runner.output.earlier import EarlierScores, earlier_scores
+from runner.output.earlier_sweeps import EarlierScores, earlier_scores
 from runner.output.money import money
 from runner.pipeline.planned import PlannedCell
 

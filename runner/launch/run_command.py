@@ -20,7 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.secrets.mask import masked, shortened
 from runner.console.display import printable, say_error
-from runner.console.endings import replaced_interrupts
+from runner.console.ending_signals import replaced_interrupts
 from runner.console.own_packages import see_working_directory
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of

@@ -18,7 +18,7 @@ from runner.launch.search_plan import PlannedSearch
 from runner.launch.search_strategies import Point, Scores, make_strategy
 from runner.pipeline.planned import Loaded, PlannedCell, SweepPlan, plan_cells, plan_of_cells
 from runner.results import CellResult
-from runner.results.searching import OPTIMISTIC, chose_by_scores, search_text
+from runner.results.partial_sweeps import OPTIMISTIC, chose_by_scores, search_text
 
 _MOST_REPEATED = 1000
 """Proposals in a row that equal earlier cells, after which the search ends."""

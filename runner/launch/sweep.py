@@ -18,11 +18,11 @@ from components.errors import BudgetReached, ComponentError, ConfigError, RagGri
 from components.json_value import Json
 from runner import results
 from runner.console.display import make_console, say_error
-from runner.console.endings import endings_deferred
+from runner.console.ending_signals import endings_deferred
 from runner.engine.outcome import StageRun
-from runner.engine.outdated import discard
+from runner.engine.outdated_results import discard
 from runner.engine.plugins.plugin_loading import let_edits_in
-from runner.engine.plugins.trusted import trust
+from runner.engine.plugins.trusted_packages import trust
 from runner.engine.schedule import GIVEN_UP, KeptWorkers
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage
@@ -38,7 +38,7 @@ from runner.launch.search_jobs import SearchJobs
 from runner.launch.search_plan import most_requested, plan_search
 from runner.launch.steering import SweepSteering
 from runner.output import sweep_warnings, terminal
-from runner.output.closing import next_lines, tracking_lines
+from runner.output.closing_lines import next_lines, tracking_lines
 from runner.output.collect import collect_cell, stopped_cell
 from runner.output.cut_text_warnings import too_long_ahead
 from runner.output.headline_lines import headline_lines
@@ -54,7 +54,7 @@ from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, Sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes_of
 from runner.results.leaderboard_order import headlines, led_by, ranked, ranked_part
-from runner.results.searching import search_text
+from runner.results.partial_sweeps import search_text
 
 _LOGGING_AFTER_INTERRUPT_S = 30
 

@@ -11,7 +11,7 @@ from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
 from components.subsets import OVERALL
 from runner.console.display import one_line
-from runner.console.unread_replies import unread_cause
+from runner.console.unreadable_replies import unread_cause
 from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Work
@@ -27,7 +27,7 @@ from runner.pipeline.corpus.chunk_headers import HEADER
 from runner.pipeline.corpus.refined_corpora import REFINER
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.ranking.list_reranking import RERANKER
-from runner.pipeline.retrieved import Retrieved
+from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.search.expanding import EXPANDER
 from runner.pipeline.search.iterating import ITERATIVE
 from runner.pipeline.settings import Pictures, RunSettings

@@ -14,7 +14,7 @@ from runner.pipeline.corpus.loaded_data import some_documents
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.ranking.unread_texts import CutTexts, model_name
-from runner.pipeline.retrieved import Retrieved
+from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.search.nested_arms import arms_and_candidates
 from runner.results import CellResult
 

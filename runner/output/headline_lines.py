@@ -18,7 +18,7 @@ from components.statistics import POWER, assumed_precision
 from components.statistics.grouped_mean import n_effective
 from runner.console.display import about
 from runner.engine.store import Store
-from runner.output.earlier import Earlier, earlier_sweep
+from runner.output.earlier_sweeps import Earlier, earlier_sweep
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
 from runner.results.leaderboard_order import HEADLINES

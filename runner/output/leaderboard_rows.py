@@ -11,8 +11,8 @@ from components.json_value import Json
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, read_cell
 from runner.results.cell_axes import DRAWS, configuration_of
+from runner.results.indistinguishable_cells import equal_groups
 from runner.results.joined_samples import CommonMeans, common_samples
-from runner.results.undecided_cells import equal_groups
 
 DRAWS_AXIS = "draws"
 """Axis of a row with the number of draws that the row is a mean over."""

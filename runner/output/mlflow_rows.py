@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from components.json_value import Json
-from runner.console.private_parts import MLFLOW, may_use_private_parts
+from runner.console.private_shortcuts import MLFLOW, may_use_private_parts
 from runner.output.artifacts import Client, Content, local_folder, log_files, put_files
 
 if TYPE_CHECKING:  # installed with MLflow, and imported as late

@@ -30,7 +30,7 @@ from runner.output.traces.traced_samples import traced_cells
 from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, read_cell, read_sweep, stopped_by
 from runner.results.cell_axes import common_base, varying_axes, varying_axes_of
 from runner.results.leaderboard_order import N_FIRST, direction_sign, ranked_part
-from runner.results.searching import search_text
+from runner.results.partial_sweeps import search_text
 
 _SAMPLES_TAG = "samples_page"
 _SUBSETS_TAG = "subsets"

@@ -11,7 +11,7 @@ from runner.output.standings import Standings, untested_advice
 from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better, race_winner_text, stopped_by
 from runner.results.cell_axes import change_name, common_base
 from runner.results.choice_wording import choice_text, samples_text
-from runner.results.searching import chose_by_scores, search_text
+from runner.results.partial_sweeps import chose_by_scores, search_text
 
 _MOST_ROWS = 10
 _LONGEST = 5000

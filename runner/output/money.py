@@ -7,11 +7,11 @@ from components.openai_server.gate import Tokens
 from components.prices import Price, Prices
 from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement, GraphArm
 from runner.console.display import estimate
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.engine.plan import Plan
 from runner.engine.request_counts import RequestCount
 from runner.engine.spending import Budget, Spent
-from runner.engine.spending.admitted import account_of
+from runner.engine.spending.admission_gate import account_of
 from runner.engine.stage import AnyStage
 from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.chunk_facts import GRAPH

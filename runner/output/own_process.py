@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from runner.engine.plugins.trusted import VARIABLE, trusted
+from runner.engine.plugins.trusted_packages import VARIABLE, trusted
 
 _PROJECT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from components.datasets.file_content import OFFICE_SUFFIXES
 from components.json_value import Json
 from components.text.languages import NAMES, UNKNOWN
-from runner.console.prose import count, listed
+from runner.console.styled_text import count, listed
 from runner.engine import environment
 from runner.engine.identity import parts_of
 from runner.engine.plan import KindCount, Plan

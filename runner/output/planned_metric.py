@@ -17,7 +17,7 @@ from runner.pipeline.corpus.document_table import documents_of
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.scorable import ScoringStage, can_have_value, metric_in, trial_key, trial_states
+from runner.pipeline.scorable_samples import ScoringStage, can_have_value, metric_in, trial_key, trial_states
 from runner.results.cell_axes import varying_axes
 
 

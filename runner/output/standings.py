@@ -9,9 +9,9 @@ from runner.results import OK, CellResult, larger_is_better, read_cell
 from runner.results.cell_axes import varying_axes_of
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.choice_wording import race_winner_text
+from runner.results.indistinguishable_cells import paired_test
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
 from runner.results.leaderboard_order import NO_QUALITY, common_to_all, direction_sign, lacks_quality, led_by, ranked
-from runner.results.undecided_cells import paired_test
 
 MOST_TESTED = 60
 """Cells. All pairs are tested, and a sweep should not wait for more. `python -m analysis compare` has no limit."""

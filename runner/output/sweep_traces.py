@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.output.mlflow_traces import TraceLog, trace_id
 from runner.output.traces.trace_content import sample_trace
 from runner.output.traces.trace_records import SampleTrace

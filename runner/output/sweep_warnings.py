@@ -7,8 +7,8 @@ from rich.markup import escape
 
 from components.records import AnswerState
 from runner.console.display import one_line
-from runner.console.prose import count
-from runner.console.unread_replies import judges_by_cause
+from runner.console.styled_text import count
+from runner.console.unreadable_replies import judges_by_cause
 from runner.output.cut_text_warnings import cut_lines
 from runner.pipeline.corpus.step_reports import LINE
 from runner.results import FAILED, OK, CellResult

@@ -11,7 +11,7 @@ from rich.table import Table
 from components.json_value import Json
 from components.records import ScoreState
 from components.subsets import GROUPINGS, MACRO, OVERALL
-from runner.console.prose import digits_of
+from runner.console.styled_text import digits_of
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, STOPPED, CellResult, larger_is_better
 from runner.results.cell_axes import DATA_KEY, change_name, common_base, varying_axes_of

@@ -30,10 +30,10 @@ from runner.engine.broken_contracts import named_errors
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.named_code import package_of, remedy
 from runner.engine.plugins.plugin_loading import code_class, ensure_loaded
-from runner.engine.plugins.trusted import is_within
+from runner.engine.plugins.trusted_packages import is_within
 from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell
-from runner.pipeline.unsuitable_parts import combination_problems
+from runner.pipeline.component_conflicts import combination_problems
 
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}

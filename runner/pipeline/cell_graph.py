@@ -49,9 +49,9 @@ from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
 from runner.pipeline.ranking.list_reranking import asked_orders
 from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts, cut_for_rerankers, cut_texts
 from runner.pipeline.result import Result
-from runner.pipeline.retrieved import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
+from runner.pipeline.retrieval_result import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
+from runner.pipeline.scoring.answerable_questions import GivenAnswerable, gives_passages
 from runner.pipeline.scoring.cell_scores import MetricInputs, PipelineInputs, pipeline_scores_of, scores_of
-from runner.pipeline.scoring.given_answerable import GivenAnswerable, gives_passages
 from runner.pipeline.search.cell_search import FoundHits, found_hits, indexed_hits, picking_arm
 from runner.pipeline.search.existing_index import index_arm
 from runner.pipeline.search.hit_ranks import HitRanks

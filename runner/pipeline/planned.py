@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from components.errors import ConfigError
 from components.json_value import Json
 from components.protocols import Dataset
-from runner.engine.outdated import ALL
+from runner.engine.outdated_results import ALL
 from runner.engine.plan import Plan, make_plan
 from runner.engine.store import Store
 from runner.pipeline.answers.corpus_in_prompts import CorpusInPrompts, corpus_in_prompts
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, graph_of
+from runner.pipeline.component_conflicts import data_problems
 from runner.pipeline.corpus.loaded_data import Data, load_data
 from runner.pipeline.memory_ahead import memory_lines
 from runner.pipeline.settings import RunSettings
-from runner.pipeline.unsuitable_parts import data_problems
 
 
 @dataclass(frozen=True)

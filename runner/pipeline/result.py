@@ -22,9 +22,9 @@ from runner.pipeline.answers.answer_stages import Answers, Prompts, usage_of
 from runner.pipeline.answers.generating import Generation
 from runner.pipeline.answers.pipeline_replies import PipelineAnswers
 from runner.pipeline.answers.revising import RevisedPart, before_revision, reviser_counts, revision_columns
-from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.pipeline.retrieved import NothingRetrieved, PipelineRetrieved, Retrieved
+from runner.pipeline.corpus.reply_counts import AskedCounts
+from runner.pipeline.retrieval_result import NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.judging import JudgedScores, judge_counts
 from runner.pipeline.scoring.score_stages import Scoring
 

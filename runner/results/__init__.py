@@ -12,7 +12,7 @@ identical, byte for byte, whenever the same experiment runs on the same data, in
 `reused` and `host` may differ.
 """
 
-from runner.engine.plugins.trusted import add_option, trust
+from runner.engine.plugins.trusted_packages import add_option, trust
 from runner.results.cell_axes import (
     DATA_KEY,
     DRAWS,
@@ -52,6 +52,7 @@ from runner.results.files import (
 )
 from runner.results.forensic_verdicts import sample_verdicts
 from runner.results.hit_texts import CorpusTexts, corpus_texts, read_hits
+from runner.results.indistinguishable_cells import MANY_CELLS, equal_groups, paired_test, scores_of
 from runner.results.joined_samples import (
     OWN_MEANS,
     CommonSamples,
@@ -76,14 +77,13 @@ from runner.results.loaded_sweep import (
     varying_axes,
 )
 from runner.results.metric_components import combiner, component_settings, larger_is_better, sees_prompts
+from runner.results.partial_sweeps import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.released_set import Testset
 from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
 from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
-from runner.results.searching import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.set_files import read_testset
 from runner.results.timing import noise_of_seconds
-from runner.results.undecided_cells import MANY_CELLS, equal_groups, paired_test, scores_of
 
 __all__ = [
     "BEST",

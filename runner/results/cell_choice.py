@@ -11,10 +11,10 @@ from pathlib import Path
 from components.statistics import PairedTest
 from runner.results.cell_result import CellResult
 from runner.results.costs import EQUALLY_CHEAP, TOKENS, Cost, cheap_places, known_costs, per_given, share_given
+from runner.results.indistinguishable_cells import undecided
 from runner.results.leaderboard_order import COVERAGE
 from runner.results.metric_components import sees_prompts
 from runner.results.timing import noise_of_seconds
-from runner.results.undecided_cells import undecided
 
 CONDITION = "retriever.noise_rate"
 """Axis that sets the difficulty of a test. It is a condition under which cells are compared, not an option to

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from runner.console.prose import Prose, count, digits_of, duration, number, prose
+from runner.console.styled_text import Prose, count, digits_of, duration, number, prose
 from runner.results.cell_choice import COMPARE_ALIKE, Choice
 from runner.results.cell_result import CellResult
 from runner.results.costs import passage_tokens

@@ -10,7 +10,7 @@ from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.means import combine_copy
 from components.protocols import Metric, RankingMetric
-from runner.engine.plugins.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
+from runner.engine.plugins.trusted_packages import code_of_fields, foreign_targets, how_to_trust, trusted
 from runner.results.cell_result import CellResult
 
 
@@ -28,7 +28,7 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
     """Return the function of the cell's component that combines sums of `score_statistics`, float64[..., d].
 
     Raises DataError if the cell's configuration has no such component, or if it belongs to a package that the user did
-    not trust (see `runner.engine.plugins.trusted`).
+    not trust (see `runner.engine.plugins.trusted_packages`).
     """
     component = _component(cell, metric)
     if component is None:

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from components.records import Sample
-from runner.serving.found import Passage
+from runner.serving.retrieved_passages import Passage
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

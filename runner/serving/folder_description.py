@@ -17,7 +17,7 @@ from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
 from runner.results.json_types import require_types
 from runner.results.sealed_json import read_content, sealed, take_checksum
 from runner.serving.asked_question import Defaults
-from runner.serving.kept_in_folder import KeptFiles
+from runner.serving.cached_stages import KeptFiles
 
 FORMAT = 1
 PIPELINE = Path("model", "artifacts", "pipeline")

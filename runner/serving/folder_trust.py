@@ -3,7 +3,7 @@ anyone.
 """
 
 from components.errors import ConfigError
-from runner.engine.plugins.trusted import code_of_fields, foreign_targets
+from runner.engine.plugins.trusted_packages import code_of_fields, foreign_targets
 from runner.serving.folder_description import Description
 
 

@@ -19,7 +19,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph, graph_of
 from runner.pipeline.corpus.loaded_data import Corpus, Data, LoadedBenchmark, Samples
 from runner.pipeline.corpus.partition import CorpusPartition, CorpusParts
-from runner.pipeline.retrieved import Retrieved
+from runner.pipeline.retrieval_result import Retrieved
 from runner.pipeline.settings import JudgeSettings, MetricSettings
 from runner.serving.folder_description import DataFacts
 

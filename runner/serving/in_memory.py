@@ -21,7 +21,7 @@ from runner.engine.store import StoredResult
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import as_read
 from runner.engine.worker import no_report
-from runner.serving.kept_in_folder import KeptStages
+from runner.serving.cached_stages import KeptStages
 
 T = TypeVar("T")
 

@@ -17,13 +17,13 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.serving.answer_spans import tracer_for
 from runner.serving.asked_question import Choices, Question, QuestionOptions, as_sample
+from runner.serving.cached_stages import KeptStages, needed_stages
 from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
 from runner.serving.folder_trust import require_trust
-from runner.serving.found import Passage, found_passages, prompt_passages
 from runner.serving.graph import ServedGraph, cell_of, served_graph
 from runner.serving.in_memory import QuestionRun
-from runner.serving.kept_in_folder import KeptStages, needed_stages
 from runner.serving.nodes import with_model_folders
+from runner.serving.retrieved_passages import Passage, found_passages, prompt_passages
 
 
 @dataclass(frozen=True)

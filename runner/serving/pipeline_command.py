@@ -11,9 +11,9 @@ from runner.console.command_parser import CommandParser
 from runner.console.display import printable, say_error
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import CHECK
-from runner.serving.found import Passage
 from runner.serving.pipeline import Pipeline, load_pipeline
 from runner.serving.replay_check import ReplayReport, check
+from runner.serving.retrieved_passages import Passage
 
 _N_SHOWN = 5
 _WIDTH = 300

@@ -13,8 +13,8 @@ from components.json_value import Json
 from components.records import Answer, AnswerState, Sample, Turn
 from runner.engine.store.part_files import read_table
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
-from runner.serving.found import sweep_hits
 from runner.serving.pipeline import Pipeline
+from runner.serving.retrieved_passages import sweep_hits
 
 _SAMPLES, _EXPECTED = "samples.json", "expected.parquet"
 _PLACE = {

@@ -16,7 +16,7 @@ from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells, detectable_ends
 from analysis.report.answer_section import gather as gather_answer
-from analysis.report.source import open_source
+from analysis.report.report_input import open_source
 from components.errors import DataError
 from components.statistics import PairedTest, RightOrWrong, holm
 from runner.console.display import estimate

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.decision import candidates
 from analysis.report.answer_section import gather
-from analysis.report.source import open_source
+from analysis.report.report_input import open_source
 from components.errors import DataError
 from runner.output.standings import find_standings
 from runner.results import CellResult

@@ -43,7 +43,7 @@ KNOWN = {
     "runner/pipeline/building.py": {"importlib.import_module"},  # ours, and what run.plugins names
     "runner/output/logging_process.py": {"importlib.import_module"},
     "runner/serving/nodes.py": {"import_module"},  # the nodes were checked before
-    "runner/engine/plugins/trusted.py": {"import_module"},  # ours
+    "runner/engine/plugins/trusted_packages.py": {"import_module"},  # ours
 }
 
 

@@ -17,7 +17,7 @@ import runner.export_rankings
 import runner.track
 from analysis.__main__ import main
 from components.errors import ConfigError, DataError
-from runner.engine.plugins import trusted
+from runner.engine.plugins import trusted_packages
 from runner.labels.agreement.labelled_sweep import held_against_labels
 from runner.results import combiner, sees_prompts
 from runner.results.loaded_sweep import load
@@ -222,7 +222,7 @@ def test_tracking_imports_no_code_from_results(folder: Path, given: Planted, tmp
 
 
 def test_packages_of_the_environment_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trusted, "_named", {"mine": None})
+    monkeypatch.setattr(trusted_packages, "_named", {"mine": None})
     monkeypatch.setenv("RAG_GRID_PLUGINS", "one, two,,mine")
-    assert trusted.trusted() == ("mine", "one", "two")
-    assert trusted.trusted_among(["mine.part", "minestrone", "two"]) == ("mine.part", "two")
+    assert trusted_packages.trusted() == ("mine", "one", "two")
+    assert trusted_packages.trusted_among(["mine.part", "minestrone", "two"]) == ("mine.part", "two")

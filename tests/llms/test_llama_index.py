@@ -16,7 +16,7 @@ from components.openai_server.errors import class_of
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from runner.engine.spending import SharedGate
-from runner.engine.spending.admitted import admitted
+from runner.engine.spending.admission_gate import admitted
 from tests.contracts.llm_contract import LLMContract, request
 
 ECHO = "llama_index.llms.echo.Echo"

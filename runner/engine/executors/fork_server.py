@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 
-from runner.console.endings import TERMINAL_SIGNALS, endings_deferred
+from runner.console.ending_signals import TERMINAL_SIGNALS, endings_deferred
 
 _PATIENCE_S = 5.0
 """Seconds to wait for an answer of the server. After that it is abandoned, and workers start without it."""

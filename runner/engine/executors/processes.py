@@ -20,7 +20,7 @@ from components.openai_server.gate import Gate
 from components.processes import end_with_parent
 from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
-from runner.console.endings import TERMINAL_SIGNALS, endings_deferred
+from runner.console.ending_signals import TERMINAL_SIGNALS, endings_deferred
 from runner.engine.executors.contexts import WorkerProcess, start_worker, warn_if_crowded
 from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, MissingExtraError
 from components.openai_server.gate import Gate
-from runner.console.endings import endings_deferred
+from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers, defines_in_main

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from components.errors import ComponentError, ConfigError
 from components.openai_server.gate import Gate
-from runner.console.endings import endings_deferred
+from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import Lost, Room, Stages, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_desk import Desk, log_again

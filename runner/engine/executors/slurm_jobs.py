@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ConfigError
-from runner.console.endings import ENDINGS, TERMINAL_SIGNALS, endings_deferred
+from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, endings_deferred
 from runner.engine.executors import slurm_bootstrap
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_worker import Assignment

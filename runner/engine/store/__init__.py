@@ -9,7 +9,7 @@
     <root>/writers/<writer>             heartbeat file of each process that writes
     <root>/locks/<key>.lock             process that computes a result; other kinds: `runner.engine.store.locks`
     <root>/runs/                        results that running sweeps need, so that prune keeps them
-    <root>/exports/                     exports being written: `runner.engine.store.half_exports`
+    <root>/exports/                     exports being written: `runner.engine.store.unfinished_exports`
     <root>/tmp/                         results being written; prune removes the remains of killed processes
 
 A result without a manifest does not exist. The first complete result of a key stays, even if another process writes a

@@ -15,7 +15,6 @@ from components.json_value import Json
 from runner.console.written_files import sync
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.claims import Claims
-from runner.engine.store.half_exports import HalfExports
 from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
 from runner.engine.store.links import refuse_links, refuse_links_of_folders
@@ -27,6 +26,7 @@ from runner.engine.store.regular_files import read_small
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.replies import Replies
 from runner.engine.store.stored_result import StoredResult
+from runner.engine.store.unfinished_exports import UnfinishedExports
 from runner.engine.store.writers import Writers
 
 FORMAT = 3
@@ -376,9 +376,9 @@ class Store:
         return Leases(self.root / "runs", self.writers, self._remote)
 
     @property
-    def half_exports(self) -> HalfExports:
+    def unfinished_exports(self) -> UnfinishedExports:
         """Exports being written, and those that killed processes left unfinished."""
-        return HalfExports(self.root, self.writers)
+        return UnfinishedExports(self.root, self.writers)
 
     @property
     def limits(self) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 from components.errors import ConfigError, DataError
 from components.judges.graded import Graded
 from runner.engine.identity import describe
-from runner.engine.plugins.trusted import require_trusted, trusted
+from runner.engine.plugins.trusted_packages import require_trusted, trusted
 from runner.labels.agreement.prediction_powered import PredictionPowered, prediction_powered
 from runner.labels.label_files import NOT_APPLICABLE, LabelledItem
 from runner.pipeline.building import build_component

@@ -12,7 +12,7 @@ from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, ErrorClass, Message, Request, Sample
 from runner.engine.ask import total
 from runner.engine.codecs import Parts
-from runner.engine.spending.admitted import most_tokens
+from runner.engine.spending.admission_gate import most_tokens
 from runner.engine.stage import AnyStage, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer

@@ -26,7 +26,7 @@ from runner.pipeline.answers.answer_stages import Answers, BaselineAnswers, NoAn
 from runner.pipeline.answers.compressing import ReadContext, read_context
 from runner.pipeline.answers.context_stages import EmptyContext
 from runner.pipeline.answers.generating import GeneratedAnswers, GeneratedInSteps
-from runner.pipeline.answers.own_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
+from runner.pipeline.answers.model_history import AnsweredTurn, Conversations, OwnTurns, TurnContext
 from runner.pipeline.answers.prompt_examples import ChosenExamples, chosen_examples
 from runner.pipeline.answers.prompt_passages import (
     AnyPassages,

@@ -19,7 +19,7 @@ from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.prompt_passages import RetrievedPassages
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "compression"

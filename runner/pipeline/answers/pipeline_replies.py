@@ -8,7 +8,7 @@ from components.openai_server.gate import Tokens
 from components.pipelines.reply import PipelineReply, stored_replies
 from components.protocols import Pipeline
 from components.records import Answer, AnswerState, Message, Request, Sample
-from runner.engine.spending.admitted import most_tokens
+from runner.engine.spending.admission_gate import most_tokens
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec

@@ -19,8 +19,8 @@ from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.pipeline.answers.prompt_passages import PromptPassages
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.loaded_data import SampleSet
+from runner.pipeline.corpus.reply_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 
 REVISER = "reviser"
 """Name of the counts of a reviser. They are listed with the counts of judges."""

@@ -19,8 +19,8 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
+from runner.pipeline.corpus.reply_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 
 PURPOSE = "headers"
 HEADER = "header"

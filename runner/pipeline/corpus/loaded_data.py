@@ -18,7 +18,7 @@ from components.text.languages import detect_language
 from runner.engine.broken_contracts import named_errors
 from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
-from runner.engine.outdated import discard, outdated
+from runner.engine.outdated_results import discard, outdated
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult

@@ -23,10 +23,10 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.checked_spans import check_origins
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
 from runner.pipeline.corpus.partition import first_and_last
+from runner.pipeline.corpus.reply_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
 PURPOSE = "refining"

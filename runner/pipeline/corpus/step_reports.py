@@ -9,7 +9,7 @@ import pyarrow as pa
 from components.json_value import Json
 from runner.engine.stage import StageGroup
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts
+from runner.pipeline.corpus.reply_counts import AskedCounts
 
 LINE = "line"
 """Name of a fact that is a sentence, which is shown at the end of the sweep."""

@@ -14,7 +14,7 @@ from components.records import Hits
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import reply_counts
+from runner.pipeline.corpus.reply_counts import reply_counts
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages
 
 PURPOSE = "reranking"

@@ -13,7 +13,7 @@ from components.json_value import Json
 from components.metrics.interval import Intervals
 from components.protocols import Ask, JudgedMetric, JudgePreparation, JudgesByGold
 from components.records import Answer, Documents, JudgeInput, Sample, ScoreState
-from runner.console.unread_replies import reasons_of
+from runner.console.unreadable_replies import reasons_of
 from runner.engine.ask import total
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work

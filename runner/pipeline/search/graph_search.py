@@ -18,12 +18,11 @@ from components.json_value import Json
 from components.protocols import AsksInBatches, Embedder, EmbedderState, GraphArm, PassageGraph, Retriever
 from components.records import Hits, Passages, Queries, Spans
 from components.text.tables import query_terms as terms_of_texts
-from runner.console.prose import count
+from runner.console.styled_text import count
 from runner.engine.codecs import Columns, Named, Parts, SinglePart
 from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
-from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_facts import GRAPH, AskedFacts, DistinctFacts, fact_counts
 from runner.pipeline.corpus.chunk_vectors import (
@@ -35,6 +34,7 @@ from runner.pipeline.corpus.chunk_vectors import (
 )
 from runner.pipeline.corpus.corpus_terms import CorpusTerms
 from runner.pipeline.corpus.loaded_data import Data
+from runner.pipeline.corpus.reply_counts import AskedCounts
 from runner.pipeline.corpus.server_requests import not_received, to_embed
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora

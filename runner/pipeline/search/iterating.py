@@ -28,11 +28,11 @@ from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.asked_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.cell_texts import Texts
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.corpus.original_places import ranking_in_original
+from runner.pipeline.corpus.reply_counts import AskedCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.search.existing_index import index_arm
 from runner.pipeline.search.hit_columns import hit_table, spans_of

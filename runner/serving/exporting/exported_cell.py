@@ -11,7 +11,7 @@ from components.pretrained.model_folder import local_folder
 from components.protocols import History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import parts_of
-from runner.engine.plugins.trusted import foreign_targets, require_trusted, trusted_among
+from runner.engine.plugins.trusted_packages import foreign_targets, require_trusted, trusted_among
 from runner.engine.store import Store, StoredResult
 from runner.pipeline.building import build_component, plugins_of
 from runner.pipeline.cell import Cell
@@ -19,7 +19,7 @@ from runner.pipeline.ranking.list_reranking import RERANKER
 from runner.results import OK, CellResult, SweepResult, read_sweep
 from runner.results.loaded_sweep import LoadedSweep
 from runner.serving.asked_question import defaults_of
-from runner.serving.exporting.kept_in_store import ExportStore
+from runner.serving.exporting.stored_stages import ExportStore
 from runner.serving.folder_description import Description
 from runner.serving.folder_trust import code_in
 from runner.serving.graph import cell_of, served_graph, served_nodes

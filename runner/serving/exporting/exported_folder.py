@@ -11,7 +11,7 @@ from pathlib import Path
 from components.errors import DataError, StoreError
 from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.store import Store
-from runner.engine.store.half_exports import HalfExport, unfinished_beside
+from runner.engine.store.unfinished_exports import HalfExport, unfinished_beside
 from runner.results import open_samples
 from runner.results.scored_samples import require_own_samples
 from runner.serving.exporting.exported_cell import ExportedCell
@@ -84,12 +84,12 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
 def _in_place_of(out: Path, store: Store) -> Iterator[Path]:
     """Yield a folder that replaces `out` once it is complete. Leftovers of killed exports are removed first."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    for left in store.half_exports.left():
-        if store.half_exports.remove(left):
+    for left in store.unfinished_exports.left():
+        if store.unfinished_exports.remove(left):
             log.warning("removed %s, which a killed export left", left.folder)
     for folder, of_store in unfinished_beside(out):
         log.warning("%s: %s", folder, _advice(of_store, store))
-    with store.half_exports.begin(out) as half:
+    with store.unfinished_exports.begin(out) as half:
         yield half.new
         _take_place(half)
 

@@ -12,7 +12,7 @@ from components.testset.records import Draft, GateVerdict, VerdictState
 from runner.pipeline.building import build_component
 from runner.results.released_set import Testset
 from runner.results.set_lines import sample_line
-from runner.testset.making.no_model import TextsAlone, ask_nobody, draft_of
+from runner.testset.making.model_free_inputs import TextsAlone, ask_nobody, draft_of
 
 _LOCATION = "location"
 

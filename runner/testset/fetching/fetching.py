@@ -22,7 +22,7 @@ from runner.console.written_files import write_whole
 from runner.testset.fetching.conversion import QRELS, convert
 from runner.testset.fetching.downloads import Report, difference, download, sha256_of, writing
 from runner.testset.fetching.hub import BrokenOff, Hub, HubFile, Offline, Repository
-from runner.testset.fetching.parts import judgement_files, local_name, record_files
+from runner.testset.fetching.repository_files import judgement_files, local_name, record_files
 
 _BRANCH = "main"
 _PARTIAL, _STARTED = ".partial", "revisions.json"

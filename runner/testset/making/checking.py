@@ -12,7 +12,7 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import DraftGate
 from components.testset.records import Draft, EvidenceSet, VerdictState
 from runner.testset.making.draft_outcomes import NEAR_DUPLICATE
-from runner.testset.making.no_model import TextsAlone, ask_nobody
+from runner.testset.making.model_free_inputs import TextsAlone, ask_nobody
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from runner.engine.store.locks import held
 from runner.output.money import spent_text
 from runner.results.released_set import Testset
 from runner.results.set_files import require_replaceable
-from runner.testset.making.bound import bound
 from runner.testset.making.coverage import coverage
 from runner.testset.making.draft_outcomes import DraftOutcome, Tried
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
 from runner.testset.making.making import Made, Making, stopped_at
+from runner.testset.making.request_estimate import bound
 from runner.testset.releasing.release import release
 
 EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130

@@ -23,7 +23,7 @@ from components.testset.records import (
 from components.testset.topics.voting import TopicVotes, TopicVoting
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
-from runner.testset.making.no_model import ask_nobody
+from runner.testset.making.model_free_inputs import ask_nobody
 from runner.testset.making.source_corpus import SearchedCorpus, SegmentIndex
 from runner.testset.releasing.corrected_turns import to_judge_again
 from runner.testset.releasing.json_records import JsonRecord

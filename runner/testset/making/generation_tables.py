@@ -12,11 +12,11 @@ from components.testset.topics.tree import labels_of
 from components.testset.topics.voting import TopicVotes
 from runner.output.money import money
 from runner.output.plan_report import left_out_of_data
-from runner.testset.making.bound import AskedBound, BoundPart, total
 from runner.testset.making.coverage import Count
 from runner.testset.making.draft_outcomes import DraftOutcome, why_pending
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.making import Made
+from runner.testset.making.request_estimate import AskedBound, BoundPart, total
 from runner.testset.making.scheduling import Cell
 
 _MOST_REASONS = 12

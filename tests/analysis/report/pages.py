@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from analysis.report import record
 from analysis.report import report_markdown as markdown
 from analysis.report import report_page as page
-from analysis.report.record import Report
-from analysis.report.source import open_source
+from analysis.report import report_record
+from analysis.report.report_input import open_source
+from analysis.report.report_record import Report
 
 _EMPTY = {"meta", "link", "br", "wbr", "input", "circle", "line", "rect", "path"}
 
@@ -48,9 +48,9 @@ class Page(HTMLParser):
 
 
 def report_on(folder: object, metric: str = "") -> Report:
-    return record.gather(open_source(str(folder), metric))
+    return report_record.gather(open_source(str(folder), metric))
 
 
 def rendered(report: Report) -> tuple[Page, str, str]:
     """The page, parsed; the Markdown; the JSON."""
-    return Page(page.render(report)), markdown.render(report), record.as_json(report)
+    return Page(page.render(report)), markdown.render(report), report_record.as_json(report)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.report.classes import CLASSES, RIGHT, class_of
-from analysis.report.record import Report
+from analysis.report.report_record import Report
+from analysis.report.sample_classes import CLASSES, RIGHT, class_of
 from analysis.report.samples_section import MOST_CHARACTERS, cut
 from components.forensics.failures import Failure
 from runner import results

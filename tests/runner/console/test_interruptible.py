@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from runner.console.endings import replaced_interrupts
+from runner.console.ending_signals import replaced_interrupts
 from tests.runner.sweeping import REPOSITORY
 
 PACKAGES = [

@@ -210,7 +210,8 @@ class TestClasses:
     def test_classes_are_rebuilt_from_a_result_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("runner.engine.plugins.trusted._named", {})  # earlier sweeps of this process filled it
+        # Earlier sweeps of this process filled it.
+        monkeypatch.setattr("runner.engine.plugins.trusted_packages._named", {})
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         config = compose_config([mine, "run.plugins=[users_code]"])
 

@@ -25,8 +25,8 @@ from runner.engine.plan import make_plan
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
+from runner.pipeline.component_conflicts import combination_problems
 from runner.pipeline.corpus.chunk_vectors import ChunkVectors, JoinedVectors
-from runner.pipeline.unsuitable_parts import combination_problems
 from tests.runner.pipeline.fixed import LastFirst, LetterCounts, fixed_cell, graph_in, run_all
 
 

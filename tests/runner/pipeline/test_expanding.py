@@ -24,8 +24,8 @@ from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from runner.output.money import priced
 from runner.pipeline.cell_graph import Graph
+from runner.pipeline.component_conflicts import combination_problems
 from runner.pipeline.ranking.rerank_stages import RerankedHits
-from runner.pipeline.unsuitable_parts import combination_problems
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.pipeline.fixed import CELLS, bm25, fixed_cell, graph_in
 from tests.runner.sweeping import RANKING_ONLY, cells_in, plan_small, run_small, samples_in, small_request

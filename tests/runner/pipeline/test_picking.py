@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from runner.pipeline.unsuitable_parts import combination_problems
+from runner.pipeline.component_conflicts import combination_problems
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small, small_graph, small_request
 
 QUESTIONS = [

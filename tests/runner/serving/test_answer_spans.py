@@ -16,7 +16,7 @@ from components.errors import DataError
 from components.records import Kind, Sample, Turn
 from runner.serving import answer_spans
 from runner.serving.answer_spans import VARIABLES, tracer_for
-from runner.serving.found import Passage
+from runner.serving.retrieved_passages import Passage
 from runner.testset.production.otlp_traces import read_otlp
 from runner.testset.production.traced_questions import TracedQuestion
 from tests.extras import skip_without

@@ -15,11 +15,11 @@ from runner.engine.worker import find_or_make
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
-from runner.serving.exporting.kept_in_store import facts_of
-from runner.serving.found import found_passages, prompt_passages, sweep_hits
+from runner.serving.cached_stages import KeptFiles, KeptStages, made_by, needed_stages
+from runner.serving.exporting.stored_stages import facts_of
 from runner.serving.graph import ServedGraph, cell_of, served_graph, unevaluated
 from runner.serving.in_memory import QuestionRun
-from runner.serving.kept_in_folder import KeptFiles, KeptStages, made_by, needed_stages
+from runner.serving.retrieved_passages import found_passages, prompt_passages, sweep_hits
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 
 SEARCHING = [

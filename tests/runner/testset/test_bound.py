@@ -6,8 +6,8 @@ import pytest
 
 from components.records import Documents
 from components.testset.records import Topic
-from runner.testset.making.bound import BoundPart, bound, total
 from runner.testset.making.composing import composed, settings_of
+from runner.testset.making.request_estimate import BoundPart, bound, total
 from tests.runner.testset.fakes import ASKED, Echo, Marks, generation, make, texts
 
 N_DOCUMENTS, N_TOPICS = 5000, 3

@@ -11,7 +11,7 @@ from components.errors import StoreError
 from runner.console.display import say_error
 from runner.engine.store.bucket.objects import Listed, Objects
 from runner.engine.store.bucket.upkeep import Kept, Upkeep
-from runner.engine.store.shown_store import shown_damage, shown_size
+from runner.engine.store.store_wording import shown_damage, shown_size
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from runner.console.endings import Interrupt
+from runner.console.ending_signals import Interrupt
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage_run import Run

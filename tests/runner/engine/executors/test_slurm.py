@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from components.errors import ConfigError
-from runner.console.endings import ENDINGS
+from runner.console.ending_signals import ENDINGS
 from runner.engine.executors import slurm, slurm_workers
 from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in
 from runner.engine.executors.slurm import Cluster, Slurm

@@ -20,7 +20,7 @@ from components.prices import Price, PriceList, Prices
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
 from runner.engine.spending import Budget, SharedGate
-from runner.engine.spending.admitted import admitted
+from runner.engine.spending.admission_gate import admitted
 from tests.llms.chat_server import Reply, chat_server
 
 PRICES = Prices("USD", {"own": PriceList("2026-11-22", "a page", {"m": Price(1.0, 2.0)}, "host")})

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine.store import Store
-from runner.engine.store.half_exports import HalfExport
+from runner.engine.store.unfinished_exports import HalfExport
 from runner.results.loaded_sweep import load
 from runner.serving.exporting.exported_cell import ExportedCell, exported_cell
 from runner.serving.exporting.exported_folder import write_folder
@@ -221,9 +221,9 @@ def test_a_record_never_removes_a_folder_without_its_name(
 
 def test_folder_of_another_record_is_not_the_half_export(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    with store.half_exports.begin(tmp_path / "W") as half:
+    with store.unfinished_exports.begin(tmp_path / "W") as half:
         assert half.is_there
         other = HalfExport(half.record.with_name("other"), half.folder, half.out, half.host)
         assert not other.is_there
-        assert store.half_exports.left() == []
+        assert store.unfinished_exports.left() == []
     assert not half.folder.exists()

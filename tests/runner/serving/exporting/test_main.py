@@ -17,7 +17,7 @@ from runner.results.loaded_sweep import load
 from runner.serving.agent import make_agent
 from runner.serving.exporting import exported_folder as export_folder
 from runner.serving.exporting.exported_cell import exported_cell
-from runner.serving.exporting.kept_in_store import ExportStore
+from runner.serving.exporting.stored_stages import ExportStore
 from runner.serving.folder_description import CHECK, PIPELINE
 from runner.serving.pipeline import load_pipeline
 from runner.serving.pipeline_command import main as answer

@@ -1,7 +1,7 @@
 import pytest
 
 from components.errors import ConfigError
-from runner.console.private_parts import HYDRA, MLFLOW, may_use_private_parts
+from runner.console.private_shortcuts import HYDRA, MLFLOW, may_use_private_parts
 
 
 def test_environment_variable_disables_shortcuts_per_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from analysis import comparison
 from analysis.comparison import Family
 from analysis.decision import ScenarioScores
 from analysis.forensics import verdicts
-from analysis.report.classes import class_of
-from analysis.report.naming import CellNames
+from analysis.report.cell_names import CellNames
+from analysis.report.sample_classes import class_of
 from components.errors import DataError
 from components.statistics import PairedTest
 from components.subsets import OVERALL

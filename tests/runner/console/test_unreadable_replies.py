@@ -1,6 +1,6 @@
 """Reasons of replies that could not be read, counted by kind."""
 
-from runner.console.unread_replies import judges_by_cause, reasons_of, unread_cause
+from runner.console.unreadable_replies import judges_by_cause, reasons_of, unread_cause
 
 CUT = [f'cannot be read: (truncated reply) {{"grade": {n}' for n in range(3)]
 OTHER = ["cannot be read: Perhaps."] * 2

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from analysis.published.pairing import fits, misses
-from analysis.published.printed_beside import Beside
+from analysis.published.printed_comparison import Beside
 from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from components.subsets import OVERALL
 from runner.results import CellResult

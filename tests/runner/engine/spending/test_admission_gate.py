@@ -10,7 +10,7 @@ from components.openai_server.breaker import Health
 from components.openai_server.gate import Attempt, Tokens
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
-from runner.engine.spending.admitted import admitted
+from runner.engine.spending.admission_gate import admitted
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.results import CellResult
+from runner.serving.cached_stages import KeptFiles, made_by
 from runner.serving.folder_description import DataFacts
-from runner.serving.kept_in_folder import KeptFiles, made_by
 
 
 class ExportStore:

@@ -6,28 +6,28 @@ from dataclasses import dataclass, fields, is_dataclass
 
 from analysis.report import answer_section as answer
 from analysis.report import axes_section as axes
-from analysis.report import beside_section as beside
 from analysis.report import cells_section as cells
 from analysis.report import cost_section as cost
 from analysis.report import failures_section as failures
 from analysis.report import matrix_section as matrix
+from analysis.report import published_section as beside
 from analysis.report import reproduce
 from analysis.report import samples_section as samples
 from analysis.report import scenarios_section as scenarios
 from analysis.report import trust_section as trust
 from analysis.report.answer_section import ReportAnswer
 from analysis.report.axes_section import ScenarioEffects
-from analysis.report.beside_section import PublishedTable
 from analysis.report.cells_section import Cells
 from analysis.report.cost_section import QualityAgainstCost
 from analysis.report.failures_section import Failures
 from analysis.report.matrix_section import MatrixSection
+from analysis.report.published_section import PublishedTable
+from analysis.report.report_input import ReportSource
 from analysis.report.reproduce import Reproduce
 from analysis.report.samples_section import SamplesSection
 from analysis.report.scenarios_section import Scenarios
-from analysis.report.source import ReportSource
 from analysis.report.trust_section import WARNING, TrustCheck
-from runner.console.prose import Prose
+from runner.console.styled_text import Prose
 
 SCHEMA_VERSION = 1
 

@@ -64,7 +64,7 @@ class HalfExport:
         return sum(path.lstat().st_size for path in self.folder.rglob("*") if not path.is_dir())
 
 
-class HalfExports:
+class UnfinishedExports:
     """Unfinished exports of one store."""
 
     def __init__(self, root: Path, writers: Writers) -> None:

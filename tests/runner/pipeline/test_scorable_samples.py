@@ -14,7 +14,7 @@ from components.metrics.contains import Contains
 from components.records import Documents, Sample, Scores, TextsWithUnits
 from runner.output.planned_metric import PlannedMetrics
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.scorable import trial_states
+from runner.pipeline.scorable_samples import trial_states
 from tests.runner.sweeping import cells_in, own_data, plan_small, run_small, store_of
 
 TEXTS = {name: f"The {name} bridge was opened in 19{number}." for number, name in enumerate(["red", "old", "new"], 30)}

@@ -7,7 +7,7 @@ import pytest
 from components.errors import ConfigError
 from runner.engine import environment
 from runner.engine.executors.local import Local
-from runner.engine.outdated import discard
+from runner.engine.outdated_results import discard
 from runner.engine.plan import Plan, make_plan
 from runner.engine.schedule import run_stages
 from runner.engine.stage import AnyStage

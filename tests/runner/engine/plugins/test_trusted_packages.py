@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import runner
-from runner.engine.plugins.trusted import how_to_trust
+from runner.engine.plugins.trusted_packages import how_to_trust
 
 
 def test_a_recommended_command_quotes_the_names_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:

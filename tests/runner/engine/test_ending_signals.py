@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from runner.console import endings
-from runner.console.endings import ENDINGS, TERMINAL_SIGNALS, Interrupt, endings_deferred
+from runner.console import ending_signals
+from runner.console.ending_signals import ENDINGS, TERMINAL_SIGNALS, Interrupt, endings_deferred
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def test_simultaneous_signals_interrupt_once(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     signal.raise_signal(signal.SIGTERM)
-    monkeypatch.setattr(endings, "_SAME_INTERRUPT_S", 0.0)
+    monkeypatch.setattr(ending_signals, "_SAME_INTERRUPT_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.report.classes import CLASSES, class_of
+from analysis.report.sample_classes import CLASSES, class_of
 
 
 @pytest.mark.parametrize(

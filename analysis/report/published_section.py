@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from analysis import published
 from analysis.published import TABLES, PrintedBlock, PrintedTable
-from analysis.report.source import ReportSource
+from analysis.report.report_input import ReportSource
 from components.errors import DataError
-from runner.console.prose import digits_of
+from runner.console.styled_text import digits_of
 from runner.results import OK
 
 MOST_LINES = 60

@@ -15,11 +15,11 @@ from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.compressing import Compressed, compressor_counts
 from runner.pipeline.answers.located_passages import PassagePositions
-from runner.pipeline.corpus.asked_counts import AskedCounts
 from runner.pipeline.corpus.chunk_headers import AskedHeaders, header_counts
 from runner.pipeline.corpus.listed_documents import DocumentList, ListedDocuments
 from runner.pipeline.corpus.original_places import ReadPlaces
 from runner.pipeline.corpus.refined_corpora import AskedCorpus, refiner_counts
+from runner.pipeline.corpus.reply_counts import AskedCounts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.ranking.list_reranking import HitOrders
 from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts
