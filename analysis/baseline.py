@@ -92,7 +92,7 @@ def chosen_cell(sweep: LoadedSweep, text: str) -> CellResult:
 
 def baseline_of(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) -> Baseline:
     """Return the scores of a cell by "[subset:]metric". Raises DataError if a metric has no direction or no value."""
-    found = {}
+    baseline_metrics = {}
     for name in metrics:
         metric = sweep.metric(name)
         scored = scored_samples(sweep, cell, metric)
@@ -103,8 +103,8 @@ def baseline_of(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) ->
         }
         if not scores:
             raise DataError(f"{cell.cell_id}: no sample has a value of {metric}")
-        found[name] = BaselineMetric(metric.direction(), definition_of(cell, metric.metric), scores)
-    return Baseline(sweep.folder.name, cell.cell_id, dict(cell.axes), found)
+        baseline_metrics[name] = BaselineMetric(metric.direction(), definition_of(cell, metric.metric), scores)
+    return Baseline(sweep.folder.name, cell.cell_id, dict(cell.axes), baseline_metrics)
 
 
 def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
@@ -167,8 +167,8 @@ def _text(baseline: Baseline) -> str:
 
 def checksum_of(value: Mapping[str, Any]) -> str:
     """Return the hash of a baseline's content, without its checksum."""
-    others = {name: part for name, part in value.items() if name != "checksum"}
-    return _hash(json.dumps(others, sort_keys=True))
+    content = {name: part for name, part in value.items() if name != "checksum"}
+    return _hash(json.dumps(content, sort_keys=True))
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -180,8 +180,8 @@ def read_baseline(path: Path) -> Baseline:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON ({error}); {_EXPECTED}") from error
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        found = value.get("format") if isinstance(value, dict) else type(value).__name__
-        raise DataError(f"{path}: got format {found}, expected {FORMAT}; write it again")
+        file_format = value.get("format") if isinstance(value, dict) else type(value).__name__
+        raise DataError(f"{path}: got format {file_format}, expected {FORMAT}; write it again")
     try:
         baseline = _baseline(value)
         is_as_written = value["checksum"] == checksum_of(value)
@@ -200,12 +200,12 @@ def _baseline(value: Mapping[str, Any]) -> Baseline:
             if sample in scores[name]:
                 raise ValueError(f"sample {sample[0]!r} occurs twice")
             scores[name][sample] = tuple(map(_finite, numbers))
-    for name, own in scores.items():
-        if len({len(numbers) for numbers in own.values()} - {0}) != 1 or not all(own.values()):
+    for name, sample_scores in scores.items():
+        if len({len(numbers) for numbers in sample_scores.values()} - {0}) != 1 or not all(sample_scores.values()):
             raise ValueError(f"{name} has no scores, or scores of unequal length")
     metrics = {
-        name: BaselineMetric(_flag(found["larger_is_better"]), str(found["definition"]), scores[name])
-        for name, found in value["metrics"].items()
+        name: BaselineMetric(_flag(entry["larger_is_better"]), str(entry["definition"]), scores[name])
+        for name, entry in value["metrics"].items()
     }
     if not metrics:
         raise ValueError("no metric")

@@ -37,31 +37,31 @@ def run(options: argparse.Namespace) -> int:
     """
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.quality_metric())
-    found = candidates(sweep, metric)
+    rows = candidates(sweep, metric)
     console = terminal.make_console(options.format)
     direction = "larger" if metric.direction() else "smaller"
     title = f"Cells that may be the best, by {metric.metric} ({direction} is better)"
-    terminal.show_table(console, title, _columns(found, sweep), _marks(found))
-    for line in filter(None, [*_notes(found, sweep), sweep.left_out(max(each.n_cells for each in found))]):
+    terminal.show_table(console, title, _columns(rows, sweep), _marks(rows))
+    for line in filter(None, [*_notes(rows, sweep), sweep.left_out(max(each.n_cells for each in rows))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 
 
-def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColumn]:
+def _columns(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColumn]:
     names = CellNames(sweep.cells)
     name_of = {cell.cell_id: escape(names.short(cell)) for cell in sweep.cells}
     cells = {cell.cell_id: cell for cell in sweep.cells}
-    digits = terminal.n_digits(each.cells[0].mean for each in found)
+    digits = terminal.n_digits(each.cells[0].mean for each in rows)
     return [
-        TableColumn("for", [_label(each) for each in found], is_number=False),
-        TableColumn("take", [_take(each, name_of) for each in found], is_number=False),
-        TableColumn("best mean", [escape(names.of_several(_best(each, cells))) for each in found], is_number=False),
-        TableColumn("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
-        TableColumn("n", [f"{each.n:,}" for each in found]),
-        TableColumn("may be best", [_how_many(each) for each in found], is_number=False),
-        TableColumn("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
-        TableColumn("cell", [each.take[:8] for each in found], is_number=False, optional=True, is_id=True),
-        TableColumn("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
+        TableColumn("for", [_label(each) for each in rows], is_number=False),
+        TableColumn("take", [_take(each, name_of) for each in rows], is_number=False),
+        TableColumn("best mean", [escape(names.of_several(_best(each, cells))) for each in rows], is_number=False),
+        TableColumn("mean", [terminal.number(each.cells[0].mean, digits) for each in rows]),
+        TableColumn("n", [f"{each.n:,}" for each in rows]),
+        TableColumn("may be best", [_how_many(each) for each in rows], is_number=False),
+        TableColumn("tied with the best", [_tied(each, name_of) for each in rows], is_number=False, optional=True),
+        TableColumn("cell", [each.take[:8] for each in rows], is_number=False, optional=True, is_id=True),
+        TableColumn("groups", [f"{each.n_clusters:,}" for each in rows], optional=True),
     ]
 
 
@@ -70,8 +70,8 @@ def _best(each: Candidates, cells: Mapping[str, CellResult]) -> list[CellResult]
     return [cells[one.cell_id] for one in each.cells if one.mean == each.cells[0].mean]
 
 
-def _marks(found: Sequence[Candidates]) -> Marks:
-    of_rows = ["" if len(each.cells) == each.n_cells else STAR for each in found]
+def _marks(rows: Sequence[Candidates]) -> Marks:
+    of_rows = ["" if len(each.cells) == each.n_cells else STAR for each in rows]
     return Marks(of_rows, star="some cells are shown not to be the best, at an alpha of 0.05")
 
 
@@ -86,8 +86,8 @@ def _label(each: Candidates) -> str:
 def _how_many(each: Candidates) -> str:
     if not each.is_enough:
         return "too few samples" if each.n < FEWEST_SAMPLES else "too few groups"
-    n, of = len(each.cells), each.n_cells
-    return f"all {of}" if n == of else f"{n} of {of}"
+    n, n_all = len(each.cells), each.n_cells
+    return f"all {n_all}" if n == n_all else f"{n} of {n_all}"
 
 
 def _take(each: Candidates, name_of: dict[str, str]) -> str:
@@ -103,20 +103,20 @@ def _tied(each: Candidates, name_of: dict[str, str]) -> str:
     return ", ".join([*tied[:_N_NAMED], *more])
 
 
-def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
+def _notes(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
-    lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in found) else []
+    lines = [COMPARE_ALIKE] if any(each.spans_conditions for each in rows) else []
     lines += [
         f"cells are named by {names.rule}; each row on its own includes the best cell with 95% confidence",
     ]
-    if not all(each.is_enough for each in found):
+    if not all(each.is_enough for each in rows):
         lines.append(
             f"too few: fewer than {FEWEST_SAMPLES} samples, or fewer than {FEWEST_CLUSTERS} independent groups"
         )
     lines += filter(None, [groups_note(sweep.cells)])
     if same := [
         f"{each.scenario.label}: {', '.join(others)}"
-        for each in found
+        for each in rows
         if (others := [name for name in each.scenario.same_as if name != UNNAMED])
     ]:
         lines.append(f"the same samples, shown once: {'; '.join(same)}")

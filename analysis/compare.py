@@ -99,7 +99,7 @@ def show(console: Console, family: Family) -> None:
     same = [] if is_for_print else _same_lines(family)
     for line in (*same, *_sample_lines(family), *_trust_lines(family)):
         console.print(f"[dim]{escape(line)}[/]")
-    for line in (_over_own_samples(family), _conclusion(family, is_for_print), _detectable(family), _needed(family)):
+    for line in (_over_own_samples(family), _conclusion(family, is_for_print), _detectable(family), _n_needed(family)):
         if line:
             console.print(escape(line))
     for cell in family.failed:
@@ -131,7 +131,7 @@ def _marks(family: Family) -> Marks:
     """Mark the best cell or the baseline bold, and significant differences with a star."""
     of_rows = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
     if family.is_picked:
-        how = _corrected(family)
+        how = _correction_text(family)
         return Marks(
             of_rows, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
         )
@@ -248,10 +248,10 @@ def _over_own_samples(family: Family) -> str:
     """Describe the order of the cells by the mean over each cell's samples."""
     if not family.left_out_differ:
         return ""
-    own, common = (
+    own_order, common_order = (
         [standing.cell.cell_id[:8] for standing in order] for order in (family.by_own_means(), family.by_means())
     )
-    reading = "the order is the same" if own == common else f"the order is {', '.join(own)}"
+    reading = "the order is the same" if own_order == common_order else f"the order is {', '.join(own_order)}"
     return f"Cells leave out different samples; over each cell's own {reading}."
 
 
@@ -266,7 +266,7 @@ def _unit(family: Family) -> str:
     return "rows" if any(standing.same for standing in family.standings) else "cells"
 
 
-def _corrected(family: Family) -> str:
+def _correction_text(family: Family) -> str:
     return f"corrected for any two of {len(family.standings)} {_unit(family)}"
 
 
@@ -276,7 +276,7 @@ def _may_be_best(family: Family, is_for_print: bool) -> str:
     """
     if spans_conditions([cell for standing in family.standings for cell in standing.cells]):
         return COMPARE_ALIKE
-    n_cells, rows, how = len(family.standings), _unit(family), _corrected(family)
+    n_cells, rows, how = len(family.standings), _unit(family), _correction_text(family)
     confidence = f"With {100 * (1 - family.alpha):.4g}% confidence"
     name, others = _row_name(family, family.baseline), [row.standing for row in family.not_distinguishable]
     if is_for_print:
@@ -290,8 +290,8 @@ def _may_be_best(family: Family, is_for_print: bool) -> str:
 
 def _against_baseline(family: Family) -> str:
     n_tested = family.n_corrected
-    found = Counter(row.verdict for row in family.rows)
-    verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
+    counts = Counter(row.verdict for row in family.rows)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
     comparisons = f"{n_tested:,} comparison{'s' if n_tested != 1 else ''}"
     name = _row_name(family, family.baseline)
     return f"Against {name}: {verdicts} (alpha {family.alpha:g}, Holm over {comparisons})."
@@ -312,7 +312,7 @@ def _detectable(family: Family) -> str:
     return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power, measured spread)."
 
 
-def _needed(family: Family) -> str:
+def _n_needed(family: Family) -> str:
     """Describe how many questions would distinguish the rows without a significant difference."""
     span = needed_span(family)
     if not span:

@@ -198,7 +198,7 @@ def compare_cells(
     joined = common_samples([first, *others], sweep.folder_of, metric.metric, metric.subset)
     if len(joined.cells) < 2:
         raise DataError(f"{sweep.name}: no two cells have a value of {metric} for the same sample")
-    table = _Table(*_ordered(joined, metric, named))
+    table = _Table(*_order_cells(joined, metric, named))
     family = Family(
         sweep=sweep,
         metric=metric,
@@ -229,7 +229,7 @@ class _Table(NamedTuple):
     scores: SampleScores
 
 
-def _ordered(
+def _order_cells(
     joined: CommonSamples, metric: SubsetMetric, named: CellResult | None
 ) -> tuple[list[Standing], SampleScores]:
     means = joined.means().round(_DIGITS)
@@ -238,11 +238,11 @@ def _ordered(
     return standings, scores_of(joined, groups)
 
 
-def _standing(joined: CommonSamples, metric: SubsetMetric, places: Sequence[int], mean: float) -> Standing:
-    cell, *same = (joined.cells[place] for place in places)
+def _standing(joined: CommonSamples, metric: SubsetMetric, columns: Sequence[int], mean: float) -> Standing:
+    cell, *same = (joined.cells[column] for column in columns)
     own_mean = metric.value(cell)
     assert own_mean is not None, "cells without a value are listed apart"
-    return Standing(cell, tuple(same), mean, own_mean, joined.n_own(places[0]), joined.left_out[places[0]])
+    return Standing(cell, tuple(same), mean, own_mean, joined.n_own(columns[0]), joined.left_out[columns[0]])
 
 
 class _Correction(NamedTuple):
@@ -262,13 +262,13 @@ def _rows(family: Family, table: _Table) -> tuple[ComparisonRow, ...]:
     correction = (
         _among_the_best(family, table.scores)
         if family.is_picked
-        else _Correction(holm([_number(own.p) for own in comparisons], n_corrected), family.alpha / n_corrected, None)
+        else _Correction(holm([_number(one.p) for one in comparisons], n_corrected), family.alpha / n_corrected, None)
     )
     against_first = right_or_wrong(table.scores, np.vstack([np.full(n_rows, -1.0), np.eye(n_rows)]))
     rows = []
-    near = within_standard_error(contributions(table.scores))[1:].tolist()
+    are_near = within_standard_error(contributions(table.scores))[1:].tolist()
     for standing, comparison, p, scores, is_near in zip(
-        table.standings[1:], comparisons, correction.p.tolist(), against_first, near, strict=True
+        table.standings[1:], comparisons, correction.p.tolist(), against_first, are_near, strict=True
     ):
         verdict = _verdict(family, comparison, is_shown=p <= family.alpha)
         detectable = _detectable(comparison, family.test, correction, scores)
@@ -284,14 +284,14 @@ def _number(value: float | None) -> float:
 
 
 def _among_the_best(family: Family, scores: SampleScores) -> _Correction:
-    found = best_cells(
+    confidence_set = best_cells(
         scores,
         larger_is_better=family.metric.direction(),
         alpha=family.alpha,
         n_resamples=family.test.n_resamples,
         seed=family.test.seed,
     )
-    return _Correction(found.p[1:], family.alpha, found.critical)
+    return _Correction(confidence_set.p[1:], family.alpha, confidence_set.critical)
 
 
 def _verdict(family: Family, comparison: Comparison, *, is_shown: bool) -> str:
@@ -395,18 +395,18 @@ def _standing_record(standing: Standing) -> dict[str, object]:
 
 
 def _row_record(row: ComparisonRow) -> dict[str, object]:
-    found = row.comparison
+    comparison = row.comparison
     return {
         **_standing_record(row.standing),
-        "difference": found.difference,
-        "ci_low": found.low,
-        "ci_high": found.high,
-        "p": found.p,
+        "difference": comparison.difference,
+        "ci_low": comparison.low,
+        "ci_high": comparison.high,
+        "p": comparison.p,
         "p_adjusted": row.p_adjusted,
         "verdict": row.verdict,
-        "n": found.n,
-        "n_clusters": found.n_clusters,
-        "standard_error": found.standard_error,
+        "n": comparison.n,
+        "n_clusters": comparison.n_clusters,
+        "standard_error": comparison.standard_error,
         "detectable_difference": row.detectable,
         "n_needed": row.n_needed,
     }

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     title = f"{metric}: share of the variance between {len(common.cells)} cells"
     designs = _designs(shares, common.cells)
     terminal.show_table(console, title, _columns(shares, designs, means, metric), _marks(shares))
-    notes = [_over(common), *_matched(designs), _noise(errors), groups_note(sweep.cells), *_notes(shares)]
+    notes = [_coverage(common), *_matching(designs), _noise(errors), groups_note(sweep.cells), *_notes(shares)]
     for line in filter(None, [*notes, sweep.left_out(len(common.cells))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
@@ -78,8 +78,8 @@ def _columns(
 
 
 def _marks(shares: VarianceShares) -> Marks:
-    found = [*(term.share for term in shares.terms), shares.residual]
-    of_rows = [STAR if share.low is not None and share.low > 0 else "" for share in found]
+    all_shares = [*(term.share for term in shares.terms), shares.residual]
+    of_rows = [STAR if share.low is not None and share.low > 0 else "" for share in all_shares]
     return Marks(of_rows, star=f"the {1 - _ALPHA:.0%} interval of the share without noise excludes 0")
 
 
@@ -91,7 +91,7 @@ def _interval(share: Share) -> str:
     return UNKNOWN if share.low is None or share.high is None else f"{share.low:.0%} {share.high:.0%}"
 
 
-def _over(common: CommonSamples) -> str:
+def _coverage(common: CommonSamples) -> str:
     """Describe the samples behind the means, if cells leave out different samples."""
     return f"over the {common.n} of {common.n_known} samples that every cell has" if common.left_out_differ else ""
 
@@ -116,7 +116,7 @@ def _noise(errors: SamplingErrors | None) -> str:
 
 def _designs(shares: VarianceShares, cells: Sequence[CellResult]) -> dict[str, LevelDesign]:
     """Return, by axis, the cells that represent its levels: cells that are equal in all other axes."""
-    levels = {name: own for name, own in results.axis_levels(cells).items() if name not in shares.determined_by}
+    levels = {name: values for name, values in results.axis_levels(cells).items() if name not in shares.determined_by}
     mains = [term.axes[0] for term in shares.terms if len(term.axes) == 1]
     return {axis: design for axis in mains if (design := level_design(axis, levels))}
 
@@ -131,7 +131,7 @@ def _level_means(design: LevelDesign | None, values: NDArray[np.float64], metric
     return ", ".join(f"{level}: {terminal.number(means[level], digits)}" for level in ordered)
 
 
-def _matched(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
+def _matching(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
     """Describe the combinations of the other axes behind the means, and levels without one."""
     if designs:
         n_each = ", ".join(f"{axis} {design.n_combinations}" for axis, design in designs.items())

@@ -146,33 +146,33 @@ def run(options: argparse.Namespace) -> int:
         terminal.make_console(options.format).print(f"[dim]{search_text(search)}{why}[/]")
     if options.junit:
         terminal.write_text(options.junit, junit(checks))
-    verdicts = {own.verdict for own in checks}
+    verdicts = {result.verdict for result in checks}
     return EXIT_CODES[next(verdict for verdict in (WORSE, UNCLEAR, PASSED) if verdict in verdicts)]
 
 
 def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Check]) -> None:
-    digits = [terminal.n_digits([own.before, own.after]) for own in checks]
+    digits = [terminal.n_digits([row.before, row.after]) for row in checks]
     columns = [
-        TableColumn("metric", [escape(own.metric) for own in checks], is_number=False),
-        TableColumn("baseline", [terminal.number(own.before, n) for own, n in zip(checks, digits, strict=True)]),
-        TableColumn("now", [terminal.number(own.after, n) for own, n in zip(checks, digits, strict=True)]),
-        TableColumn("gain", [terminal.number(own.difference, n, "+") for own, n in zip(checks, digits, strict=True)]),
-        TableColumn("interval", [_interval(own, n) for own, n in zip(checks, digits, strict=True)]),
-        TableColumn("margin", [f"{own.margin:g}" for own in checks]),
-        TableColumn("n", [f"{own.n:,}" for own in checks], optional=True),
-        TableColumn("groups", [f"{own.n_clusters:,}" for own in checks], optional=True),
+        TableColumn("metric", [escape(row.metric) for row in checks], is_number=False),
+        TableColumn("baseline", [terminal.number(row.before, n) for row, n in zip(checks, digits, strict=True)]),
+        TableColumn("now", [terminal.number(row.after, n) for row, n in zip(checks, digits, strict=True)]),
+        TableColumn("gain", [terminal.number(row.difference, n, "+") for row, n in zip(checks, digits, strict=True)]),
+        TableColumn("interval", [_interval(row, n) for row, n in zip(checks, digits, strict=True)]),
+        TableColumn("margin", [f"{row.margin:g}" for row in checks]),
+        TableColumn("n", [f"{row.n:,}" for row in checks], optional=True),
+        TableColumn("groups", [f"{row.n_clusters:,}" for row in checks], optional=True),
         TableColumn(
             "detectable loss",
-            [UNKNOWN if own.detectable is None else about(own.detectable) for own in checks],
+            [UNKNOWN if row.detectable is None else about(row.detectable) for row in checks],
             optional=True,
         ),
-        TableColumn("verdict", [own.verdict for own in checks], is_number=False),
+        TableColumn("verdict", [row.verdict for row in checks], is_number=False),
     ]
     console = terminal.make_console(form)
     terminal.show_table(console, f"{cell.cell_id[:8]} against {escape(baseline.cell[:8])}, the baseline", columns)
-    for own in checks:
-        console.print(escape(f"{own.verdict.upper()}: {own.reason}."))
-    if n_new := max(own.n_new for own in checks):
+    for row in checks:
+        console.print(escape(f"{row.verdict.upper()}: {row.reason}."))
+    if n_new := max(row.n_new for row in checks):
         console.print(f"[dim]{n_new:,} samples are not part of the baseline and were not compared[/]")
     console.print(
         f"[dim]gains and intervals ({100 * (1 - checks[0].alpha):.4g}%) are over the samples that both have; "
@@ -180,15 +180,15 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
     )
 
 
-def _interval(own: Check, digits: int) -> str:
-    if own.low is None or own.high is None:
+def _interval(row: Check, digits: int) -> str:
+    if row.low is None or row.high is None:
         return UNKNOWN
-    return f"{terminal.number(own.low, digits, '+')} {terminal.number(own.high, digits, '+')}"
+    return f"{terminal.number(row.low, digits, '+')} {terminal.number(row.high, digits, '+')}"
 
 
 def junit(checks: Sequence[Check]) -> str:
     """Return the checks as JUnit XML. A check that is worse is a failure, and an undecided one is an error."""
-    counts = Counter(own.verdict for own in checks)
+    counts = Counter(result.verdict for result in checks)
     suite = ElementTree.Element(
         "testsuite",
         name="rag-grid gate",
@@ -196,11 +196,11 @@ def junit(checks: Sequence[Check]) -> str:
         failures=str(counts[WORSE]),
         errors=str(counts[UNCLEAR]),
     )
-    for own in checks:
-        case = ElementTree.SubElement(suite, "testcase", classname="gate", name=printable(own.metric))
-        if own.verdict != PASSED:
-            kind = "failure" if own.verdict == WORSE else "error"
-            ElementTree.SubElement(case, kind, type=own.verdict, message=printable(own.reason))
+    for result in checks:
+        case = ElementTree.SubElement(suite, "testcase", classname="gate", name=printable(result.metric))
+        if result.verdict != PASSED:
+            kind = "failure" if result.verdict == WORSE else "error"
+            ElementTree.SubElement(case, kind, type=result.verdict, message=printable(result.reason))
     ElementTree.indent(suite)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
 
@@ -234,10 +234,10 @@ def checks_of(pairs: Sequence["Pair"], margin_of: Mapping[str, float], test: Pai
     """
     alpha = 1 - test.confidence
     compared = [test.compare(pair.scores, alpha / len(pairs))[0] for pair in pairs]
-    corrected = holm([_known(own.p) for own in compared]).tolist()
+    corrected = holm([_require_value(comparison.p) for comparison in compared]).tolist()
     return [
-        _check(pair, own, p, margin_of[pair.metric], alpha)
-        for pair, own, p in zip(pairs, compared, corrected, strict=True)
+        _check(pair, comparison, p, margin_of[pair.metric], alpha)
+        for pair, comparison, p in zip(pairs, compared, corrected, strict=True)
     ]
 
 
@@ -289,25 +289,25 @@ def _reason(sample: SampleId, rows: Mapping[SampleId, int], states: Sequence[str
     return str(states[rows[sample]]) if sample in rows else "not in this cell"
 
 
-def _check(pair: Pair, found: Comparison, p: float, margin: float, alpha: float) -> Check:
+def _check(pair: Pair, comparison: Comparison, p: float, margin: float, alpha: float) -> Check:
     before, after = pair.scores.statistics[:, 0], pair.scores.statistics[:, 1]
     combine = pair.scores.combine
     means = [float(rows.mean(axis=0)[0] if combine is None else combine(rows.sum(axis=0))) for rows in (before, after)]
-    bounds = [None if bound is None else pair.sign * bound for bound in (found.low, found.high)]
+    bounds = [None if bound is None else pair.sign * bound for bound in (comparison.low, comparison.high)]
     low, high = bounds if pair.sign > 0 else reversed(bounds)
     return Check(
         metric=pair.metric,
         margin=margin,
-        n=found.n,
-        n_clusters=found.n_clusters,
+        n=comparison.n,
+        n_clusters=comparison.n_clusters,
         before=means[0],
         after=means[1],
-        difference=pair.sign * _known(found.difference),
+        difference=pair.sign * _require_value(comparison.difference),
         low=low,
         high=high,
         p=p,
-        detectable=_detectable(pair, found),
-        n_needed=samples_needed(found, margin, found.critical),
+        detectable=_detectable(pair, comparison),
+        n_needed=samples_needed(comparison, margin, comparison.critical),
         lost=pair.lost,
         n_new=pair.n_new,
         is_same=bool((before == after).all()),
@@ -315,14 +315,16 @@ def _check(pair: Pair, found: Comparison, p: float, margin: float, alpha: float)
     )
 
 
-def _known(value: float | None) -> float:
+def _require_value(value: float | None) -> float:
     assert value is not None, "both have samples in common"
     return value
 
 
-def _detectable(pair: Pair, found: Comparison) -> float | None:
-    if not found.standard_error or found.critical is None or not math.isfinite(found.critical):
+def _detectable(pair: Pair, comparison: Comparison) -> float | None:
+    if not comparison.standard_error or comparison.critical is None or not math.isfinite(comparison.critical):
         return None
     (scores,) = right_or_wrong(pair.scores, np.array([[-1.0], [1.0]]))
-    size = minimum_detectable_difference(found.standard_error, found.df, critical=found.critical, right_or_wrong=scores)
+    size = minimum_detectable_difference(
+        comparison.standard_error, comparison.df, critical=comparison.critical, right_or_wrong=scores
+    )
     return size if math.isfinite(size) else None

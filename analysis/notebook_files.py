@@ -42,8 +42,8 @@ def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
     """
     files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
     terminal.make_folder(folder, "--output")
-    if there := [file for file in files if file.exists()]:
-        raise DataError(f"{there[0]}: exists already and may contain your work; choose another --output")
+    if existing := [file for file in files if file.exists()]:
+        raise DataError(f"{existing[0]}: exists already and may contain your work; choose another --output")
     notebooks = {file: read_notebook(name, sweep) for file, name in files.items()}
     import nbformat
 

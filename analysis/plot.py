@@ -35,41 +35,43 @@ def run(options: argparse.Namespace) -> int:
     Raises DataError if the axis does not vary, or if no two of its levels can be compared.
     """
     sweep = results.load_together(options.sweep)
-    found = axis_means(sweep, options.metric or sweep.headline_metric(), options.axis, options.by)
-    digits = terminal.n_digits(row.mean for row in found.means)
+    averages = axis_means(sweep, options.metric or sweep.headline_metric(), options.axis, options.by)
+    digits = terminal.n_digits(row.mean for row in averages.means)
     console = terminal.make_console(options.format)
-    terminal.show_table(console, _title(found), _columns(found, digits))
-    for note in filter(None, [*_notes(found), groups_note(sweep.cells)]):
+    terminal.show_table(console, _title(averages), _columns(averages, digits))
+    for note in filter(None, [*_notes(averages), groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(note)}[/]")
-    output = options.output or sweep.folder / _file_name(found)
+    output = options.output or sweep.folder / _file_name(averages)
     write = terminal.write_text if options.output else terminal.write_beside_results
-    write(output, plot(found))
+    write(output, plot(averages))
     console.print(f"picture: {escape(str(output))}")
     return 0
 
 
-def plot(found: AxisMeans) -> str:
+def plot(averages: AxisMeans) -> str:
     """Return an SVG with a line for each level of the second axis."""
     groups: dict[str, list[LinePoint]] = {}
-    for row in found.means:
+    for row in averages.means:
         groups.setdefault(row.by, []).append(LinePoint(row.level, row.mean, row.low, row.high))
-    lines = [PlotLine(f"{found.by}={by}" if by else "", points) for by, points in groups.items()]
-    return line_plot(lines, found.axis, _title(found), notes=_notes(found))
+    lines = [PlotLine(f"{averages.by}={by}" if by else "", points) for by, points in groups.items()]
+    return line_plot(lines, averages.axis, _title(averages), notes=_notes(averages))
 
 
-def _title(found: AxisMeans) -> str:
+def _title(averages: AxisMeans) -> str:
     direction = {True: " (larger is better)", False: " (smaller is better)", None: ""}
-    return f"{found.metric}{direction[found.metric.larger_is_better]}"
+    return f"{averages.metric}{direction[averages.metric.larger_is_better]}"
 
 
-def _columns(found: AxisMeans, digits: int) -> list[TableColumn]:
-    levels = [row.level if isinstance(row.level, str) else shown(row.level) for row in found.means]
-    second = [TableColumn(found.by, [escape(row.by) for row in found.means], is_number=False)] if found.by else []
+def _columns(averages: AxisMeans, digits: int) -> list[TableColumn]:
+    levels = [row.level if isinstance(row.level, str) else shown(row.level) for row in averages.means]
+    second = (
+        [TableColumn(averages.by, [escape(row.by) for row in averages.means], is_number=False)] if averages.by else []
+    )
     return [
         *second,
-        TableColumn(found.axis, list(map(escape, levels)), is_number=not isinstance(found.means[0].level, str)),
-        TableColumn("mean", [terminal.number(row.mean, digits) for row in found.means]),
-        TableColumn("95% interval", [_interval(row, digits) for row in found.means]),
+        TableColumn(averages.axis, list(map(escape, levels)), is_number=not isinstance(averages.means[0].level, str)),
+        TableColumn("mean", [terminal.number(row.mean, digits) for row in averages.means]),
+        TableColumn("95% interval", [_interval(row, digits) for row in averages.means]),
     ]
 
 
@@ -79,20 +81,20 @@ def _interval(row: LevelMean, digits: int) -> str:
     return f"{terminal.number(row.low, digits)} {terminal.number(row.high, digits)}"
 
 
-def _notes(found: AxisMeans) -> list[str]:
+def _notes(averages: AxisMeans) -> list[str]:
     """Describe the samples and combinations behind the means, and the limits of the intervals."""
-    notes = [f"over the {found.n} samples that every cell has, in {found.n_clusters} independent groups"]
-    if found.other_axes:
+    notes = [f"over the {averages.n} samples that every cell has, in {averages.n_clusters} independent groups"]
+    if averages.other_axes:
         notes.append(
-            f"averaged over {', '.join(found.other_axes)}: {count(found.n_combinations, 'combination')}, "
+            f"averaged over {', '.join(averages.other_axes)}: {count(averages.n_combinations, 'combination')}, "
             "the same everywhere"
         )
-    if found.apart:
-        notes.append(f"left out, as they lack these: {', '.join(' '.join(corner) for corner in found.apart)}")
-    notes += found.left_out
+    if averages.apart:
+        notes.append(f"left out, as they lack these: {', '.join(' '.join(corner) for corner in averages.apart)}")
+    notes += averages.left_out
     return [*notes, "intervals are of each mean; `best` and `compare` test differences, on the same questions"]
 
 
-def _file_name(found: AxisMeans) -> str:
-    name = "_".join(filter(None, ("plot", found.metric.subset, found.metric.metric, found.axis, found.by)))
+def _file_name(averages: AxisMeans) -> str:
+    name = "_".join(filter(None, ("plot", averages.metric.subset, averages.metric.metric, averages.axis, averages.by)))
     return re.sub(r"[^\w.@-]+", "_", name) + ".svg"

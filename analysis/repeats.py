@@ -54,10 +54,10 @@ def run(options: argparse.Namespace) -> int:
             f"{sweep.name}: no configuration with a value of {metric} was repeated; run the sweep with repeat=0,1,2 "
             "(several answers), judge_repeat=0,1,2 (several judgements), or both"
         )
-    found = [_split(group, sweep, metric) for group in groups]
+    repeated = [_split(group, sweep, metric) for group in groups]
     console = terminal.make_console(options.format)
     title = f"{metric}: standard deviations of one sample, by where they come from"
-    terminal.show_table(console, title, _columns(found, results.varying_axes(cells)))
+    terminal.show_table(console, title, _columns(repeated, results.varying_axes(cells)))
     for line in filter(None, [*_NOTES, groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
@@ -88,7 +88,7 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
 
     Raises DataError if a combination of draws is missing, or fewer than two samples have values.
     """
-    answers, judgements = (sorted({draw[place] for draw in group}) for place in (0, 1))
+    answers, judgements = (sorted({draw[part] for draw in group}) for part in (0, 1))
     draws = [(answer, judgement) for answer in answers for judgement in judgements]
     if missing := [draw for draw in draws if draw not in group]:
         answer, judgement = missing[0]
@@ -96,41 +96,43 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
             f"{sweep.name}: the cell with repeat={answer} judge_repeat={judgement} has no value, and the noise of the "
             f"others cannot be split without it, e.g. of {next(iter(group.values())).cell_id}; run all combinations"
         )
-    found = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
-    if found.combine is not None or found.apart:
+    joined = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
+    if joined.combine is not None or joined.apart:
         raise DataError(
             f"{sweep.name}: {metric} has no values of single samples that all repeats share; expected a metric "
             "that is a mean over samples, of the same questions in all repeats"
         )
-    values = found.statistics[:, :, 0].reshape(found.n, len(answers), len(judgements))
-    split = variance_split(values, found.clusters)
+    values = joined.statistics[:, :, 0].reshape(joined.n, len(answers), len(judgements))
+    split = variance_split(values, joined.clusters)
     if split is None:
-        raise DataError(f"{sweep.name}: {metric} has a value in all repeats for {found.n} sample, expected two or more")
+        raise DataError(
+            f"{sweep.name}: {metric} has a value in all repeats for {joined.n} sample, expected two or more"
+        )
     return Repeated(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
 
 
-def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[TableColumn]:
-    shown = [axis for axis in axes if axis not in DRAWS]
+def _columns(rows: Sequence[Repeated], axes: Sequence[str]) -> list[TableColumn]:
+    shown_axes = [axis for axis in axes if axis not in DRAWS]
     return [
-        TableColumn("cell", [each.cell.cell_id[:8] for each in found], is_number=False, is_id=True),
+        TableColumn("cell", [each.cell.cell_id[:8] for each in rows], is_number=False, is_id=True),
         *(
-            TableColumn(axis, [escape(results.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
-            for axis in shown
+            TableColumn(axis, [escape(results.shown(each.cell.axes.get(axis))) for each in rows], is_number=False)
+            for axis in shown_axes
         ),
-        TableColumn("samples", [str(each.split.n_samples) for each in found]),
-        TableColumn("groups", [str(each.split.n_clusters) for each in found]),
-        TableColumn("answers", [str(each.n_answers) for each in found]),
-        TableColumn("judgements", [str(each.n_judgements) for each in found]),
-        TableColumn("mean", [terminal.number(each.mean, terminal.n_digits([each.mean])) for each in found]),
-        TableColumn("between samples", [_deviation(each.split.sample) for each in found]),
-        TableColumn("between answers", [_deviation(each.split.generation) for each in found]),
-        TableColumn("between judgements", [_deviation(each.split.judge) for each in found]),
+        TableColumn("samples", [str(each.split.n_samples) for each in rows]),
+        TableColumn("groups", [str(each.split.n_clusters) for each in rows]),
+        TableColumn("answers", [str(each.n_answers) for each in rows]),
+        TableColumn("judgements", [str(each.n_judgements) for each in rows]),
+        TableColumn("mean", [terminal.number(each.mean, terminal.n_digits([each.mean])) for each in rows]),
+        TableColumn("between samples", [_deviation(each.split.sample) for each in rows]),
+        TableColumn("between answers", [_deviation(each.split.generation) for each in rows]),
+        TableColumn("between judgements", [_deviation(each.split.judge) for each in rows]),
         TableColumn(
             "error of the mean",
-            [_error(each.split.standard_error(each.n_answers, each.n_judgements)) for each in found],
+            [_error(each.split.standard_error(each.n_answers, each.n_judgements)) for each in rows],
         ),
-        TableColumn("with one draw", [_error(each.split.standard_error(1, 1)) for each in found]),
-        TableColumn("with infinite draws", [_error(each.split.error_of_choice) for each in found]),
+        TableColumn("with one draw", [_error(each.split.standard_error(1, 1)) for each in rows]),
+        TableColumn("with infinite draws", [_error(each.split.error_of_choice) for each in rows]),
     ]
 
 

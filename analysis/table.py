@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         show_list(console)
         return 0
     table = published.read_table(options.table)
-    metrics = _chosen(table, options.metric)
+    metrics = _choose_metrics(table, options.metric)
     if options.csv and not options.sweep:
         raise DataError("--csv: writes a comparison with a sweep; name a sweep")
     if not options.sweep:
@@ -61,14 +61,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(table: PrintedTable, wanted: Sequence[str]) -> list[str]:
+def _choose_metrics(table: PrintedTable, requested: Sequence[str]) -> list[str]:
     """Return the printed names of the requested metrics, or of all metrics by default.
 
     Raises DataError for a metric that the table lacks.
     """
-    if unknown := [name for name in wanted if name not in table.metrics]:
+    if unknown := [name for name in requested if name not in table.metrics]:
         raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; expected one of: {', '.join(table.metrics)}")
-    return [name for name in table.metrics if name in wanted or not wanted]
+    return [name for name in table.metrics if name in requested or not requested]
 
 
 def show_list(console: Console) -> None:
@@ -89,9 +89,9 @@ def show_table(console: Console, table: PrintedTable, metrics: Sequence[str]) ->
     rows = list(dict.fromkeys((number.subset, number.row) for number in table.numbers))
     columns = _row_columns(rows)
     for metric in metrics:
-        own = [values.get((*row, metric), UNKNOWN) for row in rows]
+        cells = [values.get((*row, metric), UNKNOWN) for row in rows]
         unit = " (%)" if percent and _unit(table, metric) == _PERCENT else ""
-        columns.append(TableColumn(metric + unit, own, optional=metric != metrics[0]))
+        columns.append(TableColumn(metric + unit, cells, optional=metric != metrics[0]))
     terminal.show_table(console, escape(_head(table)), columns)
     _show_source(console, table)
 
@@ -125,8 +125,8 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
     if len(set(subsets)) == 1:
         return levels
     before = ["", *subsets]
-    shown = [subset if subset != previous else "" for subset, previous in zip(subsets, before, strict=False)]
-    return [TableColumn("subset", shown, is_number=False), *levels]
+    labels = [subset if subset != previous else "" for subset, previous in zip(subsets, before, strict=False)]
+    return [TableColumn("subset", labels, is_number=False), *levels]
 
 
 def show_beside(console: Console, beside: Beside) -> None:
@@ -140,7 +140,7 @@ def show_beside(console: Console, beside: Beside) -> None:
             title = _title(beside.table, block, scale, is_alone=_in_percent(console))
             terminal.show_table(console, title, _block_columns(beside.table, block, scale), _marks(block))
     console.print()
-    for line in (*published.missing_lines(beside), *_differences(beside), *_left_over(beside)):
+    for line in (*published.missing_lines(beside), *_differences(beside), *_unmatched_cells(beside)):
         console.print(escape(line))
     for cell in beside.failed:
         console.print(f"[red]{cell.status}[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
@@ -205,7 +205,7 @@ def _further_axes(lines: Sequence[PrintedLine]) -> list[str]:
     for line in lines:
         if line.pair:
             cells.setdefault(line.pair.row, {})[line.pair.cell.cell_id] = line.pair.cell
-    return list(dict.fromkeys(axis for own in cells.values() for axis in results.varying_axes(list(own.values()))))
+    return list(dict.fromkeys(axis for group in cells.values() for axis in results.varying_axes(list(group.values()))))
 
 
 def _interval_head(cells: Sequence[CellResult]) -> str:
@@ -230,18 +230,18 @@ def _differences(beside: Beside) -> list[str]:
             cells.setdefault(str(difference), {})[pair.cell.cell_id] = pair.cell
     n_cells = len({pair.cell.cell_id for pair in pairs})
     ordered = sorted(cells.items(), key=lambda item: -len(item[1]))
-    lines = [f"  {'all cells' if len(own) == n_cells else _ids(own.values())}: {text}" for text, own in ordered]
+    lines = [f"  {'all cells' if len(group) == n_cells else _ids(group.values())}: {text}" for text, group in ordered]
     return ["Settings other than the paper's:", *lines] if lines else []
 
 
-def _left_over(beside: Beside) -> list[str]:
+def _unmatched_cells(beside: Beside) -> list[str]:
     """Return lines about cells without a row."""
     paired = beside.paired
     cells = {
         "Cells without a row": paired.cells_without_row,
         "Cells that differ more from their row than the shown cell": paired.farther,
     }
-    return [f"{what}: {_ids(own)}" for what, own in cells.items() if own]
+    return [f"{what}: {_ids(group)}" for what, group in cells.items() if group]
 
 
 def _ids(cells: Iterable[CellResult]) -> str:

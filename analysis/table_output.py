@@ -82,15 +82,15 @@ def show_table(console: Console, title: str, columns: Sequence[TableColumn], mar
 
 def fitting_table(console: Console, title: str, columns: Sequence[TableColumn]) -> tuple[Table, list[str]]:
     """Return a table of the columns that fit into the terminal, and the headings of the others."""
-    shown = list(columns)
+    fitting = list(columns)
     dropped: list[str] = []
     unbounded = console.options.update(width=10_000)
-    while console.measure(_table(title, shown), options=unbounded).maximum > console.width:
-        if not (optional := [column for column in shown if column.optional]):
+    while console.measure(_table(title, fitting), options=unbounded).maximum > console.width:
+        if not (optional := [column for column in fitting if column.optional]):
             break
-        shown.remove(optional[-1])
+        fitting.remove(optional[-1])
         dropped.insert(0, optional[-1].head)
-    return _table(title, shown), dropped
+    return _table(title, fitting), dropped
 
 
 def _grid(title: str, columns: Sequence[TableColumn], marks: Marks) -> Grid:
@@ -102,8 +102,8 @@ def _grid(title: str, columns: Sequence[TableColumn], marks: Marks) -> Grid:
         [column.is_number for column in columns],
         [[plain(cell).plain for cell in row] for row in zip(*(column.cells for column in columns), strict=True)],
         marks,
-        optional=[place for place, column in enumerate(columns) if column.optional],
-        ids=[place for place, column in enumerate(columns) if column.is_id],
+        optional=[index for index, column in enumerate(columns) if column.optional],
+        ids=[index for index, column in enumerate(columns) if column.is_id],
     )
 
 

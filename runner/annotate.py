@@ -100,5 +100,5 @@ def _parser() -> argparse.ArgumentParser:
 def _add_choices(
     command: argparse.ArgumentParser, name: str, choices: type[StrEnum], default: StrEnum | None, text: str
 ) -> None:
-    shown = "" if default is None else f" (default: {default})"
-    command.add_argument(name, type=choices, choices=list(choices), default=default, help=text + shown)
+    default_note = "" if default is None else f" (default: {default})"
+    command.add_argument(name, type=choices, choices=list(choices), default=default, help=text + default_note)

@@ -39,8 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> None:
     if (options.action == STOP) != bool(options.cell):
-        wanted = "the cell to stop" if options.action == STOP else "no cell"
-        raise ConfigError(f"{options.action}: got {options.cell or 'no cell'}, expected {wanted}")
+        expected = "the cell to stop" if options.action == STOP else "no cell"
+        raise ConfigError(f"{options.action}: got {options.cell or 'no cell'}, expected {expected}")
     folder = find_sweep(options.sweep)
     sweep = read_sweep(folder)
     _require_running(folder, sweep)

@@ -116,11 +116,11 @@ def _write_claims(options: argparse.Namespace, sweep: Path | None, judge: "Check
 
     if sweep is None:
         raise ConfigError("--write-claims: got no --sweep, expected the sweep with the answers")
-    found = claims_to_label(sweep, judge, options.answers, store)
-    for extension, lines in claims_file(options.write_claims.name, found).items():
+    answers = claims_to_label(sweep, judge, options.answers, store)
+    for extension, lines in claims_file(options.write_claims.name, answers).items():
         write_lines(options.write_claims.with_suffix(extension), lines)
-    n_claims = sum(len(claims) for _, claims in found)
-    make_console().print(f"{options.write_claims}: {n_claims} claims of {len(found)} answers", markup=False)
+    n_claims = sum(len(claims) for _, claims in answers)
+    make_console().print(f"{options.write_claims}: {n_claims} claims of {len(answers)} answers", markup=False)
     return 0
 
 
@@ -157,18 +157,18 @@ def _entry(ratings: Sequence["Rated"]) -> dict[str, Json]:
     if not rated:
         return {"n": 0, "n_failed": n_failed}
     labels, judged, questions = zip(*rated, strict=True)
-    found: Agreement = agree(labels, judged, questions)
+    agreement: Agreement = agree(labels, judged, questions)
     return {
-        "n": found.n,
-        "n_questions": found.n_questions,
+        "n": agreement.n,
+        "n_questions": agreement.n_questions,
         "n_failed": n_failed,
-        "n_graded": found.n_graded,
-        **_measure_entry("accuracy", found.accuracy),
-        **_measure_entry("kappa", found.kappa),
-        **_measure_entry("weighted_kappa", found.weighted_kappa),
+        "n_graded": agreement.n_graded,
+        **_measure_entry("accuracy", agreement.accuracy),
+        **_measure_entry("kappa", agreement.kappa),
+        **_measure_entry("weighted_kappa", agreement.weighted_kappa),
         "confusion": {
-            label: dict(zip(found.classes, row, strict=True))
-            for label, row in zip(found.classes, found.confusion.tolist(), strict=True)
+            label: dict(zip(agreement.classes, row, strict=True))
+            for label, row in zip(agreement.classes, agreement.confusion.tolist(), strict=True)
         },
     }
 
@@ -183,8 +183,8 @@ def _drop_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _cell_entry(each: "OfCell") -> dict[str, Json]:
-    found = {} if each.found is None else asdict(each.found)
-    return {"metric": each.metric, "cell_id": each.cell.cell_id, "overrides": list(each.cell.overrides), **found}
+    estimate = {} if each.found is None else asdict(each.found)
+    return {"metric": each.metric, "cell_id": each.cell.cell_id, "overrides": list(each.cell.overrides), **estimate}
 
 
 def _cells_table(entries: Sequence[Mapping[str, Json]]) -> Table:

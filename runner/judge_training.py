@@ -105,12 +105,12 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     for field in fields(Settings):
         if field.name not in ("model", "revision"):
             (kind,) = {each for each in (*get_args(field.type), field.type) if isinstance(each, type)} - {NoneType}
-            shown = "" if field.default is None else f" (default: {field.default})"
+            default_note = "" if field.default is None else f" (default: {field.default})"
             parser.add_argument(
                 f"--{field.name.replace('_', '-')}",
                 type=kind,
                 default=field.default,
-                help=field.metadata["help"] + shown,
+                help=field.metadata["help"] + default_note,
             )
 
 
@@ -119,7 +119,7 @@ def _prepare(options: argparse.Namespace) -> int:
     from runner.labels.training.training_tables import prepared_table
     from runner.results import find_sweep
 
-    asked = Preparation(
+    preparation = Preparation(
         labels=options.labels,
         judge=options.judge,
         overrides=tuple(options.overrides),
@@ -127,13 +127,13 @@ def _prepare(options: argparse.Namespace) -> int:
         shares=_shares(options.split),
         seed=options.seed,
     )
-    manifest = prepare(asked, options.out)
+    manifest = prepare(preparation, options.out)
     console = make_console()
     console.print(prepared_table(manifest))
     for reason, n in manifest.left_out.items():
         console.print(f"{n} x {reason}", markup=False)
-    place = shlex.quote(str(options.out))
-    _next(console, f"python -m runner.judge_training train --data {place} --model MODEL --out trained_judge")
+    folder = shlex.quote(str(options.out))
+    _next(console, f"python -m runner.judge_training train --data {folder} --model MODEL --out trained_judge")
     return 0
 
 
@@ -152,8 +152,8 @@ def _train(options: argparse.Namespace) -> int:
         )
     data, out, conf = (shlex.quote(str(path)) for path in (options.data, options.out, options.out / "conf"))
     prepared = read_manifest(options.data)
-    asked = shlex.join([f"judge={prepared.judge}", *prepared.overrides])
-    console.print(f"use it with: --config-dir {conf} {asked} llm@judge.llm=trained_judge", markup=False, soft_wrap=True)
+    judge = shlex.join([f"judge={prepared.judge}", *prepared.overrides])
+    console.print(f"use it with: --config-dir {conf} {judge} llm@judge.llm=trained_judge", markup=False, soft_wrap=True)
     _next(console, f"python -m runner.judge_training evaluate --data {data} --trained {out}")
     return 0
 

@@ -78,7 +78,7 @@ def _models(cell: "Cell") -> Iterator[tuple[object, str]]:
 
 def _show(console: Console, role: str, trial: "Trial") -> None:
     console.print(f"[bold]{role}[/] {escape(trial.model)}")
-    for name, found in trial.lines:
-        console.print(f"  {name:<12}{escape(found)}")
+    for name, text in trial.lines:
+        console.print(f"  {name:<12}{escape(text)}")
     if trial.problem:
         console.print(f"  [red]{'error':<12}[/]{escape(trial.problem)}")

@@ -62,9 +62,9 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
     n_damaged = n_entries = 0
     for entry in store.entries():
         n_entries += 1
-        if (found := entry.damages()) and store.is_there(entry):
+        if (damages := entry.damages()) and store.is_there(entry):
             n_damaged += 1
-            console.print(f"damaged: {entry.manifest.kind} {entry.manifest.key[:12]}: {'; '.join(found)}")
+            console.print(f"damaged: {entry.manifest.kind} {entry.manifest.key[:12]}: {'; '.join(damages)}")
             if delete:
                 store.discard(entry)
     for folder in store.folders_without_manifest():
@@ -210,18 +210,18 @@ def main(arguments: list[str] | None = None) -> int:
             return in_bucket.run(options, console)
         if not (store_dir / "store.json").is_file():
             raise StoreError(f"{store_dir}: this folder is not a store; name one with --store-dir")
-        store = Store(store_dir, may_write=_changes(options))
+        store = Store(store_dir, may_write=_deletes(options))
         store.refuse_links()
         return _run(options, store, console)
     except (ConfigError, MissingExtraError, StoreError) as error:
         say_error(error)
     except OSError as error:
-        place = error.filename or store_dir
-        say_error(f"{place}: {error.strerror or error}; run the command as a user who may read and change the store")
+        path = error.filename or store_dir
+        say_error(f"{path}: {error.strerror or error}; run the command as a user who may read and change the store")
     return 2
 
 
-def _changes(options: argparse.Namespace) -> bool:
+def _deletes(options: argparse.Namespace) -> bool:
     """Return whether the command deletes anything."""
     return options.delete if options.command == "verify" else options.command == "prune" and not options.dry_run
 
@@ -231,8 +231,8 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         return _ls(store, console)
     if options.command == "verify":
         return _verify(store, console, options.delete)
-    known = {path.name for path in _files(store, "entries")} | {"replies"}
-    if options.stage and options.stage not in known:
-        say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(known))}")
+    kinds = {path.name for path in _files(store, "entries")} | {"replies"}
+    if options.stage and options.stage not in kinds:
+        say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(kinds))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)

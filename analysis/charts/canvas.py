@@ -64,8 +64,8 @@ def _round_step(step: float) -> float:
 
 def around(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, float]:
     """Return the range of the values, extended by a margin at both ends; the range (0, 1) for no values."""
-    known = list(values)
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    numbers = list(values)
+    low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     room = (high - low) * margin or abs(high) * margin or 1.0
     return low - room, high + room
 

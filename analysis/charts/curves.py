@@ -17,24 +17,24 @@ class Curve:
     shares: Sequence[float]
 
 
-def curves(places: Sequence[str], drawn: Sequence[Curve], x_title: str, title: str) -> str:
+def curves(x_labels: Sequence[str], series: Sequence[Curve], x_title: str, title: str) -> str:
     """Return an SVG with one line per curve over equidistant positions, and a legend on the right."""
-    xs = Scale(0, max(len(places) - 1, 1), _LEFT, _LEFT + _PLOT_WIDTH)
+    xs = Scale(0, max(len(x_labels) - 1, 1), _LEFT, _LEFT + _PLOT_WIDTH)
     ys = Scale(0.0, 1.0, _TOP + _PLOT_HEIGHT, _TOP)
     bottom = _TOP + _PLOT_HEIGHT
     parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(line(_LEFT, ys.of(share), _LEFT + _PLOT_WIDTH, ys.of(share), stroke=LINE))
         parts.append(text(_LEFT - 6, ys.of(share) + 4, f"{share:.0%}", anchor="end", ink=MUTED, size=11))
-    for number, place in enumerate(places):
-        parts.append(text(xs.of(number), bottom + 16, place, anchor="middle", ink=MUTED, size=11))
+    for number, x_label in enumerate(x_labels):
+        parts.append(text(xs.of(number), bottom + 16, x_label, anchor="middle", ink=MUTED, size=11))
     parts.append(text(_LEFT + _PLOT_WIDTH / 2, bottom + 34, x_title, anchor="middle", ink=MUTED))
-    for number, curve in enumerate(drawn):
+    for number, curve in enumerate(series):
         stroke, dash = stroke_of(number)
         for i, (a, b) in enumerate(pairwise(curve.shares)):
             parts.append(line(xs.of(i), ys.of(a), xs.of(i + 1), ys.of(b), stroke=stroke, width=2, dash=dash))
-    labels = [curve.label for curve in drawn]
+    labels = [curve.label for curve in series]
     right = _LEFT + _PLOT_WIDTH + 20
     parts += legend(labels, right, _TOP)
     width = right + 40 + max(map(text_width, labels), default=0)
-    return framed(width, max(bottom + 42, _TOP + 8 + len(drawn) * LEGEND_ROW), title, parts)
+    return framed(width, max(bottom + 42, _TOP + 8 + len(series) * LEGEND_ROW), title, parts)

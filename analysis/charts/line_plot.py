@@ -49,15 +49,15 @@ class PlotLine:
     points: Sequence[LinePoint]
 
 
-def line_plot(drawn: Sequence[PlotLine], x_title: str, y_title: str, *, notes: Sequence[str] = ()) -> str:
+def line_plot(lines: Sequence[PlotLine], x_title: str, y_title: str, *, notes: Sequence[str] = ()) -> str:
     """Return an SVG with one line per group, whiskers for intervals, a legend for labelled groups, and `notes` below.
 
     Numeric levels are placed to scale. The scale is logarithmic for three or more levels if each is about twice the one
     before (64, 128, 256). Other levels are equidistant, in order of first appearance.
     """
-    levels = list(dict.fromkeys(point.level for each in drawn for point in each.points))
+    levels = list(dict.fromkeys(point.level for each in lines for point in each.points))
     axis = _Axis.of(levels)
-    ends = [end for each in drawn for point in each.points for end in (point.value, point.low, point.high)]
+    ends = [end for each in lines for point in each.points for end in (point.value, point.low, point.high)]
     bottom = _TOP + _PLOT_HEIGHT
     ys = Scale(*around(end for end in ends if end is not None), bottom, _TOP)
     right = _LEFT + axis.width
@@ -67,18 +67,18 @@ def line_plot(drawn: Sequence[PlotLine], x_title: str, y_title: str, *, notes: S
         parts.append(text(_LEFT - 6, ys.of(value) + 4, shown(value), anchor="end", ink=MUTED, size=11))
     parts += _level_labels(axis, bottom)
     parts.append(text((_LEFT + right) / 2, bottom + 38, x_title, anchor="middle", ink=MUTED))
-    for number, each in enumerate(drawn):
-        parts += _drawn(each, axis, ys, number, shift=(number - (len(drawn) - 1) / 2) * _APART)
-    labels = [each.label for each in drawn]
+    for number, each in enumerate(lines):
+        parts += _draw_line(each, axis, ys, number, shift=(number - (len(lines) - 1) / 2) * _APART)
+    labels = [each.label for each in lines]
     if any(labels):
         parts += legend(labels, right + _RIGHT, _TOP)
     rows = [row for note in notes for row in wrap(note, _NOTE_CHARACTERS)]
-    parts += [text(8, bottom + 62 + _NOTE_ROW * place, row, ink=MUTED, size=11) for place, row in enumerate(rows)]
+    parts += [text(8, bottom + 62 + _NOTE_ROW * i, row, ink=MUTED, size=11) for i, row in enumerate(rows)]
     width = max(
         right + _RIGHT + (38 + max(map(text_width, labels)) if any(labels) else 0),
         8 + max(map(text_width, (y_title, *rows))),
     )
-    height = max(bottom + 48 + _NOTE_ROW * len(rows) + (8 if rows else 0), _TOP + LEGEND_ROW * len(drawn) + 8)
+    height = max(bottom + 48 + _NOTE_ROW * len(rows) + (8 if rows else 0), _TOP + LEGEND_ROW * len(lines) + 8)
     return framed(width, height, f"{y_title}, by {x_title}", parts)
 
 
@@ -95,7 +95,7 @@ class _Axis:
             widest = max((text_width(str(level), 11) for level in levels), default=0)
             width = max(_PLOT_WIDTH, len(levels) * (widest + _BETWEEN_LABELS))
             step = width / max(len(levels), 1)
-            return cls({level: _LEFT + step * (place + 0.5) for place, level in enumerate(levels)}, round(width))
+            return cls({level: _LEFT + step * (i + 0.5) for i, level in enumerate(levels)}, round(width))
         numbers = sorted(float(level) for level in levels)
         is_log = _is_log(numbers)
         ends = (log(numbers[0]), log(numbers[-1])) if is_log else (numbers[0], numbers[-1])
@@ -123,7 +123,7 @@ def _level_labels(axis: _Axis, bottom: float) -> list[str]:
     return parts
 
 
-def _drawn(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float) -> list[str]:
+def _draw_line(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float) -> list[str]:
     """Return a line with whiskers and dots, shifted slightly against the other lines."""
     stroke, dash = stroke_of(number)
     points = sorted(each.points, key=lambda point: axis.places[point.level])

@@ -82,17 +82,17 @@ def axis_effects(
     are better.
     """
     sweep.require_grid(NO_EFFECTS)
-    read = scores or ScenarioScores.read(sweep, metric)
-    wanted = sweep.metric(metric) if isinstance(metric, str) else metric
-    scored = read.of(wanted)
+    scores = scores or ScenarioScores.read(sweep, metric)
+    parsed = sweep.metric(metric) if isinstance(metric, str) else metric
+    scored = scores.of(parsed)
     base = common_base((cell.axes for cell in scored.cells), list(scored.levels)) or {}
-    found = [
+    effects = [
         _axis_effect(scored, design, shown(base[axis]) if axis in base else None, alpha)
         for axis in scored.axes
         if (design := level_design(axis, scored.levels))
     ]
     return AxisEffects(
-        scored.scenario, wanted, alpha, scored.n, scored.n_clusters, tuple(found), find_interactions(scored, alpha)
+        scored.scenario, parsed, alpha, scored.n, scored.n_clusters, tuple(effects), find_interactions(scored, alpha)
     )
 
 
@@ -101,11 +101,11 @@ def _axis_effect(scored: ScoredCells, design: LevelDesign, base: str | None, alp
     order = np.argsort(-scored.ahead(means), kind="stable").tolist()
     has_base = base in design.levels
     reference = design.levels.index(base) if base is not None and has_base else order[0]
-    others = [place for place in order if place != reference]
+    others = [index for index in order if index != reference]
     of_others = dict(
-        zip(others, _against(scored, design, reference, others, alpha, is_picked=not has_base), strict=True)
+        zip(others, _differences_from(scored, design, reference, others, alpha, is_picked=not has_base), strict=True)
     )
-    levels = tuple(LevelEffect(design.levels[place], float(means[place]), *of_others.get(place, ())) for place in order)
+    levels = tuple(LevelEffect(design.levels[index], float(means[index]), *of_others.get(index, ())) for index in order)
     return AxisEffect(
         design.axis,
         design.levels[reference],
@@ -120,34 +120,34 @@ def _axis_effect(scored: ScoredCells, design: LevelDesign, base: str | None, alp
 _Difference = tuple[float, float | None, float | None, float, bool]
 
 
-def _against(
+def _differences_from(
     scored: ScoredCells, design: LevelDesign, reference: int, others: list[int], alpha: float, *, is_picked: bool
 ) -> list[_Difference]:
     """Return the differences of the others from the reference. If the same samples picked the reference, correct them
     for all pairs.
     """
-    asked = [(place, reference) for place in others]
+    level_pairs = [(index, reference) for index in others]
     if is_picked:
-        known = {frozenset(pair) for pair in asked}
-        asked += [pair for pair in pairs(len(design.levels)) if frozenset(pair) not in known]
-    weights = np.column_stack([design.weights[:, one] - design.weights[:, other] for one, other in asked])
-    found = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
-    return differences(found, alpha)[: len(others)]
+        unordered = {frozenset(pair) for pair in level_pairs}
+        level_pairs += [pair for pair in pairs(len(design.levels)) if frozenset(pair) not in unordered]
+    weights = np.column_stack([design.weights[:, one] - design.weights[:, other] for one, other in level_pairs])
+    estimates = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
+    return differences(estimates, alpha)[: len(others)]
 
 
-def differences(found: Contrasts, alpha: float) -> list[_Difference]:
+def differences(estimates: Contrasts, alpha: float) -> list[_Difference]:
     """Return value, low, high, p and significance of every contrast, with simultaneous intervals."""
-    width = _widths(found, found.tail().critical(alpha))
-    rows = zip(found.values.tolist(), width.tolist(), found.p().tolist(), strict=True)
+    width = _widths(estimates, estimates.tail().critical(alpha))
+    rows = zip(estimates.values.tolist(), width.tolist(), estimates.p().tolist(), strict=True)
     return [
         (value, *((value - half, value + half) if np.isfinite(half) else (None, None)), p, p <= alpha)
         for value, half, p in rows
     ]
 
 
-def _widths(found: Contrasts, critical: float) -> NDArray[np.float64]:
+def _widths(estimates: Contrasts, critical: float) -> NDArray[np.float64]:
     """Return half widths of intervals, float64[n]: infinite if unknown, 0 for contrasts that are 0 in every group."""
-    if not found.has_spread or found.n_clusters < FEWEST_CLUSTERS:
-        return np.full(len(found.values), np.inf)
+    if not estimates.has_spread or estimates.n_clusters < FEWEST_CLUSTERS:
+        return np.full(len(estimates.values), np.inf)
     with np.errstate(invalid="ignore"):
-        return np.where(found.errors == 0.0, 0.0, found.errors * critical)
+        return np.where(estimates.errors == 0.0, 0.0, estimates.errors * critical)

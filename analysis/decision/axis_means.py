@@ -63,59 +63,59 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     Raises DataError if the axis does not vary, or if no two of its levels can be compared.
     """
     sweep.require_grid(NO_EFFECTS)
-    wanted = sweep.metric(metric)
-    valued = [cell for cell in sweep.cells if cell.status == OK and wanted.value(cell) is not None]
+    parsed = sweep.metric(metric)
+    valued = [cell for cell in sweep.cells if cell.status == OK and parsed.value(cell) is not None]
     if not valued:
-        raise DataError(f"{sweep.name}: no cell with a value of {wanted}: all failed or lack it")
-    found = common_samples(
-        most_samples_first(valued, wanted.metric, wanted.subset), sweep.folder_of, wanted.metric, wanted.subset
+        raise DataError(f"{sweep.name}: no cell with a value of {parsed}: all failed or lack it")
+    joined = common_samples(
+        most_samples_first(valued, parsed.metric, parsed.subset), sweep.folder_of, parsed.metric, parsed.subset
     )
-    varying = varying_axes(found.cells)
-    for option, name, others in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
-        if name and name not in others:
+    varying = varying_axes(joined.cells)
+    for option, name, allowed in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
+        if name and name not in allowed:
             raise DataError(
-                f"--{option} {name}: expected one of the axes that vary: {', '.join(others) or 'none does'}"
+                f"--{option} {name}: expected one of the axes that vary: {', '.join(allowed) or 'none does'}"
             )
     axes = tuple(name for name in (axis, by) if name)
-    all_levels = axis_levels(found.cells)
+    all_levels = axis_levels(joined.cells)
     design = corner_design(axes, {name: all_levels[name] for name in varying})
     if design is None:
         raise DataError(f"{sweep.name}: no two levels of {axis} have cells with equal values of the other axes")
     return AxisMeans(
         axis,
         by,
-        wanted,
-        tuple(_means(found, design, wanted, axis, alpha)),
-        found.n,
-        len(np.unique(found.clusters)),
+        parsed,
+        tuple(_means(joined, design, parsed, axis, alpha)),
+        joined.n,
+        len(np.unique(joined.clusters)),
         design.n_combinations,
         tuple(name for name in varying if name not in axes),
         design.apart,
-        tuple(filter(None, (_no_common_sample(found), sweep.left_out(len(valued))))),
+        tuple(filter(None, (_no_common_sample(joined), sweep.left_out(len(valued))))),
     )
 
 
-def _no_common_sample(found: CommonSamples) -> str:
-    ids = ", ".join(cell.cell_id for cell in found.apart)
+def _no_common_sample(joined: CommonSamples) -> str:
+    ids = ", ".join(cell.cell_id for cell in joined.apart)
     return f"left out, no sample in common with the others: {ids}" if ids else ""
 
 
 def _means(
-    found: CommonSamples, design: CornerDesign, metric: SubsetMetric, axis: str, alpha: float
+    joined: CommonSamples, design: CornerDesign, metric: SubsetMetric, axis: str, alpha: float
 ) -> Iterator[LevelMean]:
-    scores = SampleScores(found.statistics, found.clusters, found.strata, found.combine)
+    scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)
     means = contributions(scores).combined(design.weights)
     halves = _half_widths(means, alpha).tolist()
-    is_number = _are_numbers([cell.axes.get(axis) for cell in found.cells])
-    is_share = found.combine is None and bool(((found.statistics >= 0) & (found.statistics <= 1)).all())
-    for place, (level, *by) in enumerate(design.corners):
-        cell = None if found.left_out_differ else _only(found.cells, design.weights[:, place])
+    is_number = _are_numbers([cell.axes.get(axis) for cell in joined.cells])
+    is_share = joined.combine is None and bool(((joined.statistics >= 0) & (joined.statistics <= 1)).all())
+    for index, (level, *by) in enumerate(design.corners):
+        cell = None if joined.left_out_differ else _only(joined.cells, design.weights[:, index])
         if cell is not None:
             entry = cell.metrics[metric.subset][metric.metric]
             value, low, high = entry["value"], entry.get("ci_low"), entry.get("ci_high")
         else:
-            value = float(means.values[place])
-            low, high = _ends(value, halves[place], is_share=is_share)
+            value = float(means.values[index])
+            low, high = _ends(value, halves[index], is_share=is_share)
         yield LevelMean(float(level) if is_number else level, "".join(by), value, low, high)
 
 
@@ -137,8 +137,8 @@ def _ends(value: float, half: float, *, is_share: bool) -> tuple[float | None, f
 
 def _only(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> CellResult | None:
     """Return the cell of a level that has a single cell."""
-    places = np.flatnonzero(weights)
-    return cells[places[0]] if len(places) == 1 else None
+    indices = np.flatnonzero(weights)
+    return cells[indices[0]] if len(indices) == 1 else None
 
 
 def _are_numbers(values: Sequence[object]) -> bool:

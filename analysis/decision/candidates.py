@@ -72,10 +72,10 @@ def candidates(
     `scores` are scores that were read already. In the metric's subset, `compare` has the same candidates. Raises
     DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
     """
-    read = scores or ScenarioScores.read(sweep, metric)
+    scores = scores or ScenarioScores.read(sweep, metric)
     return tuple(
-        _candidates(scored, read.metric.metric, alpha, is_exact=scored.scenario.subset == read.metric.subset)
-        for scored in read.scenarios()
+        _candidates(scored, scores.metric.metric, alpha, is_exact=scored.scenario.subset == scores.metric.subset)
+        for scored in scores.scenarios()
     )
 
 
@@ -83,36 +83,37 @@ def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: boo
     means = scored.samples.means()
     is_in = p_of_cells(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
     order = np.argsort(-scored.ahead(means), kind="stable")
-    places = [int(place) for place in order if is_in[place]]
-    cells = [scored.cells[place] for place in places]
-    of = mean_costs(scored.cells, np.eye(len(means))[:, places], weighs_tokens=scored.weighs_tokens)
-    found = [
-        Candidate(cell.cell_id, float(means[place]), cost) for cell, place, cost in zip(cells, places, of, strict=True)
+    indices = [int(index) for index in order if is_in[index]]
+    cells = [scored.cells[index] for index in indices]
+    costs = mean_costs(scored.cells, np.eye(len(means))[:, indices], weighs_tokens=scored.weighs_tokens)
+    entries = [
+        Candidate(cell.cell_id, float(means[index]), cost)
+        for cell, index, cost in zip(cells, indices, costs, strict=True)
     ]
-    take = _take(scored, metric, places, means).cell_id
+    take = _take(scored, metric, indices, means).cell_id
     return Candidates(
         scored.scenario,
         scored.n,
         scored.n_clusters,
         len(means),
         scored.is_enough,
-        tuple(found),
+        tuple(entries),
         scored.weighs_tokens,
         spans_conditions(scored.cells),
         take,
     )
 
 
-def _take(scored: ScoredCells, metric: str, places: Sequence[int], means: NDArray[np.float64]) -> CellResult:
+def _take(scored: ScoredCells, metric: str, indices: Sequence[int], means: NDArray[np.float64]) -> CellResult:
     """Return the cell to take among the cells that may be the best. See `choose`."""
     groups: dict[bytes, list[int]] = {}
-    for place in places:
-        groups.setdefault(scored.samples.statistics[:, place].tobytes(), []).append(place)
+    for index in indices:
+        groups.setdefault(scored.samples.statistics[:, index].tobytes(), []).append(index)
     firsts = [group[0] for group in groups.values()]
     is_near = within_standard_error(scored.contributions.only(np.array(firsts))).tolist()
     by_id = {cell.cell_id: float(mean) for cell, mean in zip(scored.cells, means, strict=True)}
     return choose(
-        [[scored.cells[place] for place in group] for group in groups.values()], is_near, scored.cells, metric, by_id
+        [[scored.cells[index] for index in group] for group in groups.values()], is_near, scored.cells, metric, by_id
     ).cell
 
 
@@ -121,16 +122,18 @@ def p_of_cells(scored: ScoredCells, alpha: float, *, is_exact: bool) -> NDArray[
 
     Exact p-values, and p-values of few cells, use as many draws as `compare`.
     """
-    places = equal_cells(scored.samples.statistics)
-    own = scored.scores
-    scores = SampleScores(own.statistics[:, list(places)], own.clusters, own.strata, own.combine)
-    n_draws = _TEST.n_resamples if is_exact or len(places) <= _MANY_CELLS else _N_DRAWS_OF_MANY
+    groups = equal_cells(scored.samples.statistics)
+    all_scores = scored.scores
+    scores = SampleScores(
+        all_scores.statistics[:, list(groups)], all_scores.clusters, all_scores.strata, all_scores.combine
+    )
+    n_draws = _TEST.n_resamples if is_exact or len(groups) <= _MANY_CELLS else _N_DRAWS_OF_MANY
     if not is_exact and (p_of_all := p_of_equality(scores, n_resamples=_N_SCREENING, seed=_TEST.seed)) > 2 * alpha:
-        return np.full(own.statistics.shape[1], p_of_all)
-    found = best_cells(
+        return np.full(all_scores.statistics.shape[1], p_of_all)
+    confidence_set = best_cells(
         scores, larger_is_better=scored.larger_is_better, alpha=alpha, n_resamples=n_draws, seed=_TEST.seed
     )
-    p = np.empty(own.statistics.shape[1])
-    for of_place, same in zip(found.p, places.values(), strict=True):
-        p[same] = of_place
+    p = np.empty(all_scores.statistics.shape[1])
+    for p_of_one, group in zip(confidence_set.p, groups.values(), strict=True):
+        p[group] = p_of_one
     return p

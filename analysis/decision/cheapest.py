@@ -33,13 +33,13 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
     count. Tokens are None if they do not count.
     """
     used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
-    own = weights[weights.any(axis=1)]
-    tokens = _means(TOKENS if weighs_tokens else (), used, own)
-    given = np.array([share_given(cell) if weighs_tokens else 1.0 for cell in used]) @ own
+    used_weights = weights[weights.any(axis=1)]
+    tokens = _means(TOKENS if weighs_tokens else (), used, used_weights)
+    shares = np.array([share_given(cell) if weighs_tokens else 1.0 for cell in used]) @ used_weights
     of_cells = noise_of_seconds(cells)
-    noise = np.array([of_cells[cell.cell_id] for cell in used]) @ own
-    seconds = _means(("seconds",), used, own)
-    return [MeanCost(*cost) for cost in zip(tokens, seconds, given.tolist(), noise.tolist(), strict=True)]
+    noise = np.array([of_cells[cell.cell_id] for cell in used]) @ used_weights
+    seconds = _means(("seconds",), used, used_weights)
+    return [MeanCost(*cost) for cost in zip(tokens, seconds, shares.tolist(), noise.tolist(), strict=True)]
 
 
 def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[float | None]:

@@ -69,66 +69,66 @@ class CornerDesign:
 
 def level_design(axis: str, levels: Levels) -> LevelDesign | None:
     """Return the design of an axis; None if no two levels can be compared."""
-    found = corner_design((axis,), levels)
-    if found is None:
+    design = corner_design((axis,), levels)
+    if design is None:
         return None
-    kept, apart = (tuple(level for (level,) in corners) for corners in (found.corners, found.apart))
-    return LevelDesign(axis, kept, found.weights, found.n_combinations, found.n_possible, apart)
+    compared, apart = (tuple(level for (level,) in corners) for corners in (design.corners, design.apart))
+    return LevelDesign(axis, compared, design.weights, design.n_combinations, design.n_possible, apart)
 
 
 def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
     """Return the design of all combinations of levels of these axes that a cell has; None if no two can be compared."""
-    stands = _cells_by_pattern(axes, levels)
+    by_pattern = _cells_by_pattern(axes, levels)
     n_cells = len(levels[axes[0]])
-    own = (tuple(levels[axis][place] for axis in axes) for place in range(n_cells))
-    names = [tuple(map(str, corner)) for corner in dict.fromkeys(own) if None not in corner]
-    covered = {pattern: [name for name in names if name in corners] for pattern, corners in stands.items()}
+    corner_of_cell = (tuple(levels[axis][cell] for axis in axes) for cell in range(n_cells))
+    names = [tuple(map(str, corner)) for corner in dict.fromkeys(corner_of_cell) if None not in corner]
+    covered = {pattern: [name for name in names if name in corners] for pattern, corners in by_pattern.items()}
     possible = [pattern for pattern, corners in covered.items() if len(corners) > 1]
     if not possible:
         return None
     chosen = max(possible, key=lambda pattern: (len(covered[pattern]), _n_with(covered[pattern], covered)))
-    kept = covered[chosen]
-    shared = [pattern for pattern, corners in covered.items() if set(kept) <= set(corners)]
-    weights = [_mean_of_means([stands[pattern][name] for pattern in shared], n_cells) for name in kept]
-    apart = tuple(name for name in names if name not in kept)
-    return CornerDesign(tuple(kept), np.column_stack(weights), len(shared), len(possible), apart)
+    compared = covered[chosen]
+    shared = [pattern for pattern, corners in covered.items() if set(compared) <= set(corners)]
+    weights = [_mean_of_means([by_pattern[pattern][name] for pattern in shared], n_cells) for name in compared]
+    apart = tuple(name for name in names if name not in compared)
+    return CornerDesign(tuple(compared), np.column_stack(weights), len(shared), len(possible), apart)
 
 
 def _n_with(corners: Sequence[Corner], covered: Mapping[_Pattern, Sequence[Corner]]) -> int:
     """Count the combinations of the other axes that have all these corners."""
-    return sum(set(corners) <= set(own) for own in covered.values())
+    return sum(set(corners) <= set(present) for present in covered.values())
 
 
 def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
     """Return all pairs of levels of one axis with all pairs of the other, if they have cells."""
-    stands = _cells_by_pattern((first, second), levels)
+    by_pattern = _cells_by_pattern((first, second), levels)
     n_cells = len(levels[first])
     firsts, seconds = ([each for each in dict.fromkeys(levels[axis]) if each is not None] for axis in (first, second))
-    found = []
+    result = []
     for a, b in combinations(firsts, 2):
         for c, d in combinations(seconds, 2):
             corners = [(b, c), (a, c), (b, d), (a, d)]
-            shared = [own for own in stands.values() if all(corner in own for corner in corners)]
+            shared = [cells for cells in by_pattern.values() if all(corner in cells for corner in corners)]
             if shared:
-                bc, ac, bd, ad = (_mean_of_means([own[corner] for own in shared], n_cells) for corner in corners)
-                found.append(Tetrad((first, second), a, b, c, d, bc - ac, bd - ad, len(shared)))
-    return found
+                bc, ac, bd, ad = (_mean_of_means([cells[corner] for cells in shared], n_cells) for corner in corners)
+                result.append(Tetrad((first, second), a, b, c, d, bc - ac, bd - ad, len(shared)))
+    return result
 
 
 def _cells_by_pattern(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[Corner, list[int]]]:
     """Map every combination of the other axes to its corners, and these to the indices of their cells."""
-    others = [name for name in levels if name not in axes]
+    other_axes = [name for name in levels if name not in axes]
     n_cells = len(levels[axes[0]])
-    own = [tuple(levels[axis][place] for axis in axes) for place in range(n_cells)]
-    using = [place for place in range(n_cells) if None not in own[place]]
-    pattern_of = {place: tuple(levels[name][place] for name in others) for place in using}
-    found: dict[_Pattern, dict[Corner, list[int]]] = {}
+    corner_of = [tuple(levels[axis][cell] for axis in axes) for cell in range(n_cells)]
+    complete = [cell for cell in range(n_cells) if None not in corner_of[cell]]
+    pattern_of = {cell: tuple(levels[name][cell] for name in other_axes) for cell in complete}
+    by_pattern: dict[_Pattern, dict[Corner, list[int]]] = {}
     for pattern in _most_specific(list(dict.fromkeys(pattern_of.values()))):
-        corners = found.setdefault(pattern, {})
-        for place in using:
-            if _belongs_to(pattern_of[place], pattern):
-                corners.setdefault(tuple(map(str, own[place])), []).append(place)
-    return found
+        corners = by_pattern.setdefault(pattern, {})
+        for cell in complete:
+            if _belongs_to(pattern_of[cell], pattern):
+                corners.setdefault(tuple(map(str, corner_of[cell])), []).append(cell)
+    return by_pattern
 
 
 def _most_specific(patterns: Sequence[_Pattern]) -> list[_Pattern]:
@@ -145,12 +145,12 @@ def _belongs_to(pattern: _Pattern, combination: _Pattern) -> bool:
 
     Its levels must be equal, except for axes that the cell does not use.
     """
-    return all(own is None or own == other for own, other in zip(pattern, combination, strict=True))
+    return all(level is None or level == other for level, other in zip(pattern, combination, strict=True))
 
 
 def _mean_of_means(groups: Sequence[Sequence[int]], n_cells: int) -> NDArray[np.float64]:
     """Return weights of cells, float64[n_cells], for the mean over groups of the means within them."""
     weights = np.zeros(n_cells)
-    for places in groups:
-        weights[list(places)] += 1 / len(places) / len(groups)
+    for cells in groups:
+        weights[list(cells)] += 1 / len(cells) / len(groups)
     return weights

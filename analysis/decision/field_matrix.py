@@ -92,42 +92,42 @@ def topic_task_matrix(
 
     `scores` are scores that were read already. Raises DataError if neither larger nor smaller values are better.
     """
-    read = scores or ScenarioScores.read(sweep, metric)
-    found = {place: scored for place, subset in _subsets(cell).items() if (scored := read.within(subset))}
-    if not any(AVERAGE not in place for place in found):
+    scores = scores or ScenarioScores.read(sweep, metric)
+    scored_fields = {key: scored for key, subset in _subsets(cell).items() if (scored := scores.within(subset))}
+    if not any(AVERAGE not in key for key in scored_fields):
         return None
     # No field names a best cell if cells were tested under different conditions. For margins, `candidates` names the
     # best cells.
     enough = {
-        place: scored
-        for place, scored in found.items()
-        if scored.is_enough and AVERAGE not in place and not spans_conditions(scored.cells)
+        key: scored
+        for key, scored in scored_fields.items()
+        if scored.is_enough and AVERAGE not in key and not spans_conditions(scored.cells)
     }
     n_draws = max(_FEWEST_DRAWS, int(_DRAWS_BEYOND * len(enough) / alpha))
-    p = [p_of_equality(_distinct_scores(own), n_resamples=n_draws, seed=_SEED) for own in enough.values()]
-    fields = {place: _field(place, scored, cell, read.metric.metric) for place, scored in found.items()}
-    for place, adjusted in zip(enough, benjamini_hochberg(p).tolist(), strict=True):
-        best = _best(enough[place], selected_level(p, alpha), n_draws) if adjusted <= alpha else ()
-        fields[place] = replace(fields[place], p_adjusted=adjusted, best=best)
+    p = [p_of_equality(_distinct_scores(scored), n_resamples=n_draws, seed=_SEED) for scored in enough.values()]
+    fields = {key: _field(key, scored, cell, scores.metric.metric) for key, scored in scored_fields.items()}
+    for key, adjusted in zip(enough, benjamini_hochberg(p).tolist(), strict=True):
+        best = _best(enough[key], selected_level(p, alpha), n_draws) if adjusted <= alpha else ()
+        fields[key] = replace(fields[key], p_adjusted=adjusted, best=best)
     labels = {slug: str(text) for slug, text in cell.dataset.get("labels", {}).items()}
-    topics, tasks = (_in_order({place[axis] for place in found}, labels) for axis in (0, 1))
+    topics, tasks = (_in_order({key[axis] for key in scored_fields}, labels) for axis in (0, 1))
     used = {slug: labels[slug] for slug in (*topics, *tasks) if slug in labels}
-    return FieldMatrix(read.metric, cell.cell_id, alpha, topics, tasks, used, len(enough), tuple(fields.values()))
+    return FieldMatrix(scores.metric, cell.cell_id, alpha, topics, tasks, used, len(enough), tuple(fields.values()))
 
 
 def _subsets(cell: CellResult) -> dict[tuple[str, str], str]:
     """Return the subset of every field and margin, by topic and task."""
-    found = {}
+    subsets = {}
     for subset in cell.metrics:
         group, _, slugs = subset.partition("/")
         if group == "matrix":
             topic, _, task = slugs.partition("/")
-            found[topic, task] = subset
+            subsets[topic, task] = subset
         elif group == "topic":
-            found[slugs, AVERAGE] = subset
+            subsets[slugs, AVERAGE] = subset
         elif group == "task":
-            found[AVERAGE, slugs] = subset
-    return found
+            subsets[AVERAGE, slugs] = subset
+    return subsets
 
 
 def _in_order(slugs: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
@@ -135,11 +135,11 @@ def _in_order(slugs: Collection[str], labels: Mapping[str, str]) -> tuple[str, .
     return tuple(in_order(set(slugs) - {AVERAGE}, labels))
 
 
-def _field(place: tuple[str, str], scored: ScoredCells, cell: CellResult, metric: str) -> MatrixField:
+def _field(key: tuple[str, str], scored: ScoredCells, cell: CellResult, metric: str) -> MatrixField:
     """Return a field that is not tested yet."""
     entry = cell.metrics[scored.scenario.subset].get(metric, {})
     return MatrixField(
-        *place,
+        *key,
         scored.n,
         scored.n_clusters,
         value=entry.get("value"),
@@ -153,16 +153,18 @@ def _field(place: tuple[str, str], scored: ScoredCells, cell: CellResult, metric
 
 def _distinct_scores(scored: ScoredCells) -> SampleScores:
     """Return the scores of cells that differ in any sample."""
-    own = scored.scores
-    return SampleScores(own.statistics[:, list(equal_cells(own.statistics))], own.clusters, own.strata, own.combine)
+    scores = scored.scores
+    return SampleScores(
+        scores.statistics[:, list(equal_cells(scores.statistics))], scores.clusters, scores.strata, scores.combine
+    )
 
 
 def _best(scored: ScoredCells, level: float, n_draws: int) -> tuple[str, ...]:
     """Return ids of the cells that may be the best, best mean first."""
-    found = best_cells(
+    confidence_set = best_cells(
         _distinct_scores(scored), larger_is_better=scored.larger_is_better, alpha=level, n_resamples=n_draws, seed=_SEED
     )
     groups = equal_cells(scored.samples.statistics).values()
     means = scored.ahead(scored.samples.means())
-    places = [place for p, same in zip(found.p, groups, strict=True) if p > level for place in same]
-    return tuple(scored.cells[place].cell_id for place in sorted(places, key=lambda place: -means[place]))
+    indices = [index for p, same in zip(confidence_set.p, groups, strict=True) if p > level for index in same]
+    return tuple(scored.cells[index].cell_id for index in sorted(indices, key=lambda index: -means[index]))

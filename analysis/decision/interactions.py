@@ -85,13 +85,13 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
     n_looked_at = df = 0
     for first, second in combinations(scored.axes, 2):
         best: _Example | None = None
-        for some in _in_blocks(tetrads(first, second, scored.levels)):
-            weights = np.column_stack([each.with_c - each.with_d for each in some])
-            found = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
-            own = [(way.drawn * way.unit).max(axis=1) for way in found.ways]
-            largest = [np.maximum(*pair) for pair in zip(largest, own, strict=True)] if largest else own
-            n_looked_at, df = n_looked_at + len(some), found.df
-            best = max(filter(None, (best, _clearest(some, found))), key=lambda each: min(each.sizes))
+        for block in _in_blocks(tetrads(first, second, scored.levels)):
+            weights = np.column_stack([each.with_c - each.with_d for each in block])
+            estimates = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
+            maxima = [(way.drawn * way.unit).max(axis=1) for way in estimates.ways]
+            largest = [np.maximum(*pair) for pair in zip(largest, maxima, strict=True)] if largest else maxima
+            n_looked_at, df = n_looked_at + len(block), estimates.df
+            best = max(filter(None, (best, _clearest(block, estimates))), key=lambda each: min(each.sizes))
         if best:
             examples.append(best)
     if not examples or not df:
@@ -104,26 +104,26 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
     return tuple(sorted(found_all, key=lambda one: one.p))
 
 
-def _in_blocks(found: Sequence[Tetrad]) -> Iterator[list[Tetrad]]:
-    waiting = iter(found)
-    while some := list(islice(waiting, _AT_ONCE)):
-        yield some
+def _in_blocks(all_tetrads: Sequence[Tetrad]) -> Iterator[list[Tetrad]]:
+    waiting = iter(all_tetrads)
+    while block := list(islice(waiting, _AT_ONCE)):
+        yield block
 
 
-def _clearest(some: Sequence[Tetrad], found: Contrasts) -> _Example:
-    sizes = np.min([way.sizes * way.unit for way in found.ways], axis=0)
-    place = int(np.argmax(sizes))
-    own = tuple(float(way.sizes[place] * way.unit[place]) for way in found.ways)
-    return _Example(some[place], float(found.values[place]), float(found.errors[place]), own)
+def _clearest(block: Sequence[Tetrad], estimates: Contrasts) -> _Example:
+    sizes = np.min([way.sizes * way.unit for way in estimates.ways], axis=0)
+    index = int(np.argmax(sizes))
+    example_sizes = tuple(float(way.sizes[index] * way.unit[index]) for way in estimates.ways)
+    return _Example(block[index], float(estimates.values[index]), float(estimates.errors[index]), example_sizes)
 
 
 def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: float, n_looked_at: int) -> Interaction:
     """Orient the tetrad so that the difference and the larger of the two gains are positive."""
     tetrad, sign = example.tetrad, 1.0 if scored.larger_is_better else -1.0
-    p = max(float(share_as_far(own, np.array(size))) for own, size in zip(tail.largest, example.sizes, strict=True))
+    p = max(float(share_as_far(draws, np.array(size))) for draws, size in zip(tail.largest, example.sizes, strict=True))
     half = example.error * tail.critical(alpha) if example.error else 0.0
     has_interval = scored.contributions.has_spread and np.isfinite(half)
-    with_c, with_d = (sign * float(scored.contributions.values @ own) for own in (tetrad.with_c, tetrad.with_d))
+    with_c, with_d = (sign * float(scored.contributions.values @ weights) for weights in (tetrad.with_c, tetrad.with_d))
     better, worse, more_with, less_with = tetrad.b, tetrad.a, tetrad.c, tetrad.d
     if with_c < with_d:
         more_with, less_with, with_c, with_d = less_with, more_with, with_d, with_c

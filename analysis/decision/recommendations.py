@@ -80,9 +80,9 @@ class Recommendation:
         """Describe the recommendation, e.g. "256 or 512", or "no significant difference; cheapest 64; smallest
         detectable difference 0.012". Levels that could not be compared are named last.
         """
-        return "; ".join(filter(None, [self._of_compared(), self.not_compared]))
+        return "; ".join(filter(None, [self._choice_text(), self.not_compared]))
 
-    def _of_compared(self) -> str:
+    def _choice_text(self) -> str:
         cheap = [self.thrifty] if self.thrifty else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
@@ -167,8 +167,8 @@ def recommendations(
     better.
     """
     sweep.require_grid(NO_EFFECTS)
-    read = scores or ScenarioScores.read(sweep, metric)
-    return recommended(read.scenarios(), read.metric, alpha)
+    scores = scores or ScenarioScores.read(sweep, metric)
+    return recommended(scores.scenarios(), scores.metric, alpha)
 
 
 def recommended(
@@ -178,28 +178,28 @@ def recommended(
     for all.
     """
     of_cells: dict[tuple[str, ...], list[LevelDesign]] = {}  # most scenarios have the same cells
-    asked = []
+    scenario_designs = []
     for scored in scenarios:
         key = tuple(cell.cell_id for cell in scored.cells)
         if key not in of_cells:
             of_cells[key] = designs_of(scored)
-        asked.append((scored, of_cells[key]))
-    n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in asked) / alpha))
-    tested = [one for scored, designs in asked for one in tested_levels(scored, designs, n_draws)]
+        scenario_designs.append((scored, of_cells[key]))
+    n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in scenario_designs) / alpha))
+    tested = [one for scored, designs in scenario_designs for one in tested_levels(scored, designs, n_draws)]
     p = np.array([one.p_of_all for one in tested], dtype=np.float64)
     adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
     entries = [
-        _entry(one, float(own), level, _level_for(place, p, alpha), alpha)
-        for place, (one, own) in enumerate(zip(tested, adjusted, strict=True))
+        _entry(one, float(p_adjusted), level, _level_for(index, p, alpha), alpha)
+        for index, (one, p_adjusted) in enumerate(zip(tested, adjusted, strict=True))
     ]
     return Recommendations(metric, alpha, level, int((~np.isnan(p)).sum()), tuple(entries))
 
 
-def _level_for(place: int, p: NDArray[np.float64], alpha: float) -> float:
+def _level_for(index: int, p: NDArray[np.float64], alpha: float) -> float:
     """Return the level that this p-value would have to meet, given the other p-values."""
-    if np.isnan(p[place]):
+    if np.isnan(p[index]):
         return 0.0
-    return selected_level(np.where(np.arange(len(p)) == place, 0.0, p), alpha)
+    return selected_level(np.where(np.arange(len(p)) == index, 0.0, p), alpha)
 
 
 def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float, alpha: float) -> Recommendation:
@@ -210,24 +210,24 @@ def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float
     p = tested.p if tested.p is not None else [None] * len(order)
     levels = [
         RecommendationLevel(
-            design.levels[place],
-            float(tested.means[place]),
-            None if p[place] is None else float(p[place]),
-            may_be_best=verdict != SHOWN or float(p[place]) > level,
-            cost=of_levels[place],
+            design.levels[index],
+            float(tested.means[index]),
+            None if p[index] is None else float(p[index]),
+            may_be_best=verdict != SHOWN or float(p[index]) > level,
+            cost=of_levels[index],
         )
-        for place in order
+        for index in order
     ]
     candidates = [one for one in levels if one.may_be_best]
     is_blind = verdict == SAME and not scored.weighs_tokens  # top_k is blind for a metric of rankings
-    place = None if is_blind else cheapest([one.cost for one in candidates])
+    index = None if is_blind else cheapest([one.cost for one in candidates])
     return Recommendation(
         scenario=scored.scenario,
         axis=design.axis,
         verdict=verdict,
         levels=tuple(levels),
         best=tuple(one.value for one in candidates) if verdict == SHOWN else (),
-        cheapest=None if place is None else candidates[place].value,
+        cheapest=None if index is None else candidates[index].value,
         p=_none_if_nan(tested.p_of_all),
         p_adjusted=_none_if_nan(adjusted),
         detectable=tested.detectable(own_level),

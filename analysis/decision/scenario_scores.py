@@ -84,8 +84,8 @@ class ScoredCells:
     @property
     def scores(self) -> SampleScores:
         """The scores as input of the statistics."""
-        own = self.samples
-        return SampleScores(own.statistics, own.clusters, own.strata, own.combine)
+        samples = self.samples
+        return SampleScores(samples.statistics, samples.clusters, samples.strata, samples.combine)
 
     def ahead(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Flip the sign of values if smaller ones are better."""
@@ -94,8 +94,8 @@ class ScoredCells:
     @cached_property
     def levels(self) -> Levels:
         """Level of every cell on the axes that vary, as text by axis."""
-        found = axis_levels(self.cells)
-        return {axis: found[axis] for axis in varying_axes(self.cells)}
+        all_levels = axis_levels(self.cells)
+        return {axis: all_levels[axis] for axis in varying_axes(self.cells)}
 
     @property
     def axes(self) -> list[str]:
@@ -109,10 +109,10 @@ class ScoredCells:
 
     def _sees(self, axis: str) -> bool:
         values: dict[tuple[str | None, ...], set[bytes]] = {}
-        for place in range(len(self.cells)):
-            others = tuple(levels[place] for name, levels in self.levels.items() if name != axis)
-            values.setdefault(others, set()).add(self.samples.statistics[:, place].tobytes())
-        return any(len(own) > 1 for own in values.values()) or len(values) == len(self.cells)
+        for index in range(len(self.cells)):
+            other_levels = tuple(levels[index] for name, levels in self.levels.items() if name != axis)
+            values.setdefault(other_levels, set()).add(self.samples.statistics[:, index].tobytes())
+        return any(len(distinct) > 1 for distinct in values.values()) or len(values) == len(self.cells)
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,16 @@ class ScenarioScores:
         """Prepare reading "[subset:]metric". Raises DataError for an unknown metric, and for a metric without a
         better direction.
         """
-        wanted = sweep.metric(metric) if isinstance(metric, str) else metric
-        wanted.direction()
-        return cls(sweep, wanted, SampleReader(sweep.folder_of, wanted.metric))
+        parsed = sweep.metric(metric) if isinstance(metric, str) else metric
+        parsed.direction()
+        return cls(sweep, parsed, SampleReader(sweep.folder_of, parsed.metric))
 
     def of(self, metric: SubsetMetric) -> ScoredCells:
         """Return the scores in the metric's subset. Raises DataError if fewer than two cells have a value."""
-        found = self.within(metric.subset)
-        if found is None:
+        scored = self.within(metric.subset)
+        if scored is None:
             raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, expected two or more")
-        return found
+        return scored
 
     def within(self, subset: str) -> ScoredCells | None:
         """Return the scores in a subset; None if no sample has a value in two cells."""
@@ -160,8 +160,8 @@ class ScenarioScores:
     @cached_property
     def weighs_tokens(self) -> bool:
         """True if the tokens of prompts count among the costs, because prompts affect the metric."""
-        there = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
-        return not there or sees_prompts(there[0], self.metric.metric)
+        valued = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
+        return not valued or sees_prompts(valued[0], self.metric.metric)
 
     def scenarios(self) -> list[ScoredCells]:
         """Return all samples first, then subsets, tasks and topics. Scenarios with the same samples are returned once.
@@ -169,13 +169,13 @@ class ScenarioScores:
         """
         if self.metric.subset not in (OVERALL, MACRO):
             return [self.of(self.metric)]
-        found: dict[tuple[Key, ...], ScoredCells] = {}
+        by_keys: dict[tuple[Key, ...], ScoredCells] = {}
         for scored in (self.of(self.metric), *self._of_kinds(_SHOWN_FIRST[1:])):
             keys = scored.samples.keys
-            first = found.setdefault(keys, scored)
+            first = by_keys.setdefault(keys, scored)
             if first is not scored:
-                found[keys] = replace(first, scenario=_merge_scenarios(first.scenario, scored.scenario))
-        return list(found.values())
+                by_keys[keys] = replace(first, scenario=_merge_scenarios(first.scenario, scored.scenario))
+        return list(by_keys.values())
 
     def _of_kinds(self, kinds: Sequence[str]) -> Iterator[ScoredCells]:
         names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # a subset before its parts

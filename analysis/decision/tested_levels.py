@@ -80,17 +80,17 @@ def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: 
         yield from (TestedLevels(scored, design, cells.values @ design.weights) for design in designs)
         return
     weights = [between_levels(design.weights) for design in designs]
-    found = contrasts(cells, np.hstack(weights), n_draws, _SEED)
+    estimates = contrasts(cells, np.hstack(weights), n_draws, _SEED)
     test = PairedTest(n_resamples=n_draws)
     first = 0
-    for design, own in zip(designs, weights, strict=True):
-        differences = found.only(range(first, first + own.shape[1]))
-        first += own.shape[1]
+    for design, level_weights in zip(designs, weights, strict=True):
+        differences = estimates.only(range(first, first + level_weights.shape[1]))
+        first += level_weights.shape[1]
         means = cells.values @ design.weights
         p = best_levels(scored.ahead(means), differences)
         is_same = not (differences.values.any() or differences.errors.any())
-        error = float(differences.errors.max()) if found.has_spread else float("nan")
-        (known_worst,) = right_or_wrong(scored.scores, own[:, [int(differences.errors.argmax())]])
+        error = float(differences.errors.max()) if estimates.has_spread else float("nan")
+        (known_worst,) = right_or_wrong(scored.scores, level_weights[:, [int(differences.errors.argmax())]])
         smallest_p = test.smallest_p(cells.n_clusters, cells.n_effective, is_right_or_wrong=known_worst is not None)
         yield TestedLevels(scored, design, means, p, is_same, error, known_worst, differences.tail(), smallest_p)
 

@@ -26,20 +26,20 @@ def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.
     """
     import pandas as pd
 
-    found = sample_verdicts(sweep, cell, theta)
+    samples = sample_verdicts(sweep, cell, theta)
     return pd.DataFrame(
         {
-            "id": [own.id for own in found],
-            "subset": [own.subset for own in found],
-            "topic": [own.topic for own in found],
-            "task": [own.task for own in found],
-            "stage": [own.verdict.stage.value for own in found],
-            "outcome": [own.verdict.outcome.value for own in found],
-            "failure": [own.verdict.failure.value for own in found],
-            "rule": [own.verdict.rule.value if own.verdict.rule else "" for own in found],
-            "is_uncertain": [bool(own.verdict.doubts) for own in found],
-            "doubts": ["; ".join(own.verdict.doubts) for own in found],
-            "rank_needed": pd.array([own.verdict.rank_needed for own in found], dtype="Int64"),
+            "id": [sample.id for sample in samples],
+            "subset": [sample.subset for sample in samples],
+            "topic": [sample.topic for sample in samples],
+            "task": [sample.task for sample in samples],
+            "stage": [sample.verdict.stage.value for sample in samples],
+            "outcome": [sample.verdict.outcome.value for sample in samples],
+            "failure": [sample.verdict.failure.value for sample in samples],
+            "rule": [sample.verdict.rule.value if sample.verdict.rule else "" for sample in samples],
+            "is_uncertain": [bool(sample.verdict.doubts) for sample in samples],
+            "doubts": ["; ".join(sample.verdict.doubts) for sample in samples],
+            "rank_needed": pd.array([sample.verdict.rank_needed for sample in samples], dtype="Int64"),
         }
     )
 
@@ -64,7 +64,7 @@ def all_verdicts(sweep: LoadedSweep, cells: Iterable[CellResult] | None = None, 
 _WITHOUT_EVIDENCE = (EvidenceStage.NO_GOLD, EvidenceStage.NOT_SEARCHED, EvidenceStage.NOT_IN_CORPUS)
 
 
-def failure_counts(found: "pd.DataFrame") -> "pd.DataFrame":
+def failure_counts(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return a row per cell and class that occurs in any cell, from the frame of `all_verdicts`.
 
     The columns are cell_id, failure ("" for samples without a failure), n, n_uncertain (int64) and share (float64 of
@@ -72,42 +72,42 @@ def failure_counts(found: "pd.DataFrame") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    cells = list(dict.fromkeys(found["cell_id"]))
-    classes = [own.value for own in Failure if (found["failure"] == own.value).any()]
+    cells = list(dict.fromkeys(frame["cell_id"]))
+    classes = [failure.value for failure in Failure if (frame["failure"] == failure.value).any()]
     every = pd.MultiIndex.from_product([cells, classes], names=["cell_id", "failure"])
-    groups = found.groupby(["cell_id", "failure"])["is_uncertain"]
+    groups = frame.groupby(["cell_id", "failure"])["is_uncertain"]
     counts = pd.DataFrame({"n": groups.size(), "n_uncertain": groups.sum()}).reindex(every, fill_value=0)
     counts["share"] = counts["n"] / counts.groupby("cell_id")["n"].transform("sum")
     return counts.astype({"n": "int64", "n_uncertain": "int64"}).reset_index()
 
 
-def evidence_depth(found: "pd.DataFrame") -> "pd.DataFrame":
+def evidence_depth(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return, by cell and rank k, the share of samples whose first k hits contain enough of all evidence.
 
-    `found` is the frame of `all_verdicts`. The columns are cell_id, k (int64, from 1 to the deepest rank that any
+    `frame` is the frame of `all_verdicts`. The columns are cell_id, k (int64, from 1 to the deepest rank that any
     sample needs), share (float64) and n (int64), the samples with evidence in the corpus. Cells without such samples
     have no row.
     """
     import pandas as pd
 
-    known = found[~found["stage"].isin([stage.value for stage in _WITHOUT_EVIDENCE])]
-    deepest = int(known["rank_needed"].max()) if known["rank_needed"].notna().any() else 0
+    with_evidence = frame[~frame["stage"].isin([stage.value for stage in _WITHOUT_EVIDENCE])]
+    deepest = int(with_evidence["rank_needed"].max()) if with_evidence["rank_needed"].notna().any() else 0
     rows = []
-    for cell_id, own in known.groupby("cell_id", sort=False):
-        needed = own["rank_needed"].dropna().astype("int64").value_counts()
-        shares = needed.reindex(range(1, deepest + 1), fill_value=0).cumsum() / len(own)
-        rows += [(cell_id, k, share, len(own)) for k, share in shares.items()]
+    for cell_id, group in with_evidence.groupby("cell_id", sort=False):
+        needed = group["rank_needed"].dropna().astype("int64").value_counts()
+        shares = needed.reindex(range(1, deepest + 1), fill_value=0).cumsum() / len(group)
+        rows += [(cell_id, k, share, len(group)) for k, share in shares.items()]
     table = pd.DataFrame(rows, columns=["cell_id", "k", "share", "n"])
     return table.astype({"k": "int64", "share": "float64", "n": "int64"})
 
 
-def transitions(found: "pd.DataFrame", cell_id: str, other_id: str) -> "pd.DataFrame":
+def transitions(frame: "pd.DataFrame", cell_id: str, other_id: str) -> "pd.DataFrame":
     """Return how often samples change their class from one cell to the other, over the samples that both have.
 
-    `found` is the frame of `all_verdicts`. There is a row per pair of classes that occurs, the most frequent first:
+    `frame` is the frame of `all_verdicts`. There is a row per pair of classes that occurs, the most frequent first:
     before, after (classes, "" for none) and n (int64). Raises DataError for cells without a common sample.
     """
-    sides = [found[found["cell_id"] == own].set_index("id")["failure"] for own in (cell_id, other_id)]
+    sides = [frame[frame["cell_id"] == side].set_index("id")["failure"] for side in (cell_id, other_id)]
     both = sides[0].to_frame("before").join(sides[1].rename("after"), how="inner")
     if both.empty:
         raise DataError(f"{cell_id}, {other_id}: no sample in common; expected two cells over the same data")

@@ -13,7 +13,7 @@ _MARKS = {BOLD: "bold", STAR: "*", "": ""}
 
 def table(grid: Grid) -> str:
     """Return the table as CSV. The ends of an interval have a column each, and an unknown value is empty."""
-    columns = [own for place, head in enumerate(grid.heads) for own in _columns(grid, place, head)]
+    columns = [column for index, head in enumerate(grid.heads) for column in _columns(grid, index, head)]
     if any(grid.marks.of_rows):
         columns.append(["mark", *(_MARKS[mark] for mark in grid.marks.of_rows)])
     text = io.StringIO()
@@ -27,12 +27,12 @@ def note(text: str) -> str:
     return ""
 
 
-def _columns(grid: Grid, place: int, head: str) -> list[list[str]]:
-    cells = ["" if row[place] == UNKNOWN else row[place] for row in grid.rows]
+def _columns(grid: Grid, index: int, head: str) -> list[list[str]]:
+    cells = ["" if row[index] == UNKNOWN else row[index] for row in grid.rows]
     pairs = [INTERVAL.fullmatch(cell) for cell in cells]
     if any(pairs) and all(pair or not cell for pair, cell in zip(pairs, cells, strict=True)):
         ends = [[pair[number] if pair else "" for pair in pairs] for number in (1, 2)]
-        return [_column(f"{head} {end}", own) for end, own in zip(("low", "high"), ends, strict=True)]
+        return [_column(f"{head} {end}", texts) for end, texts in zip(("low", "high"), ends, strict=True)]
     return [_column(head, cells)]
 
 

@@ -41,10 +41,10 @@ _SPECIAL = re.compile("|".join(map(re.escape, _NAMES)))
 
 def table(grid: Grid) -> str:
     """Return a float whose caption has the title and the meanings of the marks, and a line with the dropped columns."""
-    places = _shown(grid)
-    columns = "".join("r" if grid.are_numbers[place] else "l" for place in places)
+    indices = _choose_columns(grid)
+    columns = "".join("r" if grid.are_numbers[index] else "l" for index in indices)
     caption = " ".join(filter(None, [grid.title.rstrip(".") + "." if grid.title else "", *grid.legend()]))
-    left_out = [head for place, head in enumerate(grid.heads) if place not in places and not grid.is_id(place)]
+    left_out = [head for index, head in enumerate(grid.heads) if index not in indices and not grid.is_id(index)]
     return "\n".join(
         [
             r"\begin{table}",
@@ -53,9 +53,9 @@ def table(grid: Grid) -> str:
             *([rf"\label{{{label(grid.title)}}}"] if caption else []),
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            _row(escaped(grid.heads[place]) for place in places),
+            _row(escaped(grid.heads[index]) for index in indices),
             r"\midrule",
-            *(_row(_marked_cells(grid, row, places)) for row in range(len(grid.rows))),
+            *(_row(_marked_cells(grid, row, indices)) for row in range(len(grid.rows))),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -78,18 +78,18 @@ def label(title: str) -> str:
 
 def escaped(text: str) -> str:
     """Return a text on one line, with all special characters escaped."""
-    return _SPECIAL.sub(lambda found: _NAMES[found[0]], " ".join(text.split()))
+    return _SPECIAL.sub(lambda match: _NAMES[match[0]], " ".join(text.split()))
 
 
-def _shown(grid: Grid) -> list[int]:
+def _choose_columns(grid: Grid) -> list[int]:
     """Return the positions of the written columns. The starred number is always among them."""
-    places = [place for place in range(len(grid.heads)) if not grid.is_id(place)]
-    if all(grid.are_numbers[place] for place in places):  # only ids distinguish the rows
-        places = list(range(len(grid.heads)))
-    first_to_go = sorted(places, key=lambda place: (not grid.is_optional(place), -place))
-    droppable = [place for place in first_to_go if place not in (places[0], grid.starred)]
-    dropped = droppable[: max(0, len(places) - MOST_COLUMNS)]
-    return [place for place in places if place not in dropped]
+    indices = [index for index in range(len(grid.heads)) if not grid.is_id(index)]
+    if all(grid.are_numbers[index] for index in indices):  # only ids distinguish the rows
+        indices = list(range(len(grid.heads)))
+    first_to_go = sorted(indices, key=lambda index: (not grid.is_optional(index), -index))
+    droppable = [index for index in first_to_go if index not in (indices[0], grid.starred)]
+    dropped = droppable[: max(0, len(indices) - MOST_COLUMNS)]
+    return [index for index in indices if index not in dropped]
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -107,10 +107,10 @@ def _number(cell: str) -> str:
     return _with_minus(escaped(f"[{ends[1]}, {ends[2]}]" if ends else cell))
 
 
-def _marked_cells(grid: Grid, row: int, places: Sequence[int]) -> list[str]:
+def _marked_cells(grid: Grid, row: int, indices: Sequence[int]) -> list[str]:
     cells = {
-        place: _number(grid.rows[row][place]) if grid.are_numbers[place] else escaped(grid.rows[row][place])
-        for place in places
+        index: _number(grid.rows[row][index]) if grid.are_numbers[index] else escaped(grid.rows[row][index])
+        for index in indices
     }
     if grid.mark(row) == BOLD:
         return [rf"\textbf{{{cell}}}" if cell else "" for cell in cells.values()]

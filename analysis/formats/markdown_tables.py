@@ -13,7 +13,7 @@ def table(grid: Grid) -> str:
     lines = [
         _row(map(escaped, grid.heads)),
         _row("---:" if is_number else ":---" for is_number in grid.are_numbers),
-        *(_row(_marked_cells(grid, place)) for place in range(len(grid.rows))),
+        *(_row(_marked_cells(grid, row)) for row in range(len(grid.rows))),
     ]
     title = [f"**{escaped(grid.title)}**", ""] if grid.title else []
     return "\n".join([*title, *lines, "", *(f"{note(text)}" for text in grid.legend())])
@@ -34,10 +34,10 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _marked_cells(grid: Grid, place: int) -> list[str]:
-    cells = [escaped(cell) for cell in grid.rows[place]]
-    if grid.mark(place) == BOLD:
+def _marked_cells(grid: Grid, row: int) -> list[str]:
+    cells = [escaped(cell) for cell in grid.rows[row]]
+    if grid.mark(row) == BOLD:
         return [f"**{cell}**" if cell else "" for cell in cells]
-    if grid.mark(place) == STAR:
+    if grid.mark(row) == STAR:
         cells[grid.starred] += r"\*"
     return cells

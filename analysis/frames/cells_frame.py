@@ -77,7 +77,7 @@ def _values(metric: str, entries: Sequence[Mapping[str, object]]) -> "pd.DataFra
     import pandas as pd
 
     fields = {"": "value", " low": "ci_low", " high": "ci_high"}
-    numbers = {f"{metric}{of}": [entry.get(field) for entry in entries] for of, field in fields.items()}
+    numbers = {f"{metric}{suffix}": [entry.get(field) for entry in entries] for suffix, field in fields.items()}
     counts = pd.array([entry.get("n") for entry in entries], dtype="Int64")
     return pd.DataFrame(numbers, dtype="float64").assign(**{f"{metric} n": counts})
 
@@ -100,5 +100,5 @@ def _efforts(cells: Sequence[CellResult]) -> "pd.DataFrame":
     import pandas as pd
 
     return pd.DataFrame(
-        {name: pd.array([of(cell) for cell in cells], dtype=dtype) for name, (dtype, of) in _EFFORTS.items()}
+        {name: pd.array([value(cell) for cell in cells], dtype=dtype) for name, (dtype, value) in _EFFORTS.items()}
     )

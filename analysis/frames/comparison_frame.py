@@ -32,9 +32,9 @@ def comparison_frame(sweep: LoadedSweep, metric: str, baseline: str, alpha: floa
     """Return the frame of `Sweep.compare`."""
     import pandas as pd
 
-    wanted = sweep.metric(metric or sweep.headline_metric())
+    parsed = sweep.metric(metric or sweep.headline_metric())
     test = PairedTest(confidence=1 - alpha)
-    family = comparison.compare_cells(sweep, wanted, test, baseline=baseline, alpha=alpha)
+    family = comparison.compare_cells(sweep, parsed, test, baseline=baseline, alpha=alpha)
     rows = [*_baseline_rows(family), *comparison.as_table(family)]
     columns = {name: pd.array([row.get(name) for row in rows], dtype=dtype) for name, dtype in _DTYPES.items()}
     return with_axes(pd.DataFrame(columns), sweep)

@@ -21,14 +21,14 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
 
     if field not in FIELDS:
         raise DataError(f"field: got {field!r}, expected one of: {', '.join(FIELDS)}")
-    wanted = sweep.metric(metric or sweep.headline_metric())
-    if wanted.subset != OVERALL:
-        raise DataError(f"{metric}: a matrix is over all samples; name the metric alone, {wanted.metric!r}")
+    parsed = sweep.metric(metric or sweep.headline_metric())
+    if parsed.subset != OVERALL:
+        raise DataError(f"{metric}: a matrix is over all samples; name the metric alone, {parsed.metric!r}")
     topics, tasks = _slugs(cell, "topic"), _slugs(cell, "task")
     if not topics or not tasks:
         raise DataError(f"{cell.cell_id}: its data have no topics and tasks, so there is no matrix")
     labels = labels_of(cell) | {AVERAGE: ALL}
-    values = [[_entry(cell, wanted.metric, topic, task).get(field) for task in tasks] for topic in topics]
+    values = [[_entry(cell, parsed.metric, topic, task).get(field) for task in tasks] for topic in topics]
     return pd.DataFrame(
         values,
         index=pd.Index([labels.get(topic, topic) for topic in topics], name="topic", dtype="string"),
@@ -39,8 +39,8 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
 
 def _slugs(cell: CellResult, group: str) -> list[str]:
     """Return topics or tasks in the order of their labels, with AVERAGE last; [] for data without any."""
-    found = [subset.partition("/")[2] for subset in cell.metrics if subset.startswith(f"{group}/")]
-    return [*in_order(found, labels_of(cell)), AVERAGE] if found else []
+    slugs = [subset.partition("/")[2] for subset in cell.metrics if subset.startswith(f"{group}/")]
+    return [*in_order(slugs, labels_of(cell)), AVERAGE] if slugs else []
 
 
 def _entry(cell: CellResult, metric: str, topic: str, task: str) -> dict[str, float | None]:

@@ -32,7 +32,7 @@ def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
     rows = [row for cell in sweep.cells for row in _rows(cell)]
     columns = zip(*rows, strict=True) if rows else ([] for _ in _DTYPES)
     frame = pd.DataFrame(
-        {name: pd.array(list(own), dtype=_DTYPES[name]) for name, own in zip(_DTYPES, columns, strict=True)}
+        {name: pd.array(list(column), dtype=_DTYPES[name]) for name, column in zip(_DTYPES, columns, strict=True)}
     )
     return with_axes(frame, sweep)
 

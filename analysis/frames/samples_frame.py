@@ -23,20 +23,20 @@ def samples_frame(
     import pandas as pd
 
     folders = {cell.cell_id: folder for cell in cells if _has_samples(cell, folder := sweep.folder_of(cell))}
-    there = {cell_id: columns_of(folder) for cell_id, folder in folders.items()}
+    columns_of_cell = {cell_id: columns_of(folder) for cell_id, folder in folders.items()}
     if not folders:
         raise DataError(f"{sweep.name}: none of {count(len(cells), 'cell')} has samples: all failed")
-    known = list(dict.fromkeys(name for names in there.values() for name in names))
+    known = list(dict.fromkeys(name for names in columns_of_cell.values() for name in names))
     if columns is None:
         columns = [name for name in (*USUAL, *(f"score/{metric}" for metric in sweep.headlines())) if name in known]
     _check(columns, known)
-    wanted = list(dict.fromkeys(["id", *columns]))
+    selected = list(dict.fromkeys(["id", *columns]))
     labels = {cell.cell_id: labels_of(cell) for cell in cells}
     parts = [
-        _part(folder, [name for name in wanted if name in there[cell_id]], cell_id, labels[cell_id])
+        _part(folder, [name for name in selected if name in columns_of_cell[cell_id]], cell_id, labels[cell_id])
         for cell_id, folder in folders.items()
     ]
-    frame = pd.concat(parts, ignore_index=True)[["cell_id", *wanted]]
+    frame = pd.concat(parts, ignore_index=True)[["cell_id", *selected]]
     return with_axes(frame, sweep)
 
 

@@ -75,12 +75,12 @@ REMEDIES = {
     "low": "another prompt or model",
 }
 
-found = all_verdicts(sweep.results)
-counts = failure_counts(found).query("failure != ''").pivot(index="cell_id", columns="failure", values="n")
+samples = all_verdicts(sweep.results)
+counts = failure_counts(samples).query("failure != ''").pivot(index="cell_id", columns="failure", values="n")
 classes = [name for name in CLASSES if name in counts]
 kinds = [BarKind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in classes]
 fewest_first = counts.loc[counts.sum(axis=1).sort_values().index]
-bars = {names[cell_id]: own.to_dict() for cell_id, own in fewest_first.iterrows()}
+bars = {names[cell_id]: row.to_dict() for cell_id, row in fewest_first.iterrows()}
 picture(stacked_bars(bars, kinds, "failures by class"))
 
 # %%
@@ -93,7 +93,7 @@ pd.DataFrame(meanings, columns=["class", "means", "try"]).style.apply(lambda _: 
 
 # %%
 last = sweep.ranked(METRIC)[-1]
-moved = transitions(found, last.cell_id, best.cell_id).query("before != after").replace("", "nothing failed")
+moved = transitions(samples, last.cell_id, best.cell_id).query("before != after").replace("", "nothing failed")
 moved.rename(columns={"before": "in the last cell", "after": "in the best cell"}).head(8)
 
 # %% [markdown]
@@ -103,13 +103,13 @@ moved.rename(columns={"before": "in the last cell", "after": "in the best cell"}
 # have all of their evidence at a given `top_k`. Where they are flat, more chunks only cost tokens.
 
 # %%
-depth = evidence_depth(found).pivot(index="k", columns="cell_id", values="share")
+depth = evidence_depth(samples).pivot(index="k", columns="cell_id", values="share")
 places = [k for k in (1, 2, 3, 5, 8, 10, 20, 50, 100) if k in depth.index]
 alike = {
     tuple(depth.loc[places, cell_id]): names[cell_id] for cell_id in depth
 }  # cells with equal searches share a curve
-drawn = sorted((Curve(name, own) for own, name in alike.items()), key=lambda curve: -sum(curve.shares))
-picture(curves([str(k) for k in places], drawn[:8], "top_k", "share of questions whose evidence is within top_k"))
+lines = sorted((Curve(name, shares) for shares, name in alike.items()), key=lambda curve: -sum(curve.shares))
+picture(curves([str(k) for k in places], lines[:8], "top_k", "share of questions whose evidence is within top_k"))
 
 # %% [markdown]
 # ## Look at some
@@ -118,9 +118,9 @@ picture(curves([str(k) for k in places], drawn[:8], "top_k", "share of questions
 
 # %%
 texts = sweep.samples(["question", "references", "answer"], cells=best).set_index("id")
-for failure, own in failures.groupby("failure"):
-    first = texts.loc[own["id"].iloc[0]]
-    print(f"{failure.upper()}  ({len(own)} questions; try: {REMEDIES.get(failure, 'to read them')})")
+for failure, members in failures.groupby("failure"):
+    first = texts.loc[members["id"].iloc[0]]
+    print(f"{failure.upper()}  ({len(members)} questions; try: {REMEDIES.get(failure, 'to read them')})")
     for what in ("question", "references", "answer"):
         print(f"   {what:10} {str(first[what])[:110]}")
 

@@ -52,12 +52,12 @@ compared.iloc[1:][["cell_id", "difference", "detectable_difference", "verdict"]]
 n = int(compared["n"].iloc[0])
 sizes = [n * factor for factor in (0.5, 1, 2, 4, 8, 16)]
 detectable = compared["detectable_difference"].dropna()
-drawn = [
+lines = [
     PlotLine(label, [LinePoint(float(size), value * np.sqrt(n / size)) for size in sizes])
     for label, value in (("the hardest comparison", detectable.max()), ("the easiest one", detectable.min()))
     if len(detectable)  # with too few groups, no difference of any size is detectable
 ]
-picture(line_plot(drawn, "questions", f"{METRIC}: difference that would be detected reliably"))
+picture(line_plot(lines, "questions", f"{METRIC}: difference that would be detected reliably"))
 
 # %%
 needed = n * (detectable / TARGET) ** 2

@@ -87,14 +87,14 @@ print(
 
 # %%
 chosen = lines.query("metric == 'rouge_l' and subset.str.startswith('read/')")
-drawn = [
+curves = [
     PlotLine(
-        f"{subset}, {whose}", [LinePoint(row["row"], row[whose]) for _, row in own.dropna(subset=[whose]).iterrows()]
+        f"{subset}, {whose}", [LinePoint(row["row"], row[whose]) for _, row in rows.dropna(subset=[whose]).iterrows()]
     )
-    for subset, own in chosen.groupby("subset")
+    for subset, rows in chosen.groupby("subset")
     for whose in ("ours", "paper")
 ]
-picture(line_plot(drawn, table.info.about, "rouge_l"))
+picture(line_plot(curves, table.info.about, "rouge_l"))
 
 # %% [markdown]
 # With a handful of questions of each kind (`n` above), the demo cannot distinguish retrievers. The paper's rows are over about 800 or 2,000.

@@ -59,7 +59,7 @@ def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
         nearest = [(misses, cell) for misses, cell in fitting if len(misses) == least]
         pairs += [PrintedPair(row, cell, tuple(miss for miss in misses if miss.ours)) for misses, cell in nearest]
         empty += [] if fitting else [row]
-    taken = {own.cell.cell_id for own in pairs}
+    taken = {match.cell.cell_id for match in pairs}
     return Paired(
         tuple(pairs),
         tuple(empty),

@@ -79,23 +79,23 @@ def _nothing_fits(table: PrintedTable, cells: Sequence[CellResult]) -> str:
 def _block(table: PrintedTable, paired: Paired, printed: str, cells: Sequence[CellResult]) -> PrintedBlock:
     """Return a block with the metric of the paper's code if any cell has it, otherwise with our definition."""
     names = table.info.paper.metrics[printed]
-    there = {name for cell in cells for entries in cell.metrics.values() for name in entries}
-    ours = next((name for name in names if name in there), "")
+    computed = {name for cell in cells for entries in cell.metrics.values() for name in entries}
+    ours = next((name for name in names if name in computed), "")
     lines = [
-        _line(number, own, ours)
+        _line(number, printed_pair, ours)
         for number in table.numbers
         if number.metric == printed
-        for own in _of_row(paired, number) or (None,)
+        for printed_pair in _pairs_of_row(paired, number) or (None,)
     ]
     return PrintedBlock(printed, ours, ours == names.published, tuple(lines))
 
 
-def _of_row(paired: Paired, number: Number) -> tuple[PrintedPair | None, ...]:
-    return tuple(own for own in paired.pairs if own.row == number.row)
+def _pairs_of_row(paired: Paired, number: Number) -> tuple[PrintedPair | None, ...]:
+    return tuple(printed_pair for printed_pair in paired.pairs if printed_pair.row == number.row)
 
 
-def _line(number: Number, own: PrintedPair | None, ours: str) -> PrintedLine:
-    entry = own.cell.metrics.get(number.subset, {}).get(ours) if own else None
+def _line(number: Number, printed_pair: PrintedPair | None, ours: str) -> PrintedLine:
+    entry = printed_pair.cell.metrics.get(number.subset, {}).get(ours) if printed_pair else None
     if entry is None:
-        return PrintedLine(number, own)
-    return PrintedLine(number, own, entry["value"], entry["ci_low"], entry["ci_high"], entry["n"])
+        return PrintedLine(number, printed_pair)
+    return PrintedLine(number, printed_pair, entry["value"], entry["ci_low"], entry["ci_high"], entry["n"])

@@ -65,7 +65,11 @@ def gather(source: ReportSource) -> ReportAnswer:
         name = f"{main.metric.subset}:{main.metric.metric}"
         best = source.sweep.ranked(name)[0]
         take = source.sweep.best(name) if source.sweep.is_chosen_by_scores else best
-        only = _only(source, main.metric, take) if take is best else _untested(source, main.metric, take, best)
+        only = (
+            _single_answer(source, main.metric, take)
+            if take is best
+            else _untested_answer(source, main.metric, take, best)
+        )
         return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
     family, choice = main.family, choice_of(main.family)
     sentence = choice_text(
@@ -149,7 +153,7 @@ def _no_answer(source: ReportSource) -> Prose:
     return prose("No cell has a value of a metric that ranks cells.")
 
 
-def _only(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose:
+def _single_answer(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose:
     value = number(metric.value(cell), digits_of([metric.value(cell)]))
     n_failed, stopped = len(source.sweep.failed), source.sweep.stopped
     has_won = bool(race_winner_text(stopped)) and stopped[0].race["metric"] == metric.metric
@@ -157,13 +161,11 @@ def _only(source: ReportSource, metric: SubsetMetric, cell: CellResult) -> Prose
         mean = f": it has {value} by {metric.metric} over {_samples(metric)}."
         return prose("Take ", source.names.in_prose(cell), mean) + prose(race_winner_text(stopped))
     failed = f"{n_failed} of {count(len(source.sweep.cells), 'cell')} failed. " if n_failed else ""
-    others = failed + (source.main.why_not if source.main else "")
-    return prose(
-        "", source.names.in_prose(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {others}"
-    )
+    note = failed + (source.main.why_not if source.main else "")
+    return prose("", source.names.in_prose(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {note}")
 
 
-def _untested(source: ReportSource, metric: SubsetMetric, take: CellResult, best: CellResult) -> Prose:
+def _untested_answer(source: ReportSource, metric: SubsetMetric, take: CellResult, best: CellResult) -> Prose:
     """Describe the cell to take of a search by scores, and the best mean, which another cell has."""
     means = [number(metric.value(cell), digits_of([metric.value(cell)])) for cell in (take, best)]
     why = source.main.why_not if source.main else ""

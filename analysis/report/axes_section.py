@@ -69,15 +69,15 @@ def gather(source: ReportSource) -> tuple[ScenarioEffects, ...]:
     scores = source.scores
     if scores is None:
         return ()
-    asked = [scored for scored in scores.scenarios() if scored.scenario.kind in _KINDS and scored.is_enough]
-    if not asked:
-        asked = scores.scenarios()[:1]
-    found = []
-    for scored in asked[:MOST_SCENARIOS]:
+    scenarios = [scored for scored in scores.scenarios() if scored.scenario.kind in _KINDS and scored.is_enough]
+    if not scenarios:
+        scenarios = scores.scenarios()[:1]
+    sections = []
+    for scored in scenarios[:MOST_SCENARIOS]:
         metric = SubsetMetric(scored.scenario.subset, scores.metric.metric, scores.metric.larger_is_better)
         effects = axis_effects(source.sweep, metric, alpha=source.alpha, scores=scores)
-        found.append(_effects(scored.scenario.label, effects))
-    return tuple(own for own in found if own.axes)
+        sections.append(_effects(scored.scenario.label, effects))
+    return tuple(section for section in sections if section.axes)
 
 
 def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:

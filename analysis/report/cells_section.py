@@ -131,10 +131,10 @@ def cell_table(source: ReportSource, compared: ComparedCells) -> CellTable:
     """Return the cells that have a value of a metric, the best first."""
     metric, family = compared.metric, compared.family
     if family:
-        rows = [_first(source, family), *(_other(source, family, row) for row in family.rows)]
+        rows = [_best_row(source, family), *(_compared_row(source, family, row) for row in family.rows)]
     else:
         sign = 1 if metric.direction() else -1
-        rows = [_alone(source, compared, cell) for cell in source.valued(metric)]
+        rows = [_uncompared_row(source, compared, cell) for cell in source.valued(metric)]
         rows.sort(key=lambda row: -sign * row.mean)
     return CellTable(
         metric=metric.metric,
@@ -150,25 +150,25 @@ def cell_table(source: ReportSource, compared: ComparedCells) -> CellTable:
     )
 
 
-def _first(source: ReportSource, family: Family) -> CellRow:
+def _best_row(source: ReportSource, family: Family) -> CellRow:
     return _row(source, family.metric, family.baseline, BEST)
 
 
-def _other(source: ReportSource, family: Family, row: ComparisonRow) -> CellRow:
-    found = row.comparison
+def _compared_row(source: ReportSource, family: Family, row: ComparisonRow) -> CellRow:
+    result = row.comparison
     return _row(
         source,
         family.metric,
         row.standing,
         row.verdict,
-        difference=found.difference,
-        difference_low=found.low,
-        difference_high=found.high,
+        difference=result.difference,
+        difference_low=result.low,
+        difference_high=result.high,
         p_adjusted=row.p_adjusted,
     )
 
 
-def _alone(source: ReportSource, compared: ComparedCells, cell: CellResult) -> CellRow:
+def _uncompared_row(source: ReportSource, compared: ComparedCells, cell: CellResult) -> CellRow:
     value = compared.metric.value(cell)
     assert value is not None, "the caller passes only cells with a value"
     n = int(cell.metrics[compared.metric.subset][compared.metric.metric]["n"])
@@ -201,7 +201,7 @@ def _span(values: Iterable[float | None]) -> Span | None:
     return (min(known), max(known)) if known else None
 
 
-def _over(family: Family) -> str:
+def _sample_note(family: Family) -> str:
     if family.n == family.n_known:
         return f"Over {count(family.n, 'sample')}"
     return f"Over the {family.n:,} of {count(family.n_known, 'sample')} for which every cell has a value,"
@@ -211,7 +211,7 @@ def _notes(source: ReportSource, family: Family) -> list[str]:
     """Return facts that readers of the table must know."""
     worth = worth_of_groups(family.n_clusters, family.n_effective)
     notes = [
-        f"{_over(family)} in {count(family.n_clusters, 'independent group')}{worth}.",
+        f"{_sample_note(family)} in {count(family.n_clusters, 'independent group')}{worth}.",
     ]
     if note := groups_note(family.sweep.cells):
         notes.append(f"{note}.")

@@ -75,10 +75,10 @@ def _chart(source: ReportSource, cells: list[CellResult], values: Mapping[str, f
     costs = np.array([cost.of(cell) for cell in cells], dtype=np.float64)
     better = np.array([values[cell.cell_id] for cell in cells]) * (1 if metric.direction() else -1)
     is_beaten = [bool(row.any()) for row in dominators(better, costs)]
-    best = max(range(len(cells)), key=lambda place: better[place])
+    best = max(range(len(cells)), key=lambda index: better[index])
     points = [
-        _point(source, cell, values[cell.cell_id], float(costs[place]), not is_beaten[place], place == best)
-        for place, cell in enumerate(cells)
+        _point(source, cell, values[cell.cell_id], float(costs[index]), not is_beaten[index], index == best)
+        for index, cell in enumerate(cells)
     ]
     front = tuple(cell.cell_id for cell, beaten in zip(cells, is_beaten, strict=True) if not beaten)
     title = f"{metric.metric} against {cost.head}: {len(front)} of {len(cells)} cells are on the front"

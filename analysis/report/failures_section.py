@@ -85,21 +85,21 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
         rows = [_row(source, cell) for cell in cells]
     except DataError as error:  # results of an earlier version: the page reports this, and has all other sections
         return str(error)
-    found = pd.concat([source.verdicts(cell) for cell in cells], ignore_index=True)
-    there = tuple(name for name in CLASSES if any(row.counts.get(name) for row in rows))
+    verdicts = pd.concat([source.verdicts(cell) for cell in cells], ignore_index=True)
+    classes = tuple(name for name in CLASSES if any(row.counts.get(name) for row in rows))
     take, last = pair(source, answer, cells)
     lost, with_gold = _lost(source.verdicts(take))
     return Failures(
-        there,
+        classes,
         tuple(rows),
         len(source.ordered) - len(cells),
         lost,
         with_gold,
-        _depths(source, cells, found),
+        _depths(source, cells, verdicts),
         last.cell_id if last else "",
         take.cell_id if last else "",
-        tuple(_moves(found, last, take)) if last else (),
-        _bars(rows, there),
+        tuple(_moves(verdicts, last, take)) if last else (),
+        _bars(rows, classes),
     )
 
 
@@ -109,8 +109,8 @@ def looked_at(source: ReportSource, answer: ReportAnswer) -> list[CellResult]:
     They are the cell to take, the best one and the last one, then the next cells, as many as are affordable.
     """
     ordered = source.ordered
-    wanted = [cell for cell in ordered if cell.cell_id in (answer.take, answer.best)]
-    by_need = [*wanted, *ordered[-1:], *ordered]
+    required = [cell for cell in ordered if cell.cell_id in (answer.take, answer.best)]
+    by_need = [*required, *ordered[-1:], *ordered]
     chosen: dict[str, int] = {}
     for cell in by_need:
         n = sum(cell.counts.values())
@@ -130,20 +130,22 @@ def pair(
 
 
 def _row(source: ReportSource, cell: CellResult) -> FailureRow:
-    found = source.verdicts(cell)
-    counts = Counter(found["class"])
+    verdicts = source.verdicts(cell)
+    counts = Counter(verdicts["class"])
     in_order = {name: counts[name] for name in CLASSES if counts[name]}
-    return FailureRow(cell.cell_id, source.names.short(cell), in_order, len(found), int(found["is_uncertain"].sum()))
+    return FailureRow(
+        cell.cell_id, source.names.short(cell), in_order, len(verdicts), int(verdicts["is_uncertain"].sum())
+    )
 
 
-def _lost(found: "pd.DataFrame") -> tuple[int, int]:
-    with_gold = found[~found["stage"].isin([EvidenceStage.NO_GOLD.value, EvidenceStage.NOT_SEARCHED.value])]
+def _lost(verdicts: "pd.DataFrame") -> tuple[int, int]:
+    with_gold = verdicts[~verdicts["stage"].isin([EvidenceStage.NO_GOLD.value, EvidenceStage.NOT_SEARCHED.value])]
     return int(with_gold["stage"].isin([stage.value for stage in BROKEN]).sum()), len(with_gold)
 
 
-def _depths(source: ReportSource, cells: Sequence[CellResult], found: "pd.DataFrame") -> Depths | None:
+def _depths(source: ReportSource, cells: Sequence[CellResult], verdicts: "pd.DataFrame") -> Depths | None:
     """Return the depths of the first cells with different searches, or None if no cell searches."""
-    table = evidence_depth(found)
+    table = evidence_depth(verdicts)
     if table.empty:
         return None
     depths = tuple(depth for depth in _DEPTHS if depth <= table["k"].max())
@@ -152,15 +154,17 @@ def _depths(source: ReportSource, cells: Sequence[CellResult], found: "pd.DataFr
     for cell in cells:
         if cell.cell_id in shares:
             alike.setdefault(shares[cell.cell_id], []).append(cell)
-    shown = {source.names.of_several(own): own_shares for own_shares, own in list(alike.items())[:MOST_CURVES]}
-    drawn = [Curve(name, own_shares) for name, own_shares in shown.items()]
+    shares_by_name = {
+        source.names.of_several(group): own_shares for own_shares, group in list(alike.items())[:MOST_CURVES]
+    }
+    lines = [Curve(name, own_shares) for name, own_shares in shares_by_name.items()]
     title = "Share of samples whose gold lies whole within the first k hits"
-    return Depths(depths, shown, curves([str(depth) for depth in depths], drawn, "k, the first hits", title))
+    return Depths(depths, shares_by_name, curves([str(depth) for depth in depths], lines, "k, the first hits", title))
 
 
-def _moves(found: "pd.DataFrame", before: CellResult, after: CellResult) -> list[Move]:
+def _moves(verdicts: "pd.DataFrame", before: CellResult, after: CellResult) -> list[Move]:
     """Return the most frequent changes of class; [] for cells over different samples."""
-    by_class = found.assign(failure=found["class"])
+    by_class = verdicts.assign(failure=verdicts["class"])
     if set(by_class[by_class["cell_id"] == before.cell_id]["id"]).isdisjoint(
         by_class[by_class["cell_id"] == after.cell_id]["id"]
     ):
@@ -170,7 +174,7 @@ def _moves(found: "pd.DataFrame", before: CellResult, after: CellResult) -> list
     return [Move(*row) for row in changed.head(MOST_MOVES)[["before", "after", "n"]].itertuples(index=False, name=None)]
 
 
-def _bars(rows: Sequence[FailureRow], there: Sequence[str]) -> str:
-    kinds = [BarKind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in there]
-    labels = {row.name if len({own.name for own in rows}) == len(rows) else row.cell_id[:8]: row.counts for row in rows}
+def _bars(rows: Sequence[FailureRow], classes: Sequence[str]) -> str:
+    kinds = [BarKind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in classes]
+    labels = {row.name if len({one.name for one in rows}) == len(rows) else row.cell_id[:8]: row.counts for row in rows}
     return stacked_bars(labels, kinds, "Samples of each cell by where they fail; the table below has the numbers")

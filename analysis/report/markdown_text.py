@@ -18,12 +18,12 @@ def plain(text: object) -> str:
 def prose_text(sentence: Prose) -> str:
     """Return the sentence with its strong pieces between stars, which touch no space."""
     return "".join(
-        f"**{plain(piece)}**" if place % 2 and piece.strip() else _spaced(piece)
-        for place, piece in enumerate(sentence.pieces)
+        f"**{plain(piece)}**" if i % 2 and piece.strip() else _escape_piece(piece)
+        for i, piece in enumerate(sentence.pieces)
     )
 
 
-def _spaced(piece: str) -> str:
+def _escape_piece(piece: str) -> str:
     before, after = (" " if piece[:1].isspace() else ""), (" " if piece[-1:].isspace() and piece.strip() else "")
     return f"{before}{plain(piece)}{after}"
 

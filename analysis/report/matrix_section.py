@@ -66,27 +66,27 @@ def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
     cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
     if sum(name.startswith("matrix/") for name in cell.metrics) > MOST_FIELDS:
         return None
-    found = decision.topic_task_matrix(source.sweep, scores.metric, cell, alpha=source.alpha, scores=scores)
-    if found is None:
+    matrix = decision.topic_task_matrix(source.sweep, scores.metric, cell, alpha=source.alpha, scores=scores)
+    if matrix is None:
         return None
-    values = [field.value for field in found.fields if field.value is not None]
+    values = [field.value for field in matrix.fields if field.value is not None]
     names = {cell.cell_id: source.names.short(cell) for cell in source.sweep.cells}
-    inner = [field for field in found.fields if AVERAGE not in (field.topic, field.task)]
+    inner = [field for field in matrix.fields if AVERAGE not in (field.topic, field.task)]
     return MatrixSection(
         cell.cell_id,
         names[cell.cell_id],
-        found.metric.metric,
+        matrix.metric.metric,
         min(digits_of(values), 3),
-        (*(found.labels.get(task, task) for task in found.tasks), "All tasks"),
+        (*(matrix.labels.get(task, task) for task in matrix.tasks), "All tasks"),
         tuple(
             (
-                "All topics" if topic == AVERAGE else found.labels.get(topic, topic),
-                tuple(_field(found.of(topic, task), values, names) for task in (*found.tasks, AVERAGE)),
+                "All topics" if topic == AVERAGE else matrix.labels.get(topic, topic),
+                tuple(_field(matrix.of(topic, task), values, names) for task in (*matrix.tasks, AVERAGE)),
             )
-            for topic in (*found.topics, AVERAGE)
+            for topic in (*matrix.topics, AVERAGE)
         ),
         len(inner),
-        found.n_tested,
+        matrix.n_tested,
         sum(bool(field.best) for field in inner),
         FEWEST_SAMPLES,
         FEWEST_CLUSTERS,

@@ -62,7 +62,7 @@ def gather(source: ReportSource) -> tuple[PublishedTable, ...]:
     """Return the tables of papers over the data of this sweep that have a row for any of its cells."""
     cells = [cell for cell in source.sweep.cells if cell.status == OK]
     names = {str(cell.dataset.get("name", "")) for cell in cells}
-    found = []
+    tables = []
     for name, info in TABLES.items():
         if info.is_sweep and info.paper.name in names:
             table = published.read_table(name)
@@ -70,13 +70,15 @@ def gather(source: ReportSource) -> tuple[PublishedTable, ...]:
                 beside = published.put_beside(table, table.metrics, cells)
             except DataError:  # no cell corresponds to any row, so the table is left out
                 continue
-            blocks = tuple(block for block in (_block(source, table, own) for own in beside.blocks) if block.lines)
+            blocks = tuple(
+                block for block in (_block(source, table, printed) for printed in beside.blocks) if block.lines
+            )
             if blocks:
                 differences = {str(each): None for pair in beside.paired.pairs for each in pair.differences}
-                found.append(
+                tables.append(
                     PublishedTable(name, info.about, str(info.paper), blocks, tuple(differences), tuple(info.notes))
                 )
-    return tuple(found)
+    return tuple(tables)
 
 
 def _block(source: ReportSource, table: PrintedTable, block: PrintedBlock) -> PublishedBlock:

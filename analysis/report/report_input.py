@@ -102,9 +102,9 @@ class ReportSource:
         `cell_id`. Raises DataError for a cell of an earlier version.
         """
         if cell.cell_id not in self._verdicts:
-            found = verdicts(self.sweep, cell)
-            names = [class_of(*own) for own in zip(found["failure"], found["outcome"], found["stage"], strict=True)]
-            self._verdicts[cell.cell_id] = found.assign(cell_id=cell.cell_id, **{"class": names})
+            frame = verdicts(self.sweep, cell)
+            names = [class_of(*row) for row in zip(frame["failure"], frame["outcome"], frame["stage"], strict=True)]
+            self._verdicts[cell.cell_id] = frame.assign(cell_id=cell.cell_id, **{"class": names})
         return self._verdicts[cell.cell_id]
 
     @property
@@ -150,10 +150,10 @@ def _metrics(sweep: LoadedSweep, requested: str, headline: str) -> list[SubsetMe
     for metric in first:
         metric.direction()
     subset = first[0].subset if first else OVERALL
-    there = {name for cell in sweep.cells for name in cell.metrics.get(subset, {})}
-    names = [name for name in headlines(sweep.cells, headline) if name in there]
+    computed = {name for cell in sweep.cells for name in cell.metrics.get(subset, {})}
+    names = [name for name in headlines(sweep.cells, headline) if name in computed]
     if sweep.lacks_quality and not requested:
         return []
-    found = [*first, *(sweep.metric(f"{subset}:{name}") for name in names)]
-    ranking = [metric for metric in found if metric.larger_is_better is not None]
+    metrics = [*first, *(sweep.metric(f"{subset}:{name}") for name in names)]
+    ranking = [metric for metric in metrics if metric.larger_is_better is not None]
     return list(dict.fromkeys(ranking))[:_N_METRICS]

@@ -96,15 +96,15 @@ def _cells(report: Report) -> Iterator[str]:
     if report.cells.why_no_tables:
         yield ""
         yield report.cells.why_no_tables
-    for own in report.cells.tables:
+    for cell_table in report.cells.tables:
         yield ""
-        yield f"### {plain(own.title)}"
-        yield from _cell_table(own, report.cells.axes)
-        if own.why_not:
-            yield plain(own.why_not)
-        if own.n_more:
-            yield f"The first {len(own.shown)} of {len(own.rows)} rows; all are in report.json."
-        yield from (f"- {plain(note)}" for note in own.notes)
+        yield f"### {plain(cell_table.title)}"
+        yield from _cell_table(cell_table, report.cells.axes)
+        if cell_table.why_not:
+            yield plain(cell_table.why_not)
+        if cell_table.n_more:
+            yield f"The first {len(cell_table.shown)} of {len(cell_table.rows)} rows; all are in report.json."
+        yield from (f"- {plain(note)}" for note in cell_table.notes)
     if report.cells.failed:
         yield ""
         yield "Cells that failed:"
@@ -120,10 +120,10 @@ def _cells(report: Report) -> Iterator[str]:
         yield f"No result yet: {plain(', '.join(report.cells.unfinished))}."
 
 
-def _cell_table(own: CellTable, axes: Sequence[str]) -> Iterator[str]:
+def _cell_table(cell_table: CellTable, axes: Sequence[str]) -> Iterator[str]:
     heads = [
         *map(plain, axes or ["cell"]),
-        plain(own.metric),
+        plain(cell_table.metric),
         "95% interval",
         "against the best",
         "adj. p",
@@ -135,13 +135,13 @@ def _cell_table(own: CellTable, axes: Sequence[str]) -> Iterator[str]:
             [
                 *(plain(row.levels[axis]) for axis in axes),
                 *([] if axes else [plain(row.name)]),
-                number(row.mean, own.digits),
-                interval_text(row, own.digits),
-                "" if row.difference is None else number(row.difference, own.digits, "+"),
+                number(row.mean, cell_table.digits),
+                interval_text(row, cell_table.digits),
+                "" if row.difference is None else number(row.difference, cell_table.digits, "+"),
                 "" if row.p_adjusted is None else number(row.p_adjusted),
                 row.verdict,
             ]
-            for row in own.shown
+            for row in cell_table.shown
         ),
     )
 
@@ -166,22 +166,22 @@ def _axes(report: Report) -> Iterator[str]:
         ["axis", "value", "mean", "difference", "95% interval"],
         (
             [
-                plain(own.axis),
+                plain(axis.axis),
                 plain(level.level),
-                number(level.mean, own.digits),
-                _strong(number(level.difference, own.digits, "+"), is_strong=level.is_shown),
+                number(level.mean, axis.digits),
+                _strong(number(level.difference, axis.digits, "+"), is_strong=level.is_shown),
                 ""
                 if level.low is None
-                else f"{number(level.low, own.digits, '+')} to {number(level.high, own.digits, '+')}",
+                else f"{number(level.low, axis.digits, '+')} to {number(level.high, axis.digits, '+')}",
             ]
-            for own in scenario.axes
-            for level in own.levels
+            for axis in scenario.axes
+            for level in axis.levels
         ),
     )
     yield from (
-        f"- {plain(own.axis)}: not comparable with the others: {', '.join(map(plain, own.apart))}"
-        for own in scenario.axes
-        if own.apart
+        f"- {plain(axis.axis)}: not comparable with the others: {', '.join(map(plain, axis.apart))}"
+        for axis in scenario.axes
+        if axis.apart
     )
     yield from (
         f"- {plain(one.text)} ({'significant' if one.is_shown else 'not significant'})" for one in scenario.interactions
@@ -199,16 +199,16 @@ def _failures(report: Report) -> Iterator[str]:
         yield ""
         yield plain(report.why_no_failures)
         return
-    found = report.failures
+    failures = report.failures
     yield from table(
-        ["cell", *(plain(CLASSES[name].label) for name in found.classes)],
+        ["cell", *(plain(CLASSES[name].label) for name in failures.classes)],
         (
-            [plain(row.name), *(f"{row.counts[name]:,}" if name in row.counts else "" for name in found.classes)]
-            for row in found.rows
+            [plain(row.name), *(f"{row.counts[name]:,}" if name in row.counts else "" for name in failures.classes)]
+            for row in failures.rows
         ),
     )
-    if found.n_cells_left_out:
-        yield f"{found.n_cells_left_out} more cells were not looked at."
+    if failures.n_cells_left_out:
+        yield f"{failures.n_cells_left_out} more cells were not looked at."
 
 
 def _cost(report: Report) -> Iterator[str]:

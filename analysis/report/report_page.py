@@ -65,7 +65,7 @@ def _breakable(name: str) -> Markup:
 def _prose(sentence: Prose) -> Markup:
     """Return the sentence with strong pieces in <strong>. All pieces, such as names of cells, are escaped."""
     formats = (Markup("{}"), Markup("<strong>{}</strong>"))
-    pieces = [formats[place % 2].format(printable(piece)) for place, piece in enumerate(sentence.pieces)]
+    pieces = [formats[i % 2].format(printable(piece)) for i, piece in enumerate(sentence.pieces)]
     return Markup("").join(pieces)
 
 
@@ -73,11 +73,11 @@ def span(span: Span | None, unit: str = "tokens") -> str:
     """Format one value, or the smallest and the largest of cells that share a row, with the unit once."""
     if span is None:
         return "\u2013"
-    shown = [duration(value) if unit == "seconds" else f"{value:,.0f}" for value in span]
-    first, last = shown[0].partition(" "), shown[-1].partition(" ")
+    parts = [duration(value) if unit == "seconds" else f"{value:,.0f}" for value in span]
+    first, last = parts[0].partition(" "), parts[-1].partition(" ")
     if first[2] == last[2] and first != last:
-        shown[0] = first[0]
-    return " \u2013 ".join(dict.fromkeys(shown))
+        parts[0] = first[0]
+    return " \u2013 ".join(dict.fromkeys(parts))
 
 
 def _picture_of(row: CellRow, table: CellTable) -> Markup:

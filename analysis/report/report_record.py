@@ -63,8 +63,8 @@ class Report:
 
 def gather(source: ReportSource) -> Report:
     """Read and compute the whole report."""
-    found = answer.gather(source)
-    failed = failures.gather(source, found)
+    report_answer = answer.gather(source)
+    failed = failures.gather(source, report_answer)
     main = source.main
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -73,18 +73,20 @@ def gather(source: ReportSource) -> Report:
         subset=main.metric.subset if main else "",
         cell_names=source.names.rule,
         compared_at=source.names.compared_at,
-        answer=answer.with_losses(found, failed.n_lost, failed.n_with_gold) if isinstance(failed, Failures) else found,
+        answer=answer.with_losses(report_answer, failed.n_lost, failed.n_with_gold)
+        if isinstance(failed, Failures)
+        else report_answer,
         scenarios=scenarios.gather(source),
         cells=cells.gather(source),
         axes=axes.gather(source),
         cost=cost.gather(source),
-        matrix=matrix.gather(source, found),
+        matrix=matrix.gather(source, report_answer),
         failures=failed if isinstance(failed, Failures) else None,
         why_no_failures=failed if isinstance(failed, str) else "",
-        samples=samples.gather(source, found),
+        samples=samples.gather(source, report_answer),
         published=beside.gather(source),
         checks=trust.gather(source),
-        reproduce=reproduce.gather(source, found),
+        reproduce=reproduce.gather(source, report_answer),
     )
 
 
@@ -100,7 +102,7 @@ def _plain(value: object) -> object:
     if is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.name != "svg"}
     if isinstance(value, Mapping):
-        return {str(name): _plain(own) for name, own in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(own) for own in value]
+        return [_plain(item) for item in value]
     return value

@@ -35,9 +35,9 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
     cells, described = source.sweep.cells, source.described
     facts = [
         ("sweep", f"{described.sweep_id}, {described.started} to {described.finished or 'unfinished'}"),
-        ("data", _joined(f"{cell.dataset.get('name')} {cell.dataset.get('key', '')}" for cell in cells)),
-        ("code", _joined(cell.git_commit for cell in cells)),
-        ("cells", _joined(cell.cell_id for cell in cells)),
+        ("data", _join_distinct(f"{cell.dataset.get('name')} {cell.dataset.get('key', '')}" for cell in cells)),
+        ("code", _join_distinct(cell.git_commit for cell in cells)),
+        ("cells", _join_distinct(cell.cell_id for cell in cells)),
     ]
     return Reproduce(
         tuple(_commands(source, answer)),
@@ -58,24 +58,24 @@ def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Command]:
         yield Command("this report", f"python -m analysis report {folder} --metric {name}")
     if answer.take:
         cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
-        yield Command(f"only {answer.cell}", _alone(cell))
+        yield Command(f"only {answer.cell}", _command_of(cell))
         if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
             line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
             yield Command(f"{answer.cell} as a folder that answers your questions", line)
 
 
-def _alone(cell: CellResult) -> str:
+def _command_of(cell: CellResult) -> str:
     return shlex.join(["python", "-m", "runner", *cell.overrides])
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join_distinct(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, texts)))
 
 
-def _merge(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def _merge(mappings: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Return the values by name; all distinct values if cells differ."""
-    found: dict[str, dict[str, None]] = {}
-    for own in each:
-        for name, text in own.items():
-            found.setdefault(name, {})[str(text)] = None
-    return {name: " and ".join(texts) for name, texts in found.items()}
+    by_name: dict[str, dict[str, None]] = {}
+    for mapping in mappings:
+        for name, text in mapping.items():
+            by_name.setdefault(name, {})[str(text)] = None
+    return {name: " and ".join(texts) for name, texts in by_name.items()}

@@ -94,8 +94,8 @@ class SamplesSection:
     @property
     def classes(self) -> list[str]:
         """The classes of the shown samples in the cell to take."""
-        there = {view.answers[0].class_name for view in self.views}
-        return [name for name in CLASSES if name in there]
+        shown_classes = {view.answers[0].class_name for view in self.views}
+        return [name for name in CLASSES if name in shown_classes]
 
 
 def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
@@ -105,17 +105,17 @@ def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
     take, other = pair(source, answer, looked_at(source, answer))
     cells = [take, *([other] if other else [])]
     try:
-        read = [_CellSamples(source, cell) for cell in cells]
+        tables = [_CellSamples(source, cell) for cell in cells]
     except DataError:  # the section of failures reports the reason
         return None
-    metric = read[0].metric
-    reasons = _choose(read)
+    metric = tables[0].metric
+    reasons = _choose(tables)
     corpus = kept_corpus(source.sweep, take)
-    hits = [_hits_of(source, each, reasons) for each in read]
-    views = [_view(source, sample_id, why, read, hits, corpus) for sample_id, why in reasons.items()]
+    hits = [_hits_of(source, each, reasons) for each in tables]
+    views = [_view(source, sample_id, why, tables, hits, corpus) for sample_id, why in reasons.items()]
     names = tuple(source.names.short(cell) for cell in cells)
     return SamplesSection(
-        metric, len(read[0].rows), names, tuple(cell.cell_id for cell in cells), corpus is not None, tuple(views)
+        metric, len(tables[0].rows), names, tuple(cell.cell_id for cell in cells), corpus is not None, tuple(views)
     )
 
 
@@ -129,7 +129,7 @@ class _CellSamples:
         score = [f"score/{self.metric}"] if self.metric else []
         rows = read_samples(source.sweep.folder_of(cell), [*_COLUMNS, *score])
         self.rows: dict[str, Mapping[str, Json]] = {row["id"]: row for row in rows}
-        self.places = {row["id"]: place for place, row in enumerate(rows)}
+        self.places = {row["id"]: index for index, row in enumerate(rows)}
 
     def score(self, sample_id: str) -> float | None:
         value = self.rows[sample_id].get(f"score/{self.metric}") if sample_id in self.rows else None
@@ -139,11 +139,11 @@ class _CellSamples:
         return str(self.verdicts[sample_id]["class"])
 
 
-def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Json]]:
+def _by_id(frame: "pd.DataFrame") -> dict[str, dict[str, Json]]:
     """Return the rows by sample id, with None for missing values."""
-    own = found.set_index("id")
-    ranks = own["rank_needed"].astype(object).where(own["rank_needed"].notna(), None)
-    verdicts: dict[str, dict[str, Json]] = own.assign(rank_needed=ranks).to_dict("index")
+    indexed = frame.set_index("id")
+    ranks = indexed["rank_needed"].astype(object).where(indexed["rank_needed"].notna(), None)
+    verdicts: dict[str, dict[str, Json]] = indexed.assign(rank_needed=ranks).to_dict("index")
     return verdicts
 
 
@@ -155,61 +155,61 @@ def _metric_of_samples(source: ReportSource, cell: CellResult) -> str:
     return ""
 
 
-def _choose(read: Sequence[_CellSamples]) -> dict[str, str]:
+def _choose(tables: Sequence[_CellSamples]) -> dict[str, str]:
     """Return the ids of the samples to show, with the reason.
 
     They are one sample of each class, the worst samples with subsets in turn, and the samples that differ most.
     """
-    first = read[0]
+    first = tables[0]
     scored = [(score, sample_id) for sample_id in first.rows if (score := first.score(sample_id)) is not None]
-    known = [sample_id for _, sample_id in sorted(scored)]
-    ascending = [*known, *(sample_id for sample_id in first.rows if first.score(sample_id) is None)]
+    by_score = [sample_id for _, sample_id in sorted(scored)]
+    ascending = [*by_score, *(sample_id for sample_id in first.rows if first.score(sample_id) is None)]
     chosen: dict[str, str] = {}
     for name in CLASSES:
-        own = [sample_id for sample_id in ascending if first.class_name(sample_id) == name]
-        own.sort(key=lambda sample_id: bool(first.verdicts[sample_id]["doubts"]))
-        for sample_id in own[:1]:
+        members = [sample_id for sample_id in ascending if first.class_name(sample_id) == name]
+        members.sort(key=lambda sample_id: bool(first.verdicts[sample_id]["doubts"]))
+        for sample_id in members[:1]:
             chosen.setdefault(sample_id, "an example of its class")
-    for sample_id in _by_turns(ascending, first, N_WORST):
+    for sample_id in _take_turns(ascending, first, N_WORST):
         chosen.setdefault(sample_id, "among the lowest scores of its subset")
-    if len(read) > 1:
-        apart = {sample_id: gap for sample_id in first.rows if (gap := _difference(read, sample_id))}
+    if len(tables) > 1:
+        apart = {sample_id: gap for sample_id in first.rows if (gap := _difference(tables, sample_id))}
         for sample_id in sorted(apart, key=lambda sample_id: -abs(apart[sample_id]))[:N_DIFFERENT]:
             chosen.setdefault(sample_id, "among the largest differences between the two cells")
     return chosen
 
 
-def _by_turns(ascending: Sequence[str], read: _CellSamples, n: int) -> list[str]:
+def _take_turns(ascending: Sequence[str], table: _CellSamples, n: int) -> list[str]:
     """Return the first of every subset, then the second of every subset, and so on."""
     by_subset: dict[str, list[str]] = {}
     for sample_id in ascending:
-        by_subset.setdefault(read.rows[sample_id]["subset"], []).append(sample_id)
-    turns = sorted((turn, place, own[turn]) for place, own in enumerate(by_subset.values()) for turn in range(len(own)))
+        by_subset.setdefault(table.rows[sample_id]["subset"], []).append(sample_id)
+    turns = sorted((turn, i, ids[turn]) for i, ids in enumerate(by_subset.values()) for turn in range(len(ids)))
     return [sample_id for _, _, sample_id in turns[:n]]
 
 
-def _difference(read: Sequence[_CellSamples], sample_id: str) -> float | None:
+def _difference(tables: Sequence[_CellSamples], sample_id: str) -> float | None:
     """Return the score of the cell to take minus the score of the other cell; None without one."""
-    scores = [each.score(sample_id) for each in read]
+    scores = [each.score(sample_id) for each in tables]
     return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
 
 
-def _hits_of(source: ReportSource, read: _CellSamples, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Json]]]:
-    wanted = [sample_id for sample_id in sample_ids if sample_id in read.places]
-    hits = read_hits(source.sweep.folder_of(read.cell), [read.places[sample_id] for sample_id in wanted])
-    return dict(zip(wanted, hits, strict=True))
+def _hits_of(source: ReportSource, table: _CellSamples, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Json]]]:
+    present = [sample_id for sample_id in sample_ids if sample_id in table.places]
+    hits = read_hits(source.sweep.folder_of(table.cell), [table.places[sample_id] for sample_id in present])
+    return dict(zip(present, hits, strict=True))
 
 
 def _view(
     source: ReportSource,
     sample_id: str,
     why: str,
-    read: Sequence[_CellSamples],
+    tables: Sequence[_CellSamples],
     hits: Sequence[Mapping[str, list[dict[str, Json]]]],
     corpus: CorpusTexts | None,
 ) -> SampleView:
-    row = read[0].rows[sample_id]
-    labels = read[0].cell.dataset.get("labels", {})
+    row = tables[0].rows[sample_id]
+    labels = tables[0].cell.dataset.get("labels", {})
     return SampleView(
         sample_id,
         "" if row["subset"] == UNNAMED else str(labels.get(row["subset"], row["subset"])),
@@ -220,28 +220,28 @@ def _view(
         tuple(cut(text) for text in row["references"][:2]),
         tuple((_place(unit), _text(unit, corpus, [])) for unit in row["gold"][:MOST_GOLD]),
         tuple(
-            _answer(source, each, own.get(sample_id, []), sample_id, corpus)
-            for each, own in zip(read, hits, strict=True)
+            _answer(source, each, hits_by_id.get(sample_id, []), sample_id, corpus)
+            for each, hits_by_id in zip(tables, hits, strict=True)
             if sample_id in each.rows
         ),
-        _difference(read, sample_id),
+        _difference(tables, sample_id),
     )
 
 
 def _answer(
     source: ReportSource,
-    read: _CellSamples,
+    table: _CellSamples,
     hits: Sequence[Mapping[str, Json]],
     sample_id: str,
     corpus: CorpusTexts | None,
 ) -> AnswerOf:
-    row, verdict = read.rows[sample_id], read.verdicts[sample_id]
-    shown = _hits_to_show(hits)
+    row, verdict = table.rows[sample_id], table.verdicts[sample_id]
+    shown_hits = _hits_to_show(hits)
     return AnswerOf(
-        source.names.short(read.cell),
-        read.class_name(sample_id),
+        source.names.short(table.cell),
+        table.class_name(sample_id),
         verdict["doubts"],
-        read.score(sample_id),
+        table.score(sample_id),
         verdict["rank_needed"],
         verdict["stage"],
         cut(row["answer"] or row["error"] or ""),
@@ -253,9 +253,9 @@ def _answer(
                 bool(hit["gold_grade"]),
                 bool(hit["in_context"]),
             )
-            for hit in shown
+            for hit in shown_hits
         ),
-        len(hits) - len(shown),
+        len(hits) - len(shown_hits),
     )
 
 
@@ -284,9 +284,9 @@ def _text(unit: Mapping[str, Json], corpus: CorpusTexts | None, gold: Sequence[M
         return None
     start = unit["start"] or 0
     spans = [
-        (max(own["start"] - start, 0), min(own["end"] - start, len(whole)))
-        for own in gold
-        if own["document_id"] == unit["document_id"] and own["start"] is not None
+        (max(gold_unit["start"] - start, 0), min(gold_unit["end"] - start, len(whole)))
+        for gold_unit in gold
+        if gold_unit["document_id"] == unit["document_id"] and gold_unit["start"] is not None
     ]
     return cut(whole, [span for span in spans if span[0] < span[1]])
 
@@ -298,12 +298,12 @@ def cut(text: str, marked: Iterable[tuple[int, int]] = ()) -> Text:
     if spans and spans[0][1] > MOST_CHARACTERS:
         start = max(spans[0][0] - _AROUND_GOLD, 0)
     end = min(start + MOST_CHARACTERS, len(text))
-    pieces, place = ["\u2026" if start else ""], start
+    pieces, position = ["\u2026" if start else ""], start
     for low, high in spans:
-        low, high = max(low, place), min(high, end)
+        low, high = max(low, position), min(high, end)
         if low < high:
-            pieces[-1] += text[place:low]
+            pieces[-1] += text[position:low]
             pieces += [text[low:high], ""]
-            place = high
-    pieces[-1] += text[place:end]
+            position = high
+    pieces[-1] += text[position:end]
     return Text(tuple(pieces), len(text) - (end - start))

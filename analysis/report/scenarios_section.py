@@ -91,63 +91,65 @@ def gather(source: ReportSource) -> Scenarios | None:
     scores = source.scores
     if scores is None:
         return None
-    found = recommendations(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
-    if not found.entries:
+    recommended = recommendations(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
+    if not recommended.entries:
         return None
     cells = candidates(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
-    of_cells = {own.scenario.subset: own for own in cells}
+    of_cells = {ranked.scenario.subset: ranked for ranked in cells}
     groups: dict[str, list[ScenarioRow]] = {}
-    for scenario in found.scenarios():
-        own = [entry for entry in found.entries if entry.scenario == scenario]
-        choices = {entry.axis: _choice(entry) for entry in own}
+    for scenario in recommended.scenarios():
+        entries = [entry for entry in recommended.entries if entry.scenario == scenario]
+        choices = {entry.axis: _choice(entry) for entry in entries}
         best = _best(source, of_cells.get(scenario.subset))
-        row = ScenarioRow(scenario.subset, scenario.label, own[0].n, own[0].n_clusters, choices, *best)
+        row = ScenarioRow(scenario.subset, scenario.label, entries[0].n, entries[0].n_clusters, choices, *best)
         groups.setdefault(_KINDS.get(scenario.kind, scenario.kind), []).append(row)
     return Scenarios(
-        tuple(found.axes()),
+        tuple(recommended.axes()),
         tuple(ScenarioGroup(head, tuple(rows)) for head, rows in groups.items()),
-        sum(entry.verdict == SHOWN for entry in found.entries),
-        found.n_tested,
-        found.alpha,
-        found.as_record(),
-        tuple(own.as_record() for own in cells),
+        sum(entry.verdict == SHOWN for entry in recommended.entries),
+        recommended.n_tested,
+        recommended.alpha,
+        recommended.as_record(),
+        tuple(ranked.as_record() for ranked in cells),
     )
 
 
-def _best(source: ReportSource, found: Candidates | None) -> tuple[str, str]:
+def _best(source: ReportSource, ranked: Candidates | None) -> tuple[str, str]:
     """Return the cells with the best mean, and the number of further cells that may be the best.
 
     Both are "" with too few samples. No cell is named if cells were tested under different conditions.
     """
-    if found is None or not found.is_enough:
+    if ranked is None or not ranked.is_enough:
         return "", ""
     cells = {cell.cell_id: cell for cell in source.sweep.cells}
-    if found.spans_conditions:
+    if ranked.spans_conditions:
         return "", f"none: cells differ in {CONDITION}"
-    equal = [cell for cell in found.cells if cell.mean == found.cells[0].mean]
+    equal = [cell for cell in ranked.cells if cell.mean == ranked.cells[0].mean]
     best = source.names.of_several([cells[cell.cell_id] for cell in equal])
-    more = len(found.cells) - len(equal)
-    if len(found.cells) == len(equal) < found.n_cells:
+    more = len(ranked.cells) - len(equal)
+    if len(ranked.cells) == len(equal) < ranked.n_cells:
         return best, "all others are significantly worse"
     many = (
-        f"all {found.n_cells} may be the best" if len(found.cells) == found.n_cells else f"{more} more may be the best"
+        f"all {ranked.n_cells} may be the best"
+        if len(ranked.cells) == ranked.n_cells
+        else f"{more} more may be the best"
     )
-    is_cheaper = found.take not in [cell.cell_id for cell in equal]
-    return best, f"{many}; take {source.names.short(cells[found.take])}" if is_cheaper else many
+    is_cheaper = ranked.take not in [cell.cell_id for cell in equal]
+    return best, f"{many}; take {source.names.short(cells[ranked.take])}" if is_cheaper else many
 
 
 def _choice(entry: Recommendation) -> ScenarioChoice:
     if entry.verdict == TOO_FEW:
         return ScenarioChoice(TOO_FEW, "too few samples" if entry.n < FEWEST_SAMPLES else entry.too_few_groups(), "")
-    head, notes = _named(entry)
+    head, notes = _head_and_notes(entry)
     return ScenarioChoice(entry.verdict, head, "; ".join(filter(None, [*notes, entry.not_compared])))
 
 
-def _named(entry: Recommendation) -> tuple[str, list[str]]:
+def _head_and_notes(entry: Recommendation) -> tuple[str, list[str]]:
     """Return the head of a tested choice, and the parts of its note; "" for a part without content."""
     cheap = entry.thrifty
     if entry.verdict == SHOWN:
-        return " or ".join(entry.best), [f"{_margin(entry)} {_over(entry)}", cheap if len(entry.best) > 1 else ""]
+        return " or ".join(entry.best), [f"{_margin(entry)} {_runner_up(entry)}", cheap if len(entry.best) > 1 else ""]
     if entry.verdict == SAME:
         return "the same in every sample", [cheap]
     if entry.detectable is None:
@@ -161,7 +163,7 @@ def _margin(entry: Recommendation) -> str:
     return number(difference, min(digits_of([entry.levels[0].mean]), 3), "+")
 
 
-def _over(entry: Recommendation) -> str:
+def _runner_up(entry: Recommendation) -> str:
     return f"over {_next(entry).value}"
 
 

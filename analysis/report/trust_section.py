@@ -77,7 +77,7 @@ class TrustCheck:
 def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
     """Return warnings first, then notes for the reader, then checks without a finding."""
     cells = [cell for cell in source.sweep.cells if cell.status == OK]
-    found = [
+    checks = [
         *_cells(source),
         *_size(source),
         *_stand_ins(cells),
@@ -96,7 +96,7 @@ def gather(source: ReportSource) -> tuple[TrustCheck, ...]:
         *_code(cells),
     ]
     order = (WARNING, NOTE, FINE)
-    return tuple(sorted(found, key=lambda check: order.index(check.kind)))
+    return tuple(sorted(checks, key=lambda check: order.index(check.kind)))
 
 
 def _cells(source: ReportSource) -> Iterator[TrustCheck]:
@@ -145,10 +145,10 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
 def _stand_ins(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     """Warn of components that replace models by rules, so that a sweep runs without a download."""
     for (axis, option), (head, text) in _STAND_INS.items():
-        using = [cell for cell in cells if cell.axes.get(axis) == option]
-        if using:
-            some = f" ({len(using)} of {count(len(cells), 'cell')})" if len(using) < len(cells) else ""
-            yield TrustCheck(WARNING, head, text + some)
+        with_option = [cell for cell in cells if cell.axes.get(axis) == option]
+        if with_option:
+            extent = f" ({len(with_option)} of {count(len(cells), 'cell')})" if len(with_option) < len(cells) else ""
+            yield TrustCheck(WARNING, head, text + extent)
 
 
 def _noise(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
@@ -242,11 +242,11 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
             f"Every{' judged' if judged else ''} sample has a value of {metric.metric} in every cell.",
         )
         return
-    most = max(reasons.values(), key=lambda counts: counts.total())
-    why = listed(f"{n} {reason}" for reason, n in sorted(most.items()))
+    largest = max(reasons.values(), key=lambda counts: counts.total())
+    why = listed(f"{n} {reason}" for reason, n in sorted(largest.items()))
     differ = main.family.left_out_differ if main.family else False
     text = (
-        f"{metric.metric} leaves out up to {count(most.total(), 'sample')} of a cell ({why}), in "
+        f"{metric.metric} leaves out up to {count(largest.total(), 'sample')} of a cell ({why}), in "
         f"{count(len(reasons), 'cell')}."
     )
     if differ:
@@ -275,15 +275,15 @@ def _answers(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 
 
 def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
-    worst, shares, read = {}, {}, []
+    worst, shares, readable = {}, {}, []
     for judge in dict.fromkeys(name for cell in cells for name in cell.judges):
-        own = [cell.judges[judge] for cell in cells if judge in cell.judges]
-        n_judged, unread = (sum(int(each.get(name, 0)) for each in own) for name in ("n_judged", "n_unparsable"))
+        entries = [cell.judges[judge] for cell in cells if judge in cell.judges]
+        n_judged, unread = (sum(int(each.get(name, 0)) for each in entries) for name in ("n_judged", "n_unparsable"))
         if unread:
-            worst[judge] = max(own, key=lambda each: int(each.get("n_unparsable", 0)))
+            worst[judge] = max(entries, key=lambda each: int(each.get("n_unparsable", 0)))
             shares[judge] = f"{unread:,} of {n_judged:,} replies of {judge}"
         elif n_judged:
-            read.append(f"{n_judged:,} of {judge}")
+            readable.append(f"{n_judged:,} of {judge}")
     causes = [
         f"{listed(shares[judge] for judge in judges)}{f' ({cause})' if cause else ''}"
         for cause, judges in judges_by_cause(worst).items()
@@ -291,8 +291,8 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     if causes:
         effect = "A judge gives no score then, and a step leaves its sample as it is."
         yield TrustCheck(WARNING, "Unreadable replies", f"{'; '.join(causes)}. {effect}")
-    if read:
-        yield TrustCheck(FINE, "Judges and steps whose every reply could be read", f"{listed(read)}.")
+    if readable:
+        yield TrustCheck(FINE, "Judges and steps whose every reply could be read", f"{listed(readable)}.")
 
 
 def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
@@ -314,15 +314,15 @@ def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
 def _gold(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     notes = [cell.dataset for cell in cells[:1]]
     missing, without, copied = (
-        _most(notes, name)
+        _largest_count(notes, name)
         for name in ("n_gold_units_not_in_corpus", "n_samples_without_gold_in_corpus", "n_gold_units_with_copies")
     )
-    lacking = f"{count(without, 'sample')} without gold in the corpus"
+    without_gold = f"{count(without, 'sample')} without gold in the corpus"
     if missing:
-        text = f"{count(missing, 'gold passage')} that no search can find" + (f"; {lacking}." if without else ".")
+        text = f"{count(missing, 'gold passage')} that no search can find" + (f"; {without_gold}." if without else ".")
         yield TrustCheck(WARNING, "Gold that is not in the corpus", text)
     elif without:
-        text = f"{lacking}: they name none, so retrieval metrics leave them out."
+        text = f"{without_gold}: they name none, so retrieval metrics leave them out."
         yield TrustCheck(NOTE, "Samples without gold", text)
     elif cells and any("n_gold_units_not_in_corpus" in note for note in notes):
         yield TrustCheck(FINE, "The gold is in the corpus", "Every gold passage is in a document.")
@@ -345,12 +345,12 @@ def _whole_gold(source: ReportSource) -> Iterator[TrustCheck]:
 
 def whole_gold(gold: Sequence[Sequence[Mapping[str, Json]]]) -> Iterator[TrustCheck]:
     """Yield a warning if most samples with gold name whole documents. `gold` has the units of each sample."""
-    if found := count_whole_gold([unit["start"] for unit in units] for units in gold):
-        text = f"{found[0]:,} of {count(found[1], 'sample')} with gold: {WHOLE_GOLD_ADVICE}."
+    if counts := count_whole_gold([unit["start"] for unit in units] for units in gold):
+        text = f"{counts[0]:,} of {count(counts[1], 'sample')} with gold: {WHOLE_GOLD_ADVICE}."
         yield TrustCheck(WARNING, "The gold is whole documents", text)
 
 
-def _most(notes: Iterable[Mapping[str, Json]], name: str) -> int:
+def _largest_count(notes: Iterable[Mapping[str, Json]], name: str) -> int:
     return max((int(note.get(name, 0)) for note in notes), default=0)
 
 

@@ -88,28 +88,28 @@ def check_text(side: StorySide) -> str:
 
 def gold_head(unit: GoldText) -> str:
     """Return the document and the place of the gold in it."""
-    place = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
+    span = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
     title = f" ({shortened(unit.title, 80)})" if unit.title else ""
     grade = f", grade {unit.grade}" if unit.grade != 1 else ""
     alternative = f", alternative of set {unit.one_of}" if unit.one_of else ""
-    return f"{shortened(unit.document_id, 100)}{title}{place}{grade}{alternative}"
+    return f"{shortened(unit.document_id, 100)}{title}{span}{grade}{alternative}"
 
 
-def found_text(unit: GoldText, found: FoundUnit) -> str:
+def found_text(unit: GoldText, coverage: FoundUnit) -> str:
     """Describe where a cell found a unit of gold."""
     if unit.n_characters is None:
         return "not in the corpus"
-    if not found.shares:
+    if not coverage.shares:
         return "no hit contains any of it"
-    shares = ", ".join(f"rank {rank} holds {share:.0%}" for rank, share in found.shares[:6])
-    more = f" and {len(found.shares) - 6} more" if len(found.shares) > 6 else ""
-    return f"{shares}{more}; {found.share_in_prompt:.0%} of it in the prompt"
+    shares = ", ".join(f"rank {rank} holds {share:.0%}" for rank, share in coverage.shares[:6])
+    more = f" and {len(coverage.shares) - 6} more" if len(coverage.shares) > 6 else ""
+    return f"{shares}{more}; {coverage.share_in_prompt:.0%} of it in the prompt"
 
 
 def search_text(number: int, search: ShownSearch) -> str:
     """Describe a search of an iterative search, with the gold that it found. `number` counts from 1."""
     thought = f"{shortened(search.thought, 200)} → " if search.thought else ""
-    gold = ", ".join(str(place + 1) for place in search.gold)
+    gold = ", ".join(str(index + 1) for index in search.gold)
     return f"{number}. {thought}{shortened(search.query, 200)}: {f'found gold {gold}' if gold else 'no further gold'}"
 
 
@@ -121,5 +121,5 @@ def hit_head(hit: ShownHit) -> str:
 
 
 def _ranking(name: str) -> str:
-    shown = name.replace("_", " ")
-    return f"{shown} rank" if shown[-1].isdigit() else shown
+    label = name.replace("_", " ")
+    return f"{label} rank" if label[-1].isdigit() else label

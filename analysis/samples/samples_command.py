@@ -57,12 +57,12 @@ def _count(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Show the samples. Returns 0. Raises DataError for an unknown sweep, cell, metric or class of failures."""
-    wanted = class_named(options.failure) if options.failure else None
+    failure = class_named(options.failure) if options.failure else None
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     cells = [sweep.cell(options.cell), *([sweep.cell(options.against)] if options.against else [])]
-    verdicts = [[own.verdict for own in sample_verdicts(sweep, cell)] for cell in cells]
-    selection = select(sweep, cells, metric, [own.failure for own in verdicts[0]], wanted, options.worst)
+    verdicts = [[sample.verdict for sample in sample_verdicts(sweep, cell)] for cell in cells]
+    selection = select(sweep, cells, metric, [verdict.failure for verdict in verdicts[0]], failure, options.worst)
     shown_stories = stories(sweep, cells, selection.rows, metric.metric, verdicts)
     names = [_name(sweep, cell) for cell in cells]
     lines = [
@@ -71,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
     ]
     console = terminal.make_console()
     lines.append(_classes(verdicts[0]))
-    for place, line in enumerate(lines):
-        console.print(escape(line), style="dim" if place else "")
+    for i, line in enumerate(lines):
+        console.print(escape(line), style="dim" if i else "")
     show(console, shown_stories, names, metric.metric)
     if options.html:
         from analysis.samples.samples_page import render
@@ -103,15 +103,15 @@ def _headline(selection: Selection, metric: SubsetMetric, names: list[str], fail
 def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: SubsetMetric) -> list[str]:
     """Return notes on samples that the listing leaves out or sorts last, with the reasons."""
     lines = []
-    others = [name for name in sweep.headlines() if name in _OF_ANSWERS and name != metric.metric]
-    if selection.are_equal and others:
-        lines.append(f"to see the worst answers first: --metric {others[0]}")
+    answer_metrics = [name for name in sweep.headlines() if name in _OF_ANSWERS and name != metric.metric]
+    if selection.are_equal and answer_metrics:
+        lines.append(f"to see the worst answers first: --metric {answer_metrics[0]}")
     if selection.without_value:
-        lines.append(f"last, as they have no value: {_listed(selection.without_value)}")
+        lines.append(f"last, as they have no value: {_reason_counts(selection.without_value)}")
     if cell.dataset.get("corpus") and kept_corpus(sweep, cell) is None:
         lines.append("texts of documents are no longer stored: run the sweep's command again to see excerpts")
     return lines
 
 
-def _listed(counts: Counter[str]) -> str:
+def _reason_counts(counts: Counter[str]) -> str:
     return ", ".join(f"{n:,} ({why})" for why, n in counts.most_common())

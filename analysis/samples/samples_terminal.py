@@ -26,18 +26,18 @@ def show(console: Console, stories: Sequence[Story], names: Sequence[str], metri
         head = Text.assemble((f"{number}. {printable(story.id)}", "bold"), f"  {printable(group)}")
         console.print()
         console.print(head, soft_wrap=True)
-        for left, right in _lines(story, names, metric):
-            print_line(console, left, right)
+        for label, content in _lines(story, names, metric):
+            print_line(console, label, content)
 
 
-def print_line(console: Console, left: str, right: Text) -> None:
+def print_line(console: Console, label: str, content: Text) -> None:
     """Print the text after its name. A terminal wraps it, while a pipe gets a single line."""
     wrapped = (
-        right.wrap(console, console.width - _INDENT, overflow="fold") if console.is_terminal else right.split("\n")
+        content.wrap(console, console.width - _INDENT, overflow="fold") if console.is_terminal else content.split("\n")
     )
-    for place, line in enumerate(wrapped):
+    for i, line in enumerate(wrapped):
         line.rstrip()
-        name = left if place == 0 else ""
+        name = label if i == 0 else ""
         console.print(Text.assemble((name.ljust(_INDENT), "dim"), line), soft_wrap=True)
 
 
@@ -71,19 +71,19 @@ def _side_lines(side: StorySide, metric: str) -> Iterator[Line]:
 
 
 def _gold_lines(story: Story, side: StorySide) -> Iterator[Line]:
-    shown = list(zip(story.gold, side.found, strict=True))[: sample_wording.N_UNITS]
-    for unit, found in shown:
-        yield "gold", _text(f"{sample_wording.gold_head(unit)}: {sample_wording.found_text(unit, found)}")
+    shown_units = list(zip(story.gold, side.found, strict=True))[: sample_wording.N_UNITS]
+    for unit, coverage in shown_units:
+        yield "gold", _text(f"{sample_wording.gold_head(unit)}: {sample_wording.found_text(unit, coverage)}")
         if side is story.sides[0] and unit.excerpt != Excerpt():
             yield "", marked(unit.excerpt)
-    if len(story.gold) > len(shown):
-        yield "", _text(f"and {len(story.gold) - len(shown)} more")
+    if len(story.gold) > len(shown_units):
+        yield "", _text(f"and {len(story.gold) - len(shown_units)} more")
 
 
 def _prompt_lines(side: StorySide) -> Iterator[Line]:
-    for place, hit in enumerate(side.prompt[:_N_HITS]):
+    for i, hit in enumerate(side.prompt[:_N_HITS]):
         text = " ".join(sample_wording.shortened(hit.text, _HIT_CHARACTERS).split())
-        yield "" if place else "prompt", _text(f"{sample_wording.hit_head(hit)}{': ' if text else ''}{text}")
+        yield "" if i else "prompt", _text(f"{sample_wording.hit_head(hit)}{': ' if text else ''}{text}")
     if len(side.prompt) > _N_HITS:
         yield "", _text(f"and {len(side.prompt) - _N_HITS} more")
 

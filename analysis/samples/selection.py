@@ -40,7 +40,7 @@ class Selection:
 
 def class_named(text: str) -> Failure:
     """Return the class of failures that a user named. Raises DataError for an unknown name."""
-    names = {own.value or NO_FAILURE: own for own in Failure}
+    names = {failure.value or NO_FAILURE: failure for failure in Failure}
     if text.strip().lower() not in names:
         raise DataError(f"--class {text}: no such class of failures; expected one of: {', '.join(names)}")
     return names[text.strip().lower()]
@@ -51,47 +51,47 @@ def select(
     cells: Sequence[CellResult],
     metric: SubsetMetric,
     failures: Sequence[Failure],
-    wanted: Failure | None,
+    only: Failure | None,
     n_shown: int,
 ) -> Selection:
     """Return the worst samples of the first cell by the metric.
 
     With a second cell, these are the samples at which the first cell loses most to it. `failures` are the classes of
-    all samples of the first cell, and `wanted` selects one of them. Raises DataError if there is no such sample.
+    all samples of the first cell, and `only` selects one of them. Raises DataError if there is no such sample.
     """
     if is_of_a_corpus(sweep.folder_of(cells[0]), metric.metric):
         raise DataError(
             f"{metric.metric}: is computed over all samples together, not for each; use another metric, such as "
             f"{', '.join(sweep.headlines()[:3])}"
         )
-    scored = [_scored(sweep, cell, metric) for cell in cells]
-    common = [key for key in scored[0].rows if all(key in own.rows for own in scored)]
+    scored = [_read_cell_scores(sweep, cell, metric) for cell in cells]
+    common = [key for key in scored[0].rows if all(key in samples.rows for samples in scored)]
     if not common:
         raise DataError(f"{', '.join(cell.cell_id for cell in cells)}: no sample of {metric} in common")
-    keys = [key for key in common if wanted is None or failures[scored[0].rows[key]] is wanted]
+    keys = [key for key in common if only is None or failures[scored[0].rows[key]] is only]
     if not keys:
-        found = Counter(failures[scored[0].rows[key]].value or NO_FAILURE for key in common)
-        there = ", ".join(f"{name} ({n})" for name, n in found.most_common())
-        raise DataError(f"--class {wanted}: no sample of {cells[0].cell_id} is of that class; expected one of: {there}")
-    values = {key: [_value(own, key) for own in scored] for key in keys}
+        counts = Counter(failures[scored[0].rows[key]].value or NO_FAILURE for key in common)
+        listed = ", ".join(f"{name} ({n})" for name, n in counts.most_common())
+        raise DataError(f"--class {only}: no sample of {cells[0].cell_id} is of that class; expected one of: {listed}")
+    values = {key: [_value(samples, key) for samples in scored] for key in keys}
     sign = 1 if metric.direction() else -1
     valued = sorted((key for key in keys if None not in values[key]), key=lambda key: sign * _goodness(values[key]))
-    others = [key for key in keys if None in values[key]]
-    shown = [*valued, *others][:n_shown]
+    unvalued = [key for key in keys if None in values[key]]
+    shown_keys = [*valued, *unvalued][:n_shown]
     return Selection(
-        shown,
-        [tuple(own.rows[key] for own in scored) for key in shown],
+        shown_keys,
+        [tuple(samples.rows[key] for samples in scored) for key in shown_keys],
         len(keys),
-        Counter(_why_not(scored, key) for key in others),
+        Counter(_why_not(scored, key) for key in unvalued),
         len(cells) == 1 and len(valued) > 1 and len({_goodness(values[key]) for key in valued}) == 1,
     )
 
 
-def _scored(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
+def _read_cell_scores(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
     with_history = is_of_turns(metric.subset)
     folder = sweep.folder_of(cell)
-    found = read_scored(cell, folder, metric.metric, of_a_corpus=False, with_history=with_history)
-    return found.within(metric.subset)
+    scored = read_scored(cell, folder, metric.metric, of_a_corpus=False, with_history=with_history)
+    return scored.within(metric.subset)
 
 
 def _value(scored: ScoredSamples, key: Key) -> float | None:
@@ -105,5 +105,5 @@ def _goodness(values: Sequence[float | None]) -> float:
 
 
 def _why_not(scored: Sequence[ScoredSamples], key: Key) -> str:
-    states = (str(own.states[own.rows[key]]) for own in scored)
+    states = (str(samples.states[samples.rows[key]]) for samples in scored)
     return next(state for state in states if state != ScoreState.VALUE)

@@ -32,21 +32,21 @@ def stories(
     """
     score = (f"score/{metric}", f"score_state/{metric}")
     tables = [
-        read_rows(sweep.folder_of(cell), [*_COLUMNS, *score], [own[place] for own in rows])
-        for place, cell in enumerate(cells)
+        read_rows(sweep.folder_of(cell), [*_COLUMNS, *score], [positions[i] for positions in rows])
+        for i, cell in enumerate(cells)
     ]
     first = cells[0]
     corpus = kept_corpus(sweep, first)
     titles = _titles(documents_file(sweep.folder_of(first).parent, first.dataset.get("corpus", "")))
-    found = []
-    for number, places in enumerate(rows):
+    result = []
+    for number, indices in enumerate(rows):
         row = tables[0][number]
         sides = [
-            _side(cell, table[number], score, verdicts[i][places[i]], corpus, titles)
+            _side(cell, table[number], score, verdicts[i][indices[i]], corpus, titles)
             for i, (cell, table) in enumerate(zip(cells, tables, strict=True))
         ]
-        found.append(_story(row, sides, corpus, titles, first.dataset.get("labels", {})))
-    return found
+        result.append(_story(row, sides, corpus, titles, first.dataset.get("labels", {})))
+    return result
 
 
 def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
@@ -116,19 +116,22 @@ def _side(
         row["state"],
         row["error"],
         verdict,
-        [_found(unit, [own for own in pieces if own["gold"] == place]) for place, unit in enumerate(row["gold"])],
-        _prompt(row, {own["rank"] for own in pieces}, corpus, titles),
+        [
+            _found_unit(unit, [piece for piece in pieces if piece["gold"] == index])
+            for index, unit in enumerate(row["gold"])
+        ],
+        _prompt(row, {piece["rank"] for piece in pieces}, corpus, titles),
         [ShownSearch(**search) for search in row.get("searches") or ()],
         row.get("first_answer"),
         row.get("check") or "",
     )
 
 
-def _found(unit: Mapping[str, Json], pieces: Sequence[Mapping[str, Json]]) -> FoundUnit:
+def _found_unit(unit: Mapping[str, Json], pieces: Sequence[Mapping[str, Json]]) -> FoundUnit:
     n_characters = unit["n_characters"] or 1
     shares: dict[int, int] = {}
-    for own in pieces:
-        shares[own["rank"]] = shares.get(own["rank"], 0) + own["end"] - own["start"]
+    for piece in pieces:
+        shares[piece["rank"]] = shares.get(piece["rank"], 0) + piece["end"] - piece["start"]
     return FoundUnit(
         [(rank, min(1.0, n / n_characters)) for rank, n in sorted(shares.items())],
         (unit["n_in_context"] or 0) / n_characters,
@@ -144,7 +147,7 @@ def _prompt(
             hit["document_id"],
             titles.get(hit["document_id"], ""),
             hit["rank"] in holds_gold,
-            [(name.removeprefix("rank_"), own) for name, own in hit.items() if name.startswith("rank_") and own],
+            [(name.removeprefix("rank_"), rank) for name, rank in hit.items() if name.startswith("rank_") and rank],
             corpus.text(hit["document_id"], hit["start"], hit["end"]) if corpus else "",
         )
         for hit in row["retrieved"]

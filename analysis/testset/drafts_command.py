@@ -34,14 +34,14 @@ def _count(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Show the drafts. Returns 0. Raises DataError if the set cannot be read, or if no draft matches the options."""
-    shown = read_items(options.set)
-    wanted = {name: getattr(options, name) for name in ("state", "reason", "gate", "topic", "task")}
-    items = chosen(shown.items, **wanted)
+    shown_set = read_items(options.set)
+    conditions = {name: getattr(options, name) for name in ("state", "reason", "gate", "topic", "task")}
+    items = chosen(shown_set.items, **conditions)
     if not items:
-        raise DataError(f"{options.set}: {_none_such(shown, wanted)}")
+        raise DataError(f"{options.set}: {_explain_no_match(shown_set, conditions)}")
     console = terminal.make_console()
-    _show_reasons(shown)
-    for line in headings(shown, items, wanted):
+    _show_reasons(shown_set)
+    for line in headings(shown_set, items, conditions):
         console.print(escape(line))
     show(console, items[: options.n])
     if len(items) > options.n:
@@ -49,27 +49,28 @@ def run(options: argparse.Namespace) -> int:
     if options.html:
         from analysis.testset.drafts_page import render
 
-        terminal.write_text(options.html, render(shown, items, headings(shown, items, wanted)))
+        terminal.write_text(options.html, render(shown_set, items, headings(shown_set, items, conditions)))
         console.print(f"\nHTML page: {escape(str(options.html))}")
     return 0
 
 
-def headings(shown: ShownSet, items: list[Item], wanted: dict[str, str]) -> list[str]:
+def headings(shown_set: ShownSet, items: list[Item], conditions: dict[str, str]) -> list[str]:
     """Describe the set and the shown selection."""
-    said = ", ".join(f"{name} {value}" for name, value in wanted.items() if value)
-    n_accepted = sum(item.state == ACCEPTED for item in shown.items)
-    models = shown.testset.about.get("models", {})
+    condition_text = ", ".join(f"{name} {value}" for name, value in conditions.items() if value)
+    n_accepted = sum(item.state == ACCEPTED for item in shown_set.items)
+    testset = shown_set.testset
+    models = testset.about.get("models", {})
     made_by = f"written by {models.get('writer')}, checked by {models.get('checker')}"
     return [
-        f"{shown.folder}: {len(shown.testset.samples):,} samples of {len(shown.testset.documents):,} documents; "
-        f"{len(shown.items) - n_accepted:,} drafts were not accepted",
+        f"{shown_set.folder}: {len(testset.samples):,} samples of {len(testset.documents):,} documents; "
+        f"{len(shown_set.items) - n_accepted:,} drafts were not accepted",
         *([made_by] if models else []),
-        f"shown: {len(items):,} drafts{f' ({said})' if said else ''}",
+        f"shown: {len(items):,} drafts{f' ({condition_text})' if condition_text else ''}",
     ]
 
 
-def _show_reasons(shown: ShownSet) -> None:
-    counts = counts_by_reason(shown.items)
+def _show_reasons(shown_set: ShownSet) -> None:
+    counts = counts_by_reason(shown_set.items)
     if counts:
         columns = [
             TableColumn("gate", [gate for gate, _ in counts], is_number=False),
@@ -79,10 +80,10 @@ def _show_reasons(shown: ShownSet) -> None:
         terminal.show_table(terminal.make_console(), "not accepted", columns)
 
 
-def _none_such(shown: ShownSet, wanted: dict[str, str]) -> str:
+def _explain_no_match(shown_set: ShownSet, conditions: dict[str, str]) -> str:
     """Explain which condition no draft meets, with the existing values."""
-    for name, value in wanted.items():
-        known = sorted({str(getattr(item, name)) for item in shown.items} - {""})
+    for name, value in conditions.items():
+        known = sorted({str(getattr(item, name)) for item in shown_set.items} - {""})
         if value and value not in known:
             return f"no draft has {name} '{value}'. Existing values: {', '.join(known) or 'none'}."
     return "no draft meets all conditions together. Leave out one of them."

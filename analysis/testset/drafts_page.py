@@ -12,7 +12,7 @@ from components.json_value import Json
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
+def render(shown_set: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
     """Return the HTML of the page. `lines` describe the selection. All texts are escaped."""
     environment = page_environment(_TEMPLATES)
     environment.globals |= {
@@ -25,15 +25,15 @@ def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
     for item in items:
         groups.setdefault((item.topic, item.task), []).append(item)
     template = environment.get_template("testset.html.j2")
-    coverage = shown.testset.about.get("coverage", [])
+    coverage = shown_set.testset.about.get("coverage", [])
     return template.render(
         groups=groups,
         lines=lines,
         coverage=coverage,
         matrix=_matrix(coverage),
         tasks=list(dict.fromkeys(cell["task"] for cell in coverage)),
-        reasons=counts_by_reason(shown.items),
-        key=shown.testset.key,
+        reasons=counts_by_reason(shown_set.items),
+        key=shown_set.testset.key,
     )
 
 

@@ -25,8 +25,8 @@ def show(console: Console, items: Sequence[Item]) -> None:
         )
         console.print()
         console.print(head, soft_wrap=True)
-        for left, right in _lines(item):
-            print_line(console, left, right)
+        for label, content in _lines(item):
+            print_line(console, label, content)
 
 
 def _lines(item: Item) -> Iterator[Line]:
@@ -42,8 +42,8 @@ def _lines(item: Item) -> Iterator[Line]:
             yield "", marked(passage.excerpt)
     if len(item.passages) > N_UNITS:
         yield "", _text(f"and {len(item.passages) - N_UNITS} more")
-    for place, remark in enumerate(item.remarks):
-        yield "" if place else ("remarks" if item.state == ACCEPTED else "why not"), _text(shortened(remark))
+    for i, remark in enumerate(item.remarks):
+        yield "" if i else ("remarks" if item.state == ACCEPTED else "why not"), _text(shortened(remark))
 
 
 def head_of(passage: DraftPassage) -> str:

@@ -61,11 +61,11 @@ def read_items(folder: Path) -> ShownSet:
     """
     testset = read_testset(folder)
     texts = _Texts(testset.documents)
-    items = [_accepted(sample, testset.provenance.get(sample.id, {}), texts) for sample in testset.samples]
+    items = [_accepted_item(sample, testset.provenance.get(sample.id, {}), texts) for sample in testset.samples]
     rejected = folder / _REJECTED
     if rejected.exists():  # a version that people edited has none
         items += [
-            _rejected(line, f"{rejected}, line {number}", texts)
+            _rejected_item(line, f"{rejected}, line {number}", texts)
             for number, line in enumerate(rejected.read_text(encoding="utf-8").split("\n"), 1)
             if line
         ]
@@ -87,7 +87,7 @@ class _Texts:
         return DraftPassage(document_id, self._documents.titles[row], excerpt(self._documents.texts[row], start, end))
 
 
-def _accepted(sample: Sample, provenance: Mapping[str, Json], texts: _Texts) -> Item:
+def _accepted_item(sample: Sample, provenance: Mapping[str, Json], texts: _Texts) -> Item:
     return Item(
         sample.id,
         sample.topic or "",
@@ -110,10 +110,10 @@ def _remarks(provenance: Mapping[str, Json]) -> list[str]:
     return [*corrected, *tags, *notes]
 
 
-def _rejected(line: str, where: str, texts: _Texts) -> Item:
+def _rejected_item(line: str, location: str, texts: _Texts) -> Item:
     try:
         record = json.loads(line)
-        places: Sequence[Mapping[str, Json]] = record.get("gold") or record["evidence"]
+        spans: Sequence[Mapping[str, Json]] = record.get("gold") or record["evidence"]
         return Item(
             record["id"],
             record["topic"] or "",
@@ -124,19 +124,23 @@ def _rejected(line: str, where: str, texts: _Texts) -> Item:
             record["question"],
             tuple(record.get("references", ())),
             tuple((turn["question"], turn["answer"]) for turn in record.get("history", ())),
-            tuple(texts.passage(place["document"], place.get("start"), place.get("end")) for place in places),
+            tuple(texts.passage(span["document"], span.get("start"), span.get("end")) for span in spans),
             (f"{record['gate']}: {record['reason']} {record['detail']}".strip(),),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{where}: cannot be read ({error!r}); expected a line as runner.generate writes it") from error
+        raise DataError(
+            f"{location}: cannot be read ({error!r}); expected a line as runner.generate writes it"
+        ) from error
 
 
 def chosen(
     items: Sequence[Item], *, state: str = "", reason: str = "", gate: str = "", topic: str = "", task: str = ""
 ) -> list[Item]:
     """Return the drafts that meet all conditions; "" is no condition."""
-    wanted = {"state": state, "reason": reason, "gate": gate, "topic": topic, "task": task}
-    return [item for item in items if all(not value or getattr(item, name) == value for name, value in wanted.items())]
+    conditions = {"state": state, "reason": reason, "gate": gate, "topic": topic, "task": task}
+    return [
+        item for item in items if all(not value or getattr(item, name) == value for name, value in conditions.items())
+    ]
 
 
 def counts_by_reason(items: Sequence[Item]) -> dict[tuple[str, str], int]:

@@ -25,17 +25,17 @@ def watch(console: Console, watcher: Watcher) -> None:
         watched = _print_lines(console, watcher, watched)
         show(console, watched)
         return
-    with Live(_shown(console, watched), console=console, auto_refresh=False, transient=True) as live:
+    with Live(_screen(console, watched), console=console, auto_refresh=False, transient=True) as live:
         while watched.is_running:
             time.sleep(_REFRESH_S)
             watched = watcher.look()
-            live.update(_shown(console, watched), refresh=True)
+            live.update(_screen(console, watched), refresh=True)
     show(console, watched)
 
 
 def show(console: Console, watched: Watched) -> None:
     """Print the state with all rows."""
-    console.print(_shown(console, watched, limited=False))
+    console.print(_screen(console, watched, limited=False))
 
 
 def _print_lines(console: Console, watcher: Watcher, watched: Watched) -> Watched:
@@ -51,7 +51,7 @@ def _print_lines(console: Console, watcher: Watcher, watched: Watched) -> Watche
     return watched
 
 
-def _shown(console: Console, watched: Watched, *, limited: bool = True) -> Group:
+def _screen(console: Console, watched: Watched, *, limited: bool = True) -> Group:
     head = Table.grid(padding=(0, 2, 0, 0))
     for figure in watched.figures:
         head.add_row(figure.head, f"[bold]{figure.value}[/]", f"[dim]{figure.note}[/]")
@@ -74,10 +74,10 @@ def _leaderboard(console: Console, watched: Watched, n_rows: int) -> list[Table 
         return [
             "No finished cell has a value of a metric that ranks cells yet." if watched.is_running else "No result."
         ]
-    shown, dropped = fitting_table(console, f"Finished cells by {table.title}", _columns(watched, table, n_rows))
+    leaderboard, dropped = fitting_table(console, f"Finished cells by {table.title}", _columns(watched, table, n_rows))
     notes = [f"the first {n_rows:,} of {len(table.rows):,} cells"] if len(table.rows) > n_rows else []
     notes += [f"a wider terminal also shows: {', '.join(dropped)}"] if dropped else []
-    return [shown, *(f"[dim]{note}[/]" for note in notes), *([ONLY_FINISHED] if watched.is_running else [])]
+    return [leaderboard, *(f"[dim]{note}[/]" for note in notes), *([ONLY_FINISHED] if watched.is_running else [])]
 
 
 def _columns(watched: Watched, table: CellTable, n_rows: int) -> list[TableColumn]:

@@ -71,9 +71,9 @@ class Watcher:
         """Return the present state. Raises DataError if a file cannot be read."""
         described = read_sweep(self.folder)
         live = read_live(self.folder, described)
-        ended = {cell.cell_id: cell for cell in self._ended(described)}
+        ended = {cell.cell_id: cell for cell in self._read_ended_cells(described)}
         # Cells without a result have their names from here, so that the columns of axes do not change meanwhile.
-        cells = [ended.get(each["cell_id"]) or _pending(each) for each in described.cells]
+        cells = [ended.get(each["cell_id"]) or _pending_cell(each) for each in described.cells]
         sweep = LoadedSweep(self.folder, tuple(cells), headline=described.headline)
         source = ReportSource(sweep, described, ())
         return Watched(
@@ -88,7 +88,7 @@ class Watcher:
             stopped=by_reason(source, sweep.stopped),
         )
 
-    def _ended(self, described: SweepResult) -> Iterator[CellResult]:
+    def _read_ended_cells(self, described: SweepResult) -> Iterator[CellResult]:
         for each in described.cells:
             file = self.folder / each["cell_id"] / "cell.json"
             try:
@@ -101,7 +101,7 @@ class Watcher:
             yield self._cells[each["cell_id"]][1]
 
 
-def _pending(described: Mapping[str, Json]) -> CellResult:
+def _pending_cell(described: Mapping[str, Json]) -> CellResult:
     return CellResult(described["cell_id"], RUNNING, described.get("axes", {}), (), {}, {})
 
 
@@ -123,8 +123,8 @@ def _cell_figures(described: SweepResult, live: LiveSweep, ended: Mapping[str, C
     n_of = {status: sum(cell.status == status for cell in ended.values()) for status in (OK, FAILED, STOPPED)}
     n_left = n_all - len(ended)
     n_running = min(live.progress.n_cells_running, n_left) if live.progress and live.state == RUNNING else 0
-    others = {"running": n_running, "failed": n_of[FAILED], "stopped": n_of[STOPPED], "left": n_left - n_running}
-    note = ", ".join(f"{n:,} {what}" for what, n in others.items() if n)
+    counts = {"running": n_running, "failed": n_of[FAILED], "stopped": n_of[STOPPED], "left": n_left - n_running}
+    note = ", ".join(f"{n:,} {what}" for what, n in counts.items() if n)
     yield Figure("Cells done", f"{n_of[OK]:,} of {n_all:,}", note)
 
 
@@ -144,11 +144,11 @@ def _time_figures(described: SweepResult, live: LiveSweep) -> Iterator[Figure]:
         why = f"{stages} done; an estimate needs one of each kind that is left" if progress.n_stages else early
         yield Figure("Time left", "not known yet", why)
     else:
-        left = max(progress.left_s - (now.timestamp() - progress.written) * (not progress.is_paused), 0.0)
-        yield Figure("Time left", _roughly(left), f"at the pace of the {stages} so far")
+        seconds_left = max(progress.left_s - (now.timestamp() - progress.written) * (not progress.is_paused), 0.0)
+        yield Figure("Time left", _rough_duration(seconds_left), f"at the pace of the {stages} so far")
 
 
-def _roughly(seconds: float) -> str:
+def _rough_duration(seconds: float) -> str:
     if seconds < 60:
         return "less than a minute"
     minutes = round(seconds / 60)
@@ -169,19 +169,19 @@ def _spent_figure(live: LiveSweep) -> Figure:
     n_tokens = int((spent.get("n_prompt_tokens") or 0) + (spent.get("n_completion_tokens") or 0))
     currency, cost = spent.get("currency", ""), spent.get("cost")
     amounts = [
-        _of_budget(f"{n_requests:,}", budget.get("run.max_requests"), "requests"),
-        _of_budget(f"{n_tokens:,}", budget.get("run.max_tokens"), "tokens"),
+        _amount_text(f"{n_requests:,}", budget.get("run.max_requests"), "requests"),
+        _amount_text(f"{n_tokens:,}", budget.get("run.max_tokens"), "tokens"),
     ]
     if "run.max_cost" in budget:
-        amounts.append(_of_budget(_money(cost or 0.0), budget["run.max_cost"], currency))
+        amounts.append(_amount_text(_money(cost or 0.0), budget["run.max_cost"], currency))
     if spent.get("n_unpriced"):
         amounts.append("cost unknown: no price list names the model")
     value = f"{_money(cost)} {currency}" if cost else count(n_requests, "request") if n_requests else "nothing"
     return Figure("Spent", value, ", ".join(amounts) + ("" if budget or not live.progress else "; no budget is set"))
 
 
-def _of_budget(amount: str, most: float | None, unit: str) -> str:
-    return f"{amount} {unit}" if most is None else f"{amount} of at most {most:,g} {unit}"
+def _amount_text(amount: str, limit: float | None, unit: str) -> str:
+    return f"{amount} {unit}" if limit is None else f"{amount} of at most {limit:,g} {unit}"
 
 
 def _money(amount: float) -> str:
@@ -199,5 +199,5 @@ def _lines(described: SweepResult, live: LiveSweep) -> Iterator[str]:
     if live.progress and live.progress.note:
         yield live.progress.note
     if described.steered:
-        asked = (f"{each.get('action')} {each.get('cell_id', '')}".strip() for each in described.steered[-5:])
-        yield f"By the user: {', '.join(asked)}"
+        actions = (f"{each.get('action')} {each.get('cell_id', '')}".strip() for each in described.steered[-5:])
+        yield f"By the user: {', '.join(actions)}"

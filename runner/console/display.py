@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]
 
 def printable(text: str) -> str:
     """Replace characters that a terminal would interpret by Python's escapes."""
-    return _NOT_SHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _NOT_SHOWN.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def table_cell(value: object) -> object:
@@ -104,8 +104,8 @@ class SafeConsole(Console):
 
     def render_str(self, text: str, *, style: str | Style = "", markup: bool | None = None, **options: Any) -> Text:
         is_marked = markup if markup is not None else self._markup
-        shown = printable(without_secrets(text))
-        parsed = _apply_markup(shown) if is_marked else Text(shown)
+        safe = printable(without_secrets(text))
+        parsed = _apply_markup(safe) if is_marked else Text(safe)
         rendered = super().render_str("", style=style, markup=False, **options)
         return rendered.append_text(parsed)
 

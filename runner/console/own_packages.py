@@ -37,7 +37,7 @@ class InstalledNamespaces(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec; None if the working directory is not last, or if no such package is installed."""
-        if path is not None or not sys.path or not _is_here(sys.path[-1]):
+        if path is not None or not sys.path or not _is_working_folder(sys.path[-1]):
             return None
         if not Path(sys.path[-1], fullname).is_dir():
             return None
@@ -66,9 +66,9 @@ def see_working_directory() -> None:
         sys.path.append(folder)
 
 
-def _is_here(place: str) -> bool:
+def _is_working_folder(folder: str) -> bool:
     try:
-        return place == str(Path.cwd())
+        return folder == str(Path.cwd())
     except FileNotFoundError:  # the working directory was deleted
         return False
 

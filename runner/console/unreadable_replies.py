@@ -68,5 +68,5 @@ def _commonest(counts: Mapping[str, Json], n_characters: int) -> tuple[str, str]
 
 
 def _kind(reason: str) -> str:
-    found = _REASON.match(reason)
-    return _KINDS.get(found[1], _OTHER_FORM) if found and found[1] else _OTHER_FORM
+    match = _REASON.match(reason)
+    return _KINDS.get(match[1], _OTHER_FORM) if match and match[1] else _OTHER_FORM

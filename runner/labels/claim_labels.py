@@ -50,8 +50,8 @@ def read_claim_labels(file: Path) -> list[LabelledClaim]:
     if file.suffix.lower() not in readers:
         raise DataError(f"{file}: got the extension '{file.suffix}', expected {', '.join(readers)}: {_EXPECTED}.")
     claims = [
-        LabelledClaim(_judged(record, where), _claim(record, where), verdict)
-        for where, record, verdict in readers[file.suffix.lower()](file)
+        LabelledClaim(_require_passages(record, location), _claim(record, location), verdict)
+        for location, record, verdict in readers[file.suffix.lower()](file)
     ]
     if not any(claim.verdict for claim in claims):
         raise DataError(f"{file}: got no claim with a verdict. Expected: {_EXPECTED}.")
@@ -63,53 +63,53 @@ _Rows = Iterator[tuple[str, Record, Support | None]]
 
 
 def _read_jsonl(file: Path) -> _Rows:
-    return _with_verdicts(read_records(file, _EXPECTED))
+    return _read_verdicts(read_records(file, _EXPECTED))
 
 
 def _read_csv(file: Path) -> _Rows:
-    return _with_verdicts(csv_records(file, _EXPECTED, lists=("passages",)))
+    return _read_verdicts(csv_records(file, _EXPECTED, lists=("passages",)))
 
 
-def _with_verdicts(records: Iterator[tuple[str, Record]]) -> _Rows:
-    for where, record in records:
+def _read_verdicts(records: Iterator[tuple[str, Record]]) -> _Rows:
+    for location, record in records:
         if record.get(_VERDICT):
-            yield where, record, _verdict(record[_VERDICT], where)
+            yield location, record, _verdict(record[_VERDICT], location)
 
 
 def _read_label_studio(file: Path) -> _Rows:
     for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, str(file)), start=1):
-        where = f"{file}, task {number}"
-        record = as_record(task, where)
-        given = Counter(
-            _verdict(choice, where)
-            for annotation in as_list(record.get("annotations") or [], where)
-            for name, value in controls_in(as_record(annotation, where), where)
+        location = f"{file}, task {number}"
+        record = as_record(task, location)
+        counts = Counter(
+            _verdict(choice, location)
+            for annotation in as_list(record.get("annotations") or [], location)
+            for name, value in controls_in(as_record(annotation, location), location)
             if name == _VERDICT
-            for choice in as_list(value.get("choices"), where)
+            for choice in as_list(value.get("choices"), location)
         )
-        if given:
-            (first, n_first), *others = given.most_common(2)
+        if counts:
+            (first, n_first), *others = counts.most_common(2)
             is_tie = bool(others) and others[0][1] == n_first
-            yield where, as_record(record.get("data"), f"{where}, field 'data'"), None if is_tie else first
+            yield location, as_record(record.get("data"), f"{location}, field 'data'"), None if is_tie else first
 
 
-def _verdict(value: object, where: str) -> Support:
-    known = str(value).strip().lower()
-    if known not in set(Support):
-        raise DataError(f"{where}: got the verdict {value!r}, expected {', '.join(Support)}.")
-    return Support(known)
+def _verdict(value: object, location: str) -> Support:
+    verdict = str(value).strip().lower()
+    if verdict not in set(Support):
+        raise DataError(f"{location}: got the verdict {value!r}, expected {', '.join(Support)}.")
+    return Support(verdict)
 
 
-def _claim(record: Record, where: str) -> str:
-    if not (claim := required_text(record, "claim", where)).strip():
-        raise DataError(f"{where}: the claim is blank.")
+def _claim(record: Record, location: str) -> str:
+    if not (claim := required_text(record, "claim", location)).strip():
+        raise DataError(f"{location}: the claim is blank.")
     return claim
 
 
-def _judged(record: Record, where: str) -> JudgeInput:
-    judged = judged_in(record, str(record.get("id") or record.get("question")), where)
+def _require_passages(record: Record, location: str) -> JudgeInput:
+    judged = judged_in(record, str(record.get("id") or record.get("question")), location)
     if not judged.passages:
-        raise DataError(f"{where}: has no passages, against which the claim is checked.")
+        raise DataError(f"{location}: has no passages, against which the claim is checked.")
     return judged
 
 
@@ -131,11 +131,11 @@ def claims_file(name: str, items: Sequence[tuple[JudgeInput, Sequence[str]]]) ->
     ]
     match Path(name).suffix.lower():
         case ".jsonl":
-            return {".jsonl": [json.dumps({**own, _VERDICT: ""}, ensure_ascii=False) for own in records]}
+            return {".jsonl": [json.dumps({**record, _VERDICT: ""}, ensure_ascii=False) for record in records]}
         case ".csv":
             return {".csv": ["\ufeff" + _csv_text(records)]}
         case ".json":
-            tasks = [{"data": {**own, "shown_passages": numbered(own["passages"])}} for own in records]
+            tasks = [{"data": {**record, "shown_passages": numbered(record["passages"])}} for record in records]
             return {".json": [json.dumps(tasks, ensure_ascii=False, indent=1)], ".xml": [_labelling_config()]}
         case other:
             raise DataError(f"{name}: got the extension '{other}', expected .csv, .jsonl, or .json for Label Studio.")

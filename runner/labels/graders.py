@@ -19,28 +19,28 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
     """
     load_plugins(plugins_of(config))
     settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
-    known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
+    graders = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
     labelled = metrics_of(items)
-    if unknown := [name for name in labelled if name not in known]:
+    if unknown := [name for name in labelled if name not in graders]:
         raise ConfigError(
             f"--judge: got labels of {', '.join(unknown)}, which this judge does not grade; it grades "
-            f"{', '.join(known) or 'nothing'}. Choose another judge, or remove these labels"
+            f"{', '.join(graders) or 'nothing'}. Choose another judge, or remove these labels"
         )
     for item in items:
         for name, label in item.labels.items():
-            if label not in (*known[name].grades, NOT_APPLICABLE):
+            if label not in (*graders[name].grades, NOT_APPLICABLE):
                 raise DataError(
                     f"item '{item.judged.sample.id}': got the label {label} of {name}, which is not a grade of the "
-                    f"judge; expected one of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not "
+                    f"judge; expected one of {', '.join(map(str, graders[name].grades))}, or {NOT_APPLICABLE} for not "
                     "applicable."
                 )
-            if known[name].reads_answers and not item.has_answer:
+            if graders[name].reads_answers and not item.has_answer:
                 raise DataError(f"item '{item.judged.sample.id}': has no field 'answer', which {name} grades.")
-            if missing := known[name].lacks(item.judged):
+            if missing := graders[name].lacks(item.judged):
                 raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads.")
-            if not known[name].reads_answers and len(item.judged.passages) != 1:
+            if not graders[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(
                     f"item '{item.judged.sample.id}': got {len(item.judged.passages)} passages, but {name} grades a "
                     "single one: make an item of each passage."
                 )
-    return {name: known[name] for name in labelled}
+    return {name: graders[name] for name in labelled}

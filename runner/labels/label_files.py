@@ -85,10 +85,12 @@ def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> N
 
 
 def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
-    for number, (where, record) in enumerate(read_records(file, _EXPECTED), start=1):
-        labels = {name: _grade(grade, where) for name, grade in as_record(record.get("labels") or {}, where).items()}
-        reasons = optional_facts(record, "reasons", where)
-        judged = judged_in(record, str(number), where)
+    for number, (location, record) in enumerate(read_records(file, _EXPECTED), start=1):
+        labels = {
+            name: _grade(grade, location) for name, grade in as_record(record.get("labels") or {}, location).items()
+        }
+        reasons = optional_facts(record, "reasons", location)
+        judged = judged_in(record, str(number), location)
         yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
@@ -96,9 +98,9 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
     """Yield the items of a CSV file. Empty cells are not labels. `references` and `passages` are one text, or a JSON
     list of several.
     """
-    for number, (where, record) in enumerate(csv_records(file, _EXPECTED, ("references", "passages")), start=1):
+    for number, (location, record) in enumerate(csv_records(file, _EXPECTED, ("references", "passages")), start=1):
         labels = {
-            name.removeprefix(_LABEL_COLUMN): _grade(value, where)
+            name.removeprefix(_LABEL_COLUMN): _grade(value, location)
             for name, value in record.items()
             if name.startswith(_LABEL_COLUMN) and value
         }
@@ -107,7 +109,7 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
             for name, value in record.items()
             if name.startswith(_REASON_COLUMN) and value
         }
-        judged = judged_in(record, str(number), where)
+        judged = judged_in(record, str(number), location)
         yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
@@ -120,9 +122,9 @@ def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tup
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
         for number, row in enumerate(csv.DictReader(io.StringIO(text), delimiter=delimiter_of(text), strict=True), 1):
-            where = f"{file}, row {number}"
+            location = f"{file}, row {number}"
             fields = {name: value for name, value in row.items() if name}
-            yield where, {**fields, **{name: _list_in_cell(row, name, where) for name in lists}}
+            yield location, {**fields, **{name: _list_in_cell(row, name, location) for name in lists}}
     except csv.Error as error:
         raise DataError(f"{file}: not CSV ({error}). Expected: {expected}.") from error
 
@@ -132,56 +134,56 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
     annotations do not count.
     """
     for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, str(file)), start=1):
-        where = f"{file}, task {number}"
-        record = as_record(task, where)
-        given: dict[str, Counter[int]] = {}
+        location = f"{file}, task {number}"
+        record = as_record(task, location)
+        grades_of_metric: dict[str, Counter[int]] = {}
         reasons: dict[tuple[str, int], str] = {}
-        for annotation in as_list(record.get("annotations") or [], where):
-            controls = as_record(annotation, where)
-            why = dict(_reasons(controls, where))
-            for name, grade in _grades(controls, where):
-                given.setdefault(name, Counter())[grade] += 1
+        for annotation in as_list(record.get("annotations") or [], location):
+            controls = as_record(annotation, location)
+            why = dict(_reasons(controls, location))
+            for name, grade in _grades(controls, location):
+                grades_of_metric.setdefault(name, Counter())[grade] += 1
                 if name in why:
                     reasons.setdefault((name, grade), why[name])
-        chosen = {name: _most_common(grades) for name, grades in given.items()}
+        chosen = {name: _most_common(grades) for name, grades in grades_of_metric.items()}
         labels = {name: grade for name, grade in chosen.items() if grade is not None}
         ties = tuple(name for name, grade in chosen.items() if grade is None)
-        data = as_record(record.get("data"), f"{where}, field 'data'")
-        judged = judged_in({"id": str(record.get("id", number)), **data}, str(number), where)
+        data = as_record(record.get("data"), f"{location}, field 'data'")
+        judged = judged_in({"id": str(record.get("id", number)), **data}, str(number), location)
         why = {name: reasons[name, grade] for name, grade in labels.items() if (name, grade) in reasons}
         yield LabelledItem(judged, labels, ties, has_answer="answer" in data, reasons=why)
 
 
-def _grades(annotation: Record, where: str) -> Iterator[tuple[str, int]]:
+def _grades(annotation: Record, location: str) -> Iterator[tuple[str, int]]:
     """Yield (metric, grade) of every control in an annotation that holds choices, a rating or a number."""
-    for name, value in controls_in(annotation, where):
+    for name, value in controls_in(annotation, location):
         for kind in ("choices", "rating", "number"):
             if kind in value:
-                yield name, _grade(_single(value[kind], where), where)
+                yield name, _grade(_single_choice(value[kind], location), location)
 
 
-def _reasons(annotation: Record, where: str) -> Iterator[tuple[str, str]]:
+def _reasons(annotation: Record, location: str) -> Iterator[tuple[str, str]]:
     """Yield (metric, reason) of every filled-in text area for reasons in an annotation."""
-    for name, value in controls_in(annotation, where):
-        if name.startswith(_REASON_CONTROL) and (reason := "\n".join(optional_texts(value, "text", where))):
+    for name, value in controls_in(annotation, location):
+        if name.startswith(_REASON_CONTROL) and (reason := "\n".join(optional_texts(value, "text", location))):
             yield name.removeprefix(_REASON_CONTROL), reason
 
 
-def controls_in(annotation: Record, where: str) -> Iterator[tuple[str, Record]]:
+def controls_in(annotation: Record, location: str) -> Iterator[tuple[str, Record]]:
     """Yield the name and the value of every control; nothing for a cancelled annotation."""
     if annotation.get("was_cancelled"):
         return
-    for result in as_list(annotation.get("result", []), where):
-        control = as_record(result, where)
-        value = as_record(control.get("value", {}), where)
+    for result in as_list(annotation.get("result", []), location):
+        control = as_record(result, location)
+        value = as_record(control.get("value", {}), location)
         if value:
-            yield required_text(control, "from_name", where), value
+            yield required_text(control, "from_name", location), value
 
 
-def _single(chosen: object, where: str) -> object:
+def _single_choice(chosen: object, location: str) -> object:
     if isinstance(chosen, list):
         if len(chosen) != 1:
-            raise DataError(f"{where}: got {len(chosen)} choices, expected one: {chosen}.")
+            raise DataError(f"{location}: got {len(chosen)} choices, expected one: {chosen}.")
         return chosen[0]
     return chosen
 
@@ -192,7 +194,7 @@ def _most_common(grades: Counter[int]) -> int | None:
     return None if others and others[0][1] == first[1] else first[0]
 
 
-def _grade(value: object, where: str) -> int:
+def _grade(value: object, location: str) -> int:
     """Return a whole number, which may be written as 2.0 or begin a text such as "2 - all of it"; "n/a" is -1."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -203,36 +205,36 @@ def _grade(value: object, where: str) -> int:
             return int(number[1])
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE
-    raise DataError(f"{where}: got the label {value!r}, expected a whole number or n/a.")
+    raise DataError(f"{location}: got the label {value!r}, expected a whole number or n/a.")
 
 
-def _list_in_cell(row: Mapping[str, str], name: str, where: str) -> list[str]:
+def _list_in_cell(row: Mapping[str, str], name: str, location: str) -> list[str]:
     try:
         return texts_in(row.get(name) or "")
     except ValueError as error:
-        raise DataError(f"{where}: the cell '{name}' contains {error}") from error
+        raise DataError(f"{location}: the cell '{name}' contains {error}") from error
 
 
-def judged_in(record: Record, number: str, where: str) -> JudgeInput:
+def judged_in(record: Record, number: str, location: str) -> JudgeInput:
     """Return the answer in a record with its question and passages. `number` is the id of a record without one."""
     sample = Sample(
-        id=optional_text(record, "id", where) or number,
+        id=optional_text(record, "id", location) or number,
         subset=UNNAMED,
         kind=Kind.QA,
-        question=required_text(record, "question", where),
-        references=optional_texts(record, "references", where),
-        history=tuple(_turns(record, where)),
+        question=required_text(record, "question", location),
+        references=optional_texts(record, "references", location),
+        history=tuple(_turns(record, location)),
     )
-    passages = tuple(Passage(text) for text in optional_texts(record, "passages", where))
-    return JudgeInput(sample, optional_text(record, "answer", where), passages)
+    passages = tuple(Passage(text) for text in optional_texts(record, "passages", location))
+    return JudgeInput(sample, optional_text(record, "answer", location), passages)
 
 
-def _turns(record: Record, where: str) -> Iterator[Turn]:
+def _turns(record: Record, location: str) -> Iterator[Turn]:
     turns = record.get("history")
-    for number, turn in enumerate(as_list(turns, f"{where}, field 'history'") if turns else [], start=1):
-        place = f"{where}, field 'history', turn {number}"
-        fields = as_record(turn, place)
-        yield Turn(required_text(fields, "question", place), required_text(fields, "answer", place))
+    for number, turn in enumerate(as_list(turns, f"{location}, field 'history'") if turns else [], start=1):
+        turn_location = f"{location}, field 'history', turn {number}"
+        fields = as_record(turn, turn_location)
+        yield Turn(required_text(fields, "question", turn_location), required_text(fields, "answer", turn_location))
 
 
 def metrics_of(items: Iterable[LabelledItem]) -> list[str]:

@@ -25,14 +25,14 @@ Other schemes name servers, which get the artifacts, and some of them MLFLOW_TRA
 _LOCAL_SCHEMES = ("sqlite", "file", "")
 
 
-def require_named_server(tracking_uri: str, place: str) -> None:
+def require_named_server(tracking_uri: str, address: str) -> None:
     """Raise DataError if a local database sends artifacts to a server.
 
     The user did not name that server, and the database may come from another person.
     """
-    if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(place).scheme not in _FOLDERS_AND_BUCKETS:
+    if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(address).scheme not in _FOLDERS_AND_BUCKETS:
         raise DataError(
-            f"the database sends artifacts to {masked(place)}, a server that would get them; "
+            f"the database sends artifacts to {masked(address)}, a server that would get them; "
             "name that server as tracking URI, or move the database away: the next sweep creates a new one"
         )
 

@@ -165,12 +165,12 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
 def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> list[str]:
     """Return a reason for each kind of work that failed too often: answers, requests of other steps, judgements."""
     n_samples: int = summary["n_samples"]
-    asked = {name: counts for name, counts in summary["judges"].items() if "n_failed" in counts}
+    judges = {name: counts for name, counts in summary["judges"].items() if "n_failed" in counts}
     # A reranker is asked about samples; the others about documents, chunks, variants of queries, and answers.
-    n_of = {name: counts["n_judged"] for name, counts in asked.items() if _role_of(name) != RERANKER}
+    n_of = {name: counts["n_judged"] for name, counts in judges.items() if _role_of(name) != RERANKER}
     failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
-    failed |= {name: counts["n_failed"] for name, counts in asked.items()}
-    causes = summary["commonest_errors"] | {name: counts["commonest_error"] for name, counts in asked.items()}
+    failed |= {name: counts["n_failed"] for name, counts in judges.items()}
+    causes = summary["commonest_errors"] | {name: counts["commonest_error"] for name, counts in judges.items()}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
     # The class "other" says nothing by itself. Beside other classes it completes their sum.
@@ -262,5 +262,5 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
         "latency_s": {"batched": seconds_by_work[Work.PER_QUERY] / n_samples},
         "batched_s": batched,
         "reused": reused,
-        "versions": {name: " and ".join(found) for name, found in versions.items()},
+        "versions": {name: " and ".join(numbers) for name, numbers in versions.items()},
     }

@@ -31,7 +31,7 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
     estimates are from a few documents. There is no line if an earlier sweep counted all chunks. Raises ComponentError
     if a model cannot be reached, or if a model that refuses longer chunks would get some.
     """
-    yield from dict.fromkeys(line for cell in cells for line in _windowed(cell, store))
+    yield from dict.fromkeys(line for cell in cells for line in _window_lines(cell, store))
     seen = set()
     for cell in cells:
         retrieved = cell.graph.result.retrieved
@@ -39,12 +39,12 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
             is_new = stage.key not in seen and store.find(stage.kind, stage.key) is None
             seen.add(stage.key)
             if is_new and isinstance(stage, CutTexts) and isinstance(stage.passages, ChunkPassages):
-                yield from _too_long(cell, stage, store)
+                yield from _cut_lines(cell, stage, store)
 
 
-def _windowed(cell: PlannedCell, store: Store) -> Iterator[str]:
-    own = cell.request.cell
-    for arm in arms_and_candidates(own.retriever) if own.pipeline.is_built_in else ():
+def _window_lines(cell: PlannedCell, store: Store) -> Iterator[str]:
+    parts = cell.request.cell
+    for arm in arms_and_candidates(parts.retriever) if parts.pipeline.is_built_in else ():
         embedder = arm.embedder if isinstance(arm, DenseArm | GraphArm) else None
         if not (reads_documents(embedder) and isinstance(embedder, ReadsTokens)):
             continue
@@ -59,7 +59,7 @@ def _windowed(cell: PlannedCell, store: Store) -> Iterator[str]:
             )
 
 
-def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:
+def _cut_lines(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:
     embedder, chunker = stage.embedder, cell.request.cell.chunk
     chunker = getattr(chunker, "children", chunker)  # children are searched, if there are any
     limit = embedder.token_limit()
@@ -89,7 +89,7 @@ def _some_chunks(cell: PlannedCell, chunker: Chunker, store: Store) -> list[str]
 
 def cut_lines(cells: Sequence[CellResult]) -> list[str]:
     """Return a line for each model and kind of texts that were longer than it reads. Equal lines occur once."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for cell in cells:
         for cut in cell.cut_texts:
             if cut["n_cut"]:
@@ -97,5 +97,5 @@ def cut_lines(cells: Sequence[CellResult]) -> list[str]:
                     f"{cut['model']} reads {cut['limit']:,} tokens: {cut['n_cut']:,} of {cut['n']:,} {cut['texts']} "
                     f"were cut off there, losing {cut['n_tokens_cut'] / cut['n_tokens']:.1%} of all tokens"
                 )
-                found[line] = found.get(line, 0) + 1
-    return [line + (f" ({n} of {len(cells)} cells)" if n < len(cells) else "") for line, n in found.items()]
+                counts[line] = counts.get(line, 0) + 1
+    return [line + (f" ({n} of {len(cells)} cells)" if n < len(cells) else "") for line, n in counts.items()]

@@ -82,7 +82,7 @@ def _sweeps(
 
     With `whole`, sweeps with cells that did not finish are skipped: the finishers of a race are near-equal.
     """
-    for folder in _most_shared_first(results_dir, planned):
+    for folder in _folders_by_shared_cells(results_dir, planned):
         try:
             if whole and any(cell["status"] != OK for cell in results.read_sweep(folder).cells):
                 continue
@@ -105,7 +105,7 @@ def _folder_of(folder: Path, cell: CellResult) -> Path:
     return folder / cell.cell_id
 
 
-def _most_shared_first(results_dir: Path, planned: Collection[str]) -> list[Path]:
+def _folders_by_shared_cells(results_dir: Path, planned: Collection[str]) -> list[Path]:
     """Return the folders of sweeps, those with the most planned cells first.
 
     The variance of differences depends on the cells. Planned cells measure it, others only approximate it.

@@ -60,68 +60,68 @@ def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store
     if headline in metrics.by_name and not len((unscored := metrics.planned(headline)).rows):
         why = f": {_reasons(unscored.left_out)}" if unscored.left_out else ""
         yield f"{headline} will have no value{why}."
-    found = metrics.first([headline, *HEADLINES, *metrics.by_name])
-    if found is None:
+    metric = metrics.first([headline, *HEADLINES, *metrics.by_name])
+    if metric is None:
         return
-    if line := _unseen_line(found, metrics):
+    if line := _unseen_line(metric, metrics):
         yield line
-    if found.n_different > 1:
-        earlier = earlier_sweep(results_dir, data.key, groups, found.name, {cell.cell_id for cell in cells})
-        yield _detectable_line(found, metrics.samples, groups, earlier, results_dir)
-    if line := tied_line(metrics.samples, found.rows, groups):
+    if metric.n_different > 1:
+        earlier = earlier_sweep(results_dir, data.key, groups, metric.name, {cell.cell_id for cell in cells})
+        yield _detectable_line(metric, metrics.samples, groups, earlier, results_dir)
+    if line := tied_line(metrics.samples, metric.rows, groups):
         yield line
 
 
-def _unseen_line(found: PlannedMetric, metrics: PlannedMetrics) -> str:
+def _unseen_line(metric: PlannedMetric, metrics: PlannedMetrics) -> str:
     """Return a line if some axes change no value of the metric, as top_k changes no ranking; else "".
 
     It names a metric that distinguishes more of the cells, if one is computed.
     """
-    n_cells, n_different = len(found.cells), found.n_different
-    if not (unseen := found.unseen_axes()):
+    n_cells, n_different = len(metric.cells), metric.n_different
+    if not (unseen := metric.unseen_axes()):
         return ""
     equal = (
         f"{'both' if n_cells == 2 else f'all {n_cells:,}'} cells will have equal values"
         if n_different == 1
         else f"the {n_cells:,} cells have at most {n_different:,} different values of it"
     )
-    better = metrics.sharper(found, HEADLINES)
+    better = metrics.sharper(metric, HEADLINES)
     hint = f". run.headline={better.name} can distinguish more of them" if better else ""
-    return f"{found.name} does not depend on {' or '.join(unseen)}: {equal}{hint}."
+    return f"{metric.name} does not depend on {' or '.join(unseen)}: {equal}{hint}."
 
 
 def _detectable_line(
-    found: PlannedMetric, samples: Sequence[Sample], groups: Groups, earlier: Earlier | None, results_dir: Path
+    metric: PlannedMetric, samples: Sequence[Sample], groups: Groups, earlier: Earlier | None, results_dir: Path
 ) -> str:
-    is_share = getattr(found.metric, "is_share", True)
+    is_share = getattr(metric.metric, "is_share", True)
     if earlier is None and not is_share:
-        return f"{found.name}: the smallest detectable difference will be known after a first sweep of this data."
-    clusters = clusters_of(samples, groups)[found.rows]
+        return f"{metric.name}: the smallest detectable difference will be known after a first sweep of this data."
+    clusters = clusters_of(samples, groups)[metric.rows]
     n_groups = len(np.unique(clusters))
     precision = (
         earlier.precision if earlier else assumed_precision(clusters, deviation=_DEVIATION, correlation=_CORRELATION)
     )
-    sizes = precision.detectable(found.n_different)
+    sizes = precision.detectable(metric.n_different)
     if not all(map(isfinite, sizes)):
-        return f"{found.name}: {too_few_groups(n_groups, n_effective(clusters))}."
-    n_needed = [len(found.rows) * times for times in precision.times_as_many(SMALL_DIFFERENCE, found.n_different)]
+        return f"{metric.name}: {too_few_groups(n_groups, n_effective(clusters))}."
+    n_needed = [len(metric.rows) * times for times in precision.times_as_many(SMALL_DIFFERENCE, metric.n_different)]
     chosen = "" if groups is Groups.DOCUMENT else f" (dataset.groups={groups})"
     needed = f"; {SMALL_DIFFERENCE} needs about {_span(n_needed)} such samples" if is_share else ""
     spread = "measured" if earlier else "assumed"
-    cells = f"any two of {found.n_different} cells, {POWER:.0%} power, {spread} spread"
+    cells = f"any two of {metric.n_different} cells, {POWER:.0%} power, {spread} spread"
     return (
-        f"{found.name}: with {_sample_count(found, len(samples))} in {n_groups:,} groups{chosen}, the smallest "
+        f"{metric.name}: with {_sample_count(metric, len(samples))} in {n_groups:,} groups{chosen}, the smallest "
         f"detectable difference is about {_span(sizes)} ({cells}){needed}. "
-        f"{_source(found.name, earlier, results_dir)}"
+        f"{_source(metric.name, earlier, results_dir)}"
     )
 
 
-def _sample_count(found: PlannedMetric, n_samples: int) -> str:
+def _sample_count(metric: PlannedMetric, n_samples: int) -> str:
     """Format the number of samples: "300 of 1,109 samples (left out: 809 no_gold)"."""
-    at_most = "at most " if found.waits else ""
-    if len(found.rows) == n_samples:
+    at_most = "at most " if metric.waits else ""
+    if len(metric.rows) == n_samples:
         return f"{at_most}{n_samples:,} samples"
-    return f"{at_most}{len(found.rows):,} of {n_samples:,} samples (left out: {_reasons(found.left_out)})"
+    return f"{at_most}{len(metric.rows):,} of {n_samples:,} samples (left out: {_reasons(metric.left_out)})"
 
 
 def _reasons(left_out: Mapping[str, int]) -> str:
@@ -159,9 +159,9 @@ def tied_line(samples: Sequence[Sample], rows: NDArray[np.intp], groups: Groups)
         f"dataset.groups={name} makes {len(np.unique(clusters_of(samples, name)[rows])):,}" for name in _FINER[groups]
     ]
     n_groups = len(np.unique(clusters))
-    others = "" if is_all else f" The others form {n_groups - 1:,} more."
+    rest = "" if is_all else f" The others form {n_groups - 1:,} more."
     return (
-        f"{which} form one group: {_ties(largest.shared_documents)}.{others} {' groups, '.join(finer)} groups; "
+        f"{which} form one group: {_ties(largest.shared_documents)}.{rest} {' groups, '.join(finer)} groups; "
         "docs/metrics.md says what each assumes."
     )
 

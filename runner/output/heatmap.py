@@ -45,7 +45,7 @@ def draw(
     is_pooled = any(cell.get("pooled") is not None for cell in cells.values())
     width, height = xs[-1] + _WIDTH + _MARGIN, ys[-1] + _HEIGHT + _MARGIN + (_LINE if is_pooled else 0)
     colours = _Colours(scale or [cell["value"] for cell in cells.values() if cell["value"] is not None])
-    drawn = (
+    fields = (
         (x, y, cell)
         for row, y in zip((*topics, AVERAGE), ys, strict=True)
         for column, x in zip((*tasks, AVERAGE), xs, strict=True)
@@ -68,7 +68,7 @@ def draw(
             for label, y in zip(row_labels, ys, strict=True)
         ),
         '</g><g text-anchor="middle">',
-        *(_cell(x, y, cell, colours) for x, y, cell in drawn),
+        *(_cell(x, y, cell, colours) for x, y, cell in fields),
         "</g>",
         *([f'<text x="{_MARGIN}" y="{height - _MARGIN + 2}" font-size="9">{_LEGEND}</text>'] if is_pooled else []),
         "</svg>\n",
@@ -84,12 +84,12 @@ def label_of(slug: str, labels: Mapping[str, str]) -> str:
 def say_too_large(name: str, *lines: str) -> bytes:
     """Return an SVG (UTF-8) that replaces a heat map that is too large: `lines` say why, and where its values are."""
     width = _MARGIN * 2 + max(map(text_width, (name, *lines)))
-    shown = "".join(f'<text x="{_MARGIN}" y="{52 + i * 18}">{text(line)}</text>' for i, line in enumerate(lines))
+    rows = "".join(f'<text x="{_MARGIN}" y="{52 + i * 18}">{text(line)}</text>' for i, line in enumerate(lines))
     height = 52 + len(lines) * 18
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'font-family="{FONTS}" font-size="12"><rect width="{width}" height="{height}" fill="white"/>'
-        f'<text x="{_MARGIN}" y="24" font-size="16">{text(name)}</text>{shown}</svg>\n'
+        f'<text x="{_MARGIN}" y="24" font-size="16">{text(name)}</text>{rows}</svg>\n'
     ).encode()
 
 
@@ -110,11 +110,11 @@ class _Colours:
 def _cell(x: int, y: int, cell: Cell, colours: _Colours) -> str:
     value = cell["value"]
     fill, ink = (_MISSING, "black") if value is None else colours.of(value)
-    shown = "–" if value is None else f"{value:.{colours.n_decimals}f}"
+    number = "–" if value is None else f"{value:.{colours.n_decimals}f}"
     middle = x + _WIDTH // 2
     return (
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill="{fill}"/>'
-        f'<text x="{middle}" y="{y + 18}" fill="{ink}">{shown}</text>'
+        f'<text x="{middle}" y="{y + 18}" fill="{ink}">{number}</text>'
         f'<text x="{middle}" y="{y + 29}" fill="{ink}" font-size="8">n={cell["n"]}</text>'
         f"{_pooled_line(cell, colours.n_decimals, middle, y, ink)}"
     )

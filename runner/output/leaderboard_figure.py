@@ -13,13 +13,13 @@ from runner.results import CellResult, larger_is_better
 _BAR, _ROW, _PLOT, _MARGIN, _VALUE = 16, 24, 420, 12, 60
 
 
-def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric: str, most: int = 40) -> bytes:
-    """Return the SVG (UTF-8) of a bar chart: one metric with its interval, for the first `most` cells with a value."""
-    shown = [cell for cell in cells if cell.value(metric) is not None][:most]
-    entries = [cell.metrics[OVERALL][metric] for cell in shown]
-    labels = [_label(cell, axes) for cell in shown]
+def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric: str, limit: int = 40) -> bytes:
+    """Return the SVG (UTF-8) of a bar chart: one metric with its interval, for the first `limit` cells with a value."""
+    charted = [cell for cell in cells if cell.value(metric) is not None][:limit]
+    entries = [cell.metrics[OVERALL][metric] for cell in charted]
+    labels = [_label(cell, axes) for cell in charted]
     left = 2 * _MARGIN + max(map(text_width, labels), default=0)
-    width, height = left + _PLOT + _VALUE + _MARGIN, 3 * _ROW + _ROW * len(shown)
+    width, height = left + _PLOT + _VALUE + _MARGIN, 3 * _ROW + _ROW * len(charted)
     ends = [0.0, *(_high(entry) for entry in entries), *(_low(entry) for entry in entries)]
     lowest, highest = min(ends), max(ends)
 
@@ -27,7 +27,7 @@ def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric:
         return round(left + (value - lowest) / ((highest - lowest) or 1) * _PLOT, 1)
 
     direction = ", smaller is better" if larger_is_better(metric, cells) is False else ""
-    cut = f"; the first {len(shown)} of {len(cells)} cells" if len(cells) > len(shown) else ""
+    cut = f"; the first {len(charted)} of {len(cells)} cells" if len(cells) > len(charted) else ""
     title = f"{metric}{direction}: all samples, 95% interval{cut}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '

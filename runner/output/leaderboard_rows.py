@@ -85,7 +85,7 @@ def equal_rows(ordered: Sequence[CellResult], sweep_dir: Path, metric: str) -> E
     For example, cells that differ in top_k are equal for a metric of rankings. Samples are read only if values and
     intervals are equal. Raises DataError if the samples cannot be read.
     """
-    found: EqualCells = {}
+    equal_cells: EqualCells = {}
     for _, group in groupby(ordered[:_MOST_COMPARED], lambda cell: _entry(cell, metric)):
         cells = list(group)
         if len(cells) > 1 and _has_samples(cells, metric):
@@ -94,8 +94,8 @@ def equal_rows(ordered: Sequence[CellResult], sweep_dir: Path, metric: str) -> E
             joined = common_samples(cells, lambda cell: sweep_dir / cell.cell_id, metric, OVERALL)
             for first, *others in equal_groups(joined, larger_is_better=True):
                 if others:
-                    found[joined.cells[first].cell_id] = [joined.cells[place] for place in others]
-    return found
+                    equal_cells[joined.cells[first].cell_id] = [joined.cells[index] for index in others]
+    return equal_cells
 
 
 def _entry(cell: CellResult, metric: str) -> tuple[object, ...]:

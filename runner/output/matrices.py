@@ -22,14 +22,14 @@ def matrix_files(
     topics, tasks = _axis(metrics, "topic/", labels), _axis(metrics, "task/", labels)
     files: dict[str, bytes] = {}
     if topics and tasks:
-        places = _places(metrics, topics, tasks)
+        by_field = _metrics_by_field(metrics, topics, tasks)
         for name in metrics[OVERALL]:
-            cells = {place: entries[name] for place, entries in places.items()}
+            cells = {field: entries[name] for field, entries in by_field.items()}
             files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks, labels)
             if name in with_picture:
                 is_small = len(topics) * len(tasks) <= MOST_FIELDS_DRAWN
                 files[f"matrix_{name}.svg"] = (
-                    draw(name, cells, topics, tasks, labels) if is_small else _too_large(name, topics, tasks)
+                    draw(name, cells, topics, tasks, labels) if is_small else _too_large_picture(name, topics, tasks)
                 )
     return files
 
@@ -40,17 +40,17 @@ def _axis(metrics: Iterable[str], prefix: str, labels: Mapping[str, str]) -> lis
     return in_order(slugs, labels)
 
 
-def _places(
+def _metrics_by_field(
     metrics: Mapping[str, Mapping[str, Cell]], topics: list[str], tasks: list[str]
 ) -> dict[tuple[str, str], Mapping[str, Cell]]:
     """Return the metrics of every (topic, task) that has samples, with averages under AVERAGE."""
-    places = {(topic, task): f"matrix/{topic}/{task}" for topic in topics for task in tasks}
-    places |= {(topic, AVERAGE): f"topic/{topic}" for topic in topics}
-    places |= {(AVERAGE, task): f"task/{task}" for task in tasks}
-    return {place: metrics[subset] for place, subset in places.items() if subset in metrics}
+    subset_of = {(topic, task): f"matrix/{topic}/{task}" for topic in topics for task in tasks}
+    subset_of |= {(topic, AVERAGE): f"topic/{topic}" for topic in topics}
+    subset_of |= {(AVERAGE, task): f"task/{task}" for task in tasks}
+    return {field: metrics[subset] for field, subset in subset_of.items() if subset in metrics}
 
 
-def _too_large(name: str, topics: list[str], tasks: list[str]) -> bytes:
+def _too_large_picture(name: str, topics: list[str], tasks: list[str]) -> bytes:
     return say_too_large(
         name,
         f"{len(topics):,} topics x {len(tasks):,} tasks are more fields than the {MOST_FIELDS_DRAWN:,} that are drawn.",

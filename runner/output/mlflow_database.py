@@ -46,7 +46,7 @@ def open_client(uri: str) -> Client:
     if file is None:
         return MlflowClient(uri)
     if not file.exists() or not file.stat().st_size:
-        with _created_atomically(file) as unfinished:
+        with _create_atomically(file) as unfinished:
             _close(MlflowClient(f"{_SQLITE}{unfinished}"))
     for path in (file, file.parent):  # SQLite creates a journal beside the database
         if not os.access(path, os.W_OK):
@@ -67,7 +67,7 @@ def open_client(uri: str) -> Client:
 
 
 @contextmanager
-def _created_atomically(file: Path) -> Iterator[Path]:
+def _create_atomically(file: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `file` at the end. Files that killed processes left there are deleted."""
     for leftover in file.parent.glob(f".{file.name}.*.unfinished*"):
         leftover.unlink()

@@ -90,7 +90,7 @@ def log_runs(client: Client, experiment: Client, runs: Iterable[WholeRun]) -> di
     artifacts = local_folder(experiment.artifact_location)
     tables = _tables() if engine else {}
     if engine is None or not tables or artifacts is None:
-        return {_log_through(client, experiment.experiment_id, run): replace(run, files={}) for run in runs}
+        return {_log_with_client(client, experiment.experiment_id, run): replace(run, files={}) for run in runs}
     started_ms = _now_ms()
     by_id: dict[str, WholeRun] = {}
     for run in runs:
@@ -116,8 +116,8 @@ def _tables() -> "dict[str, Table]":
     except ImportError:
         return {}
     tables = {name: models.Base.metadata.tables.get(name) for name in _COLUMNS}
-    found = {name: {column.name for column in table.columns} for name, table in tables.items() if table is not None}
-    return tables if found == _COLUMNS else {}
+    columns = {name: {column.name for column in table.columns} for name, table in tables.items() if table is not None}
+    return tables if columns == _COLUMNS else {}
 
 
 def _write(
@@ -192,9 +192,9 @@ def _data_ids(
     ids: dict[UsedData, str] = {}
     for data in {run.data for run in runs.values()}:
         same = (table.c.experiment_id == experiment_id, table.c.name == data.name, table.c.digest == data.digest)
-        known = connection.execute(table.select().where(*same)).mappings().first()
-        ids[data] = known["dataset_uuid"] if known else uuid.uuid4().hex
-        if not known:
+        row_of_data = connection.execute(table.select().where(*same)).mappings().first()
+        ids[data] = row_of_data["dataset_uuid"] if row_of_data else uuid.uuid4().hex
+        if not row_of_data:
             row = {
                 "dataset_uuid": ids[data],
                 "experiment_id": experiment_id,
@@ -220,11 +220,11 @@ def _input_row(run_id: str, data_id: str) -> dict[str, Json]:
     }
 
 
-def _log_through(client: Client, experiment_id: str, run: WholeRun) -> str:
+def _log_with_client(client: Client, experiment_id: str, run: WholeRun) -> str:
     from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 
-    made = client.create_run(experiment_id, tags=run.tags)
-    run_id = str(made.info.run_id)
+    created = client.create_run(experiment_id, tags=run.tags)
+    run_id = str(created.info.run_id)
     used = Dataset(
         name=run.data.name,
         digest=run.data.digest,
@@ -233,7 +233,7 @@ def _log_through(client: Client, experiment_id: str, run: WholeRun) -> str:
         profile=run.data.profile,
     )
     client.log_inputs(run_id, [DatasetInput(used, [InputTag(*_CONTEXT)])])
-    log_files(client, made, run.files)
+    log_files(client, created, run.files)
     # Before the metrics, because MLflow reads all metrics of a run when its end is set.
     client.set_terminated(run_id, run.state)
     now_ms = _now_ms()

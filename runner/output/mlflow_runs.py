@@ -90,10 +90,10 @@ class Tracker:
 
     def _experiment(self, uri: str, name: str) -> str:
         """Return the id of the experiment. A new one in a local database has its artifacts beside the database."""
-        found = self._client.get_experiment_by_name(name)
-        if found:
-            require_named_server(uri, found.artifact_location)
-            return str(found.experiment_id)
+        experiment = self._client.get_experiment_by_name(name)
+        if experiment:
+            require_named_server(uri, experiment.artifact_location)
+            return str(experiment.experiment_id)
         location = None
         if file := database_file(uri):
             location = (file.parent / "mlartifacts").as_uri()
@@ -107,10 +107,10 @@ class Tracker:
         self._axes = list(sweep.search.get("axes", ())) or varying_axes(cell["axes"] for cell in sweep.cells)
         self._base = None if sweep.search else common_base((cell["axes"] for cell in sweep.cells), self._axes)
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
-        if found := self._client.search_runs([self._experiment_id], query, max_results=1):
-            self._logged = dict(self._whole_children(found[0].info.run_id))
-            self._samples_page = found[0].data.tags.get(_SAMPLES_TAG, "")
-            return found[0]
+        if parents := self._client.search_runs([self._experiment_id], query, max_results=1):
+            self._logged = dict(self._whole_children(parents[0].info.run_id))
+            self._samples_page = parents[0].data.tags.get(_SAMPLES_TAG, "")
+            return parents[0]
         swept = " x ".join(self._axes) or "one configuration"
         what = swept if self._base is None else f"one of {len(self._axes)} axes changed at a time"
         search = {**sweep.search, "n_tried": sweep.search["n_cells"]} if sweep.search else {}  # no cell has run yet
@@ -170,7 +170,7 @@ class Tracker:
         standings = find_standings(self._cells_of(sweep), self._sweep_dir, sweep.headline)
         axes = varying_axes_of(standings.ordered) or ["retriever"]
         with tracking_lock(self._uri, self._sweep_dir.parent):
-            chosen = self._with_runs(traced_cells(standings, sweep.cells[0]["cell_id"])) if n_traces != 0 else []
+            chosen = self._logged_cells(traced_cells(standings, sweep.cells[0]["cell_id"])) if n_traces != 0 else []
             run_ids = [self._logged[cell.cell_id].run_id for cell in chosen]
             samples = samples_link(self._uri, self._experiment_id, run_ids) if run_ids else self._samples_page
             pages = Pages(self._save_view(sweep, axes, standings), samples, self._report_page())
@@ -184,7 +184,7 @@ class Tracker:
             return ""
         return file_link(self._uri, self._experiment_id, self._parent.info.run_id, PAGE)
 
-    def _with_runs(self, cells: Sequence[CellResult]) -> list[CellResult]:
+    def _logged_cells(self, cells: Sequence[CellResult]) -> list[CellResult]:
         """Return the cells that are logged. A running sweep may have finished others since then."""
         if not all(cell.cell_id in self._logged for cell in cells):  # other processes logged some
             self._logged = dict(self._whole_children(self._parent.info.run_id))
@@ -230,10 +230,10 @@ class Tracker:
         """Save a view of this sweep, and return its address."""
         parent_id = self._parent.info.run_id
         metrics = standings.metrics
-        shown = [metric_name(OVERALL, name) for name in metrics[:N_FIRST]]
+        columns = [metric_name(OVERALL, name) for name in metrics[:N_FIRST]]
         largest_first = not metrics or direction_sign(metrics[0], standings.ordered) >= 0
         now = int(time.time() * 1000)
-        view = saved_view(f"Sweep {sweep.sweep_id}", now, parent_id, axes, shown, largest_first=largest_first)
+        view = saved_view(f"Sweep {sweep.sweep_id}", now, parent_id, axes, columns, largest_first=largest_first)
         self._client.set_experiment_tag(self._experiment_id, VIEW_TAG + sweep.sweep_id, view)
         return view_link(self._uri, self._experiment_id, sweep.sweep_id)
 

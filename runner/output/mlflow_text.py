@@ -102,7 +102,7 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
             lambda cell: run_name(cell.axes, axes, base) or cell.cell_id,
             larger_is_better=bool(larger_is_better(metric, cells)),
         )
-        pieces = (f"**{_escape(piece)}**" if place % 2 else _escape(piece) for place, piece in enumerate(text.pieces))
+        pieces = (f"**{_escape(piece)}**" if i % 2 else _escape(piece) for i, piece in enumerate(text.pieces))
         return ["".join(pieces)]
     n_tied = sum(_mean(standings, cell) == _mean(standings, best) for cell in cells if cell.status == OK) - 1
     tied = f", tied with {n_tied} other{'s' if n_tied > 1 else ''}" if n_tied else ""
@@ -116,8 +116,8 @@ def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | 
 def _coverage(standings: Standings, cell: CellResult, metric: str) -> str:
     common, entry = standings.common, cell.metrics[OVERALL][metric]
     n, n_left_out = int(entry["n"]), sum((entry.get("n_excluded") or {}).values())
-    known = (common.n, common.n_known) if common.n_known else (n, n + n_left_out)
-    return samples_text("all samples", *known)
+    counts = (common.n, common.n_known) if common.n_known else (n, n + n_left_out)
+    return samples_text("all samples", *counts)
 
 
 def _mean(standings: Standings, cell: CellResult) -> float | None:

@@ -47,31 +47,31 @@ class TraceLog:
 
     def existing(self, run_id: str) -> set[str]:
         """Return the ids of the complete traces of a run. Incomplete ones, from a broken connection, are deleted."""
-        found = list(self._infos(run_id))
-        broken = [info.trace_id for info in found if _WHOLE not in info.tags]
+        infos = list(self._trace_infos(run_id))
+        broken = [info.trace_id for info in infos if _WHOLE not in info.tags]
         self._delete(broken)
-        return {info.trace_id for info in found} - {*broken}
+        return {info.trace_id for info in infos} - {*broken}
 
     def remove(self, run_id: str) -> None:
         """Delete all traces of a run."""
-        self._delete([info.trace_id for info in self._infos(run_id)])
+        self._delete([info.trace_id for info in self._trace_infos(run_id)])
 
     def write(self, run_id: str, traces: Iterable[SampleTrace]) -> None:
         """Write traces that do not exist yet, and link them to the run."""
         waiting = iter(traces)
         written: list[str] = []
-        while some := list(islice(waiting, _TOGETHER)):
+        while batch := list(islice(waiting, _TOGETHER)):
             now_ns = time.time_ns()
-            spans = [span for trace in some for span in _spans(trace, run_id, now_ns)]
+            spans = [span for trace in batch for span in _spans(trace, run_id, now_ns)]
             with _garbage_collection_off():
-                for trace in some:
+                for trace in batch:
                     self._tracing.start_trace(_info(trace, run_id, self._experiment_id, now_ns))
                 self._tracing.log_spans(self._experiment_id, spans)
-            written += [trace_id(run_id, trace.sample_id) for trace in some]
+            written += [trace_id(run_id, trace.sample_id) for trace in batch]
         for first in range(0, len(written), _MOST_IDS):
             self._client.link_traces_to_run(written[first : first + _MOST_IDS], run_id)
 
-    def _infos(self, run_id: str) -> "Iterator[TraceInfo]":
+    def _trace_infos(self, run_id: str) -> "Iterator[TraceInfo]":
         token = None
         while True:
             page = self._tracing.search_traces(

@@ -33,13 +33,13 @@ def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[st
     """
     parts: dict[str, dict[str, Json]] = {}
     for part, counts in usage.items():
-        parts[part] = {**counts, "cost": _cost_of(counts, price_of(_asked_for(part, cell), cell.prices))}
+        parts[part] = {**counts, "cost": _cost_of(counts, price_of(_model_of(part, cell), cell.prices))}
     costs = [each["cost"] for each in parts.values()]
     total = None if None in costs else float(sum(costs))
     return {"usage": parts, "cost": total, "currency": cell.prices.currency}
 
 
-def _asked_for(part: str, cell: Cell) -> object:
+def _model_of(part: str, cell: Cell) -> object:
     """Return the language model behind a part of the usage, such as "judge/accuracy"; None if there are several."""
     if part == "answers":
         return cell.answerer
@@ -93,9 +93,9 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     counts = [count for count in plan.requests if count.n_requests and count.n_tokens != 0]  # searches have no tokens
     if not counts:
         return []
-    known = [count for count in counts if count.tokens is not None]
-    by_model = [each for count in known for each in count.tokens or ()]
-    repeated = [each for count in known for each in count.tokens_with_repeats or ()]
+    bounded = [count for count in counts if count.tokens is not None]
+    by_model = [each for count in bounded for each in count.tokens or ()]
+    repeated = [each for count in bounded for each in count.tokens_with_repeats or ()]
     n_tokens, cost = _n_tokens_and_cost(repeated, prices)
     charged = [llm for llm, _ in by_model if not _costs_nothing(llm)]
     unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm in charged if not price_of(llm, prices)})
@@ -105,7 +105,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
         text += f" ({_tokens_text(repeated, prices, shows_cost=shows_cost)} with repeats of unreadable replies)"
     if unpriced:
         text += f"; the cost of {', '.join(unpriced)} is unknown: no price list names it"
-    if len(known) < len(counts):
+    if len(bounded) < len(counts):
         unknown = ", ".join(count.title for count in counts if count.tokens is None)
         text += f"; without {unknown}, whose requests are not known yet"
     more = {
@@ -113,9 +113,9 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
         "max_tokens": (n_tokens, budget.max_tokens),
         "max_cost": (cost, budget.max_cost),
     }
-    over = [f"run.{name}={limit:g}" for name, (most, limit) in more.items() if limit is not None and most > limit]
+    over = [f"run.{name}={limit:g}" for name, (amount, limit) in more.items() if limit is not None and amount > limit]
     stops = [f"That may be more than {', '.join(over)}: the sweep then stops on the way. The same command resumes it."]
-    return [*([text] if known else []), *(stops if over else [])]
+    return [*([text] if bounded else []), *(stops if over else [])]
 
 
 def _tokens_text(tokens: Sequence[tuple[object, Tokens]], prices: Prices, *, shows_cost: bool) -> str:
@@ -149,12 +149,12 @@ def unpriced_errors(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
 def unpriced_models(stages: Iterable[AnyStage], prices: Prices) -> list[str]:
     """Return the names of the models that stages ask and that no price list names."""
     parts = [part for stage in stages for part in stage.components()]
-    asked = [
+    models = [
         part
         for part in parts
         if hasattr(part, "account") or (isinstance(part, LLM) and part.answers_from is AnswersFrom.MESSAGES)
     ]
-    return list(dict.fromkeys(_place_of(part) for part in asked if price_of(part, prices) is None))
+    return list(dict.fromkeys(_model_name(part) for part in models if price_of(part, prices) is None))
 
 
 def most_cost(counts: Sequence[RequestCount], prices: Prices) -> tuple[float, int, int]:
@@ -164,7 +164,7 @@ def most_cost(counts: Sequence[RequestCount], prices: Prices) -> tuple[float, in
     return cost, n_tokens, sum(count.n_requests for count in counts)
 
 
-def _place_of(model: object) -> str:
+def _model_name(model: object) -> str:
     account = getattr(model, "account", None)
     return f"{account.model} at {account.host}" if account else str(getattr(model, "model", type(model).__name__))
 

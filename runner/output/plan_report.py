@@ -29,10 +29,10 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     _show_data(console, cells)
     n_stages, n_just_made = sum(kind.n_unique for kind in kinds), sum(kind.n_just_made for kind in kinds)
     n_before = sum(kind.n_kept for kind in kinds) - n_just_made
-    made = f", {n_just_made:,} computed for this plan" if n_just_made else ""
+    just_made = f", {n_just_made:,} computed for this plan" if n_just_made else ""
     console.print(
         f"[bold]Plan[/]: {count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
-        f"      {count(n_stages, 'stage')}, {n_before:,} of them cached{made}{_unchanged_blocks(kinds)}"
+        f"      {count(n_stages, 'stage')}, {n_before:,} of them cached{just_made}{_unchanged_blocks(kinds)}"
     )
     for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan, cells[0].request.cell.run.fresh)):
         console.print(f"      {line}", style="yellow", markup=False)

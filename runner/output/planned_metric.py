@@ -48,14 +48,14 @@ class PlannedMetric:
         axes = varying_axes([cell.axes for cell in self.cells])
         if self.n_different == len(self.cells):
             return []
-        return axes if self.n_different == 1 else [axis for axis in axes if not self._sees(axis, axes)]
+        return axes if self.n_different == 1 else [axis for axis in axes if not self._depends_on(axis, axes)]
 
-    def _sees(self, axis: str, axes: Sequence[str]) -> bool:
+    def _depends_on(self, axis: str, axes: Sequence[str]) -> bool:
         """Return True if cells that differ only in the axis can differ in the metric, or if no such cells exist."""
         keys: dict[str, list[str]] = {}
         for cell, key in zip(self.cells, self.keys, strict=True):
-            others = repr([cell.axes.get(other) for other in axes if other != axis])
-            keys.setdefault(others, []).append(key)
+            other_levels = repr([cell.axes.get(other) for other in axes if other != axis])
+            keys.setdefault(other_levels, []).append(key)
         compared = [group for group in keys.values() if len(group) > 1]
         return not compared or any(len(set(group)) > 1 for group in compared)
 
@@ -82,29 +82,29 @@ class PlannedMetrics:
         """Yield the metrics in `names` that rank cells and can have a value."""
         for name in dict.fromkeys(names):
             if name in self.by_name and direction_of(self.by_name[name], name) is not None:
-                found = self.planned(name)
-                if len(found.rows):
-                    yield found
+                metric = self.planned(name)
+                if len(metric.rows):
+                    yield metric
 
-    def sharper(self, found: PlannedMetric, names: Sequence[str]) -> PlannedMetric | None:
-        """Return the first metric in `names` in which more cells can differ than in `found`, or None.
+    def sharper(self, metric: PlannedMetric, names: Sequence[str]) -> PlannedMetric | None:
+        """Return the first metric in `names` in which more cells can differ than in `metric`, or None.
 
-        If `found` is a metric of retrieval, the result is one too.
+        If `metric` is a metric of retrieval, the result is one too.
         """
         kinds = (RankingMetric, ContextMetric)
         alike = [
-            name for name in names if isinstance(self.by_name.get(name), kinds) or not isinstance(found.metric, kinds)
+            name for name in names if isinstance(self.by_name.get(name), kinds) or not isinstance(metric.metric, kinds)
         ]
         shares = [name for name in alike if getattr(self.by_name.get(name), "is_share", True)]
-        return next((each for each in self.ranking(shares) if each.n_different > found.n_different), None)
+        return next((each for each in self.ranking(shares) if each.n_different > metric.n_different), None)
 
     def planned(self, name: str) -> PlannedMetric:
         """Return a metric in `by_name`. Raises ComponentError if the metric of another package fails in its trial."""
-        found = [(cell, stage) for cell in self._cells if (stage := _scoring(cell, name))]
-        trials = [self._trial(stage, name) for _, stage in found]
-        scored = [place for place, states in enumerate(trials) if any(map(can_have_value, states))]
+        scorings = [(cell, stage) for cell in self._cells if (stage := _scoring(cell, name))]
+        trials = [self._trial(stage, name) for _, stage in scorings]
+        scored = [index for index, states in enumerate(trials) if any(map(can_have_value, states))]
         # Most cells share a trial.
-        distinct = {id(states): states for states in [trials[place] for place in scored] or trials}.values()
+        distinct = {id(states): states for states in [trials[index] for index in scored] or trials}.values()
         reasons: list[ScoreState | None] = [None] * len(self.samples)
         for states in distinct:
             left_out = [None if can_have_value(state) else state for state in states]
@@ -113,8 +113,8 @@ class PlannedMetrics:
         return PlannedMetric(
             name,
             self.by_name[name],
-            tuple(found[place][0] for place in scored),
-            tuple(found[place][1].key for place in scored),
+            tuple(scorings[index][0] for index in scored),
+            tuple(scorings[index][1].key for index in scored),
             np.array(rows, dtype=np.intp),
             Counter(str(reason) for reason in reasons if reason),
             any(states[row] is not ScoreState.VALUE for states in distinct for row in rows),

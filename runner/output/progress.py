@@ -47,8 +47,8 @@ class StageProgress:
         self._n_cells = n_cells
         self._n_cells_done = 0
         self._every_s = _EVERY_S_IN_TERMINAL if console.is_terminal else _EVERY_S_IN_LOG
-        name, left = TextColumn("{task.description:<24}"), TextColumn("{task.fields[left]}")
-        columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left)
+        name, time_left = TextColumn("{task.description:<24}"), TextColumn("{task.fields[left]}")
+        columns = (name, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), time_left)
         self._bars = Progress(*columns, console=console, disable=not self._live, transient=True)
         self._all = self._bars.add_task("all stages", total=len(order), left="")
         self._tasks = {
@@ -71,8 +71,8 @@ class StageProgress:
         if self._live and total:
             self._bars.start_task(self._tasks[stage.kind])
             completed = self._done[stage.kind] + done / total
-            left = left_in_words(self._left.of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
-            self._bars.update(self._tasks[stage.kind], completed=completed, visible=True, left=left)
+            time_left = left_in_words(self._left.of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
+            self._bars.update(self._tasks[stage.kind], completed=completed, visible=True, left=time_left)
             self._bars.update(self._all, left=left_in_words(self._left.of_sweep(now)))
         self._print_periodically(stage, done, total)
 
@@ -120,6 +120,6 @@ class StageProgress:
                 line += f", {all_left}"
             if running and total:
                 line += f"; {self._titles[running.kind]}: {done:,} of {total:,}"
-                left = left_in_words(self._left.of_stage(running.key))
-                line += f" ({left})" if left and not all_left else ""
+                time_left = left_in_words(self._left.of_stage(running.key))
+                line += f" ({time_left})" if time_left and not all_left else ""
             self._console.print(line, markup=False)

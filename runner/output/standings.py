@@ -67,8 +67,8 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
         return Standings(ordered, [])
     if lacks_quality(metrics, headline):
         return Standings(ordered, [], lacks_quality=True)
-    found = Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
-    return replace(found, ordered=led_by(ordered, found.leaders))
+    standings = Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
+    return replace(standings, ordered=led_by(ordered, standings.leaders))
 
 
 def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice | None:
@@ -119,8 +119,8 @@ def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> 
     may_be = f"{choice.n_tied} of {len(choice.compared)} cells may have the best {metric}"
     if choice.cell is choice.best:
         return f"First row: {take}. {may_be}: docs/decisions.md."
-    near = f"the cheapest of the {choice.n_near} within one standard error of the best {metric}"
-    return f"First row: {take}, {near} ({_values_of(choice.best, choice)}). {may_be}: docs/decisions.md."
+    cheapest = f"the cheapest of the {choice.n_near} within one standard error of the best {metric}"
+    return f"First row: {take}, {cheapest} ({_values_of(choice.best, choice)}). {may_be}: docs/decisions.md."
 
 
 def _single_name(choice: Choice) -> str:

@@ -40,8 +40,8 @@ class TracedSweep:
 
     def __str__(self) -> str:
         new = f"{self.n_new} new" if self.n_new else "none of them new"
-        lacking = f"; incomplete: {self.lacking}" if self.lacking else ""
-        return f"{count(self.n_samples, 'sample')} in each of {count(self.n_cells, 'cell')}, {new}{lacking}"
+        note = f"; incomplete: {self.lacking}" if self.lacking else ""
+        return f"{count(self.n_samples, 'sample')} in each of {count(self.n_cells, 'cell')}, {new}{note}"
 
 
 def log_traces(

@@ -34,11 +34,11 @@ def show_answer_states(console: Console, cells: Sequence[CellResult]) -> None:
     """
     for state, consequence in _CONSEQUENCES.items():
         eligible = [cell for cell in cells if state is not AnswerState.ERROR or cell.status == OK]
-        if found := [cell for cell in eligible if cell.counts.get(state)]:
-            worst = max(found, key=lambda cell: cell.counts[state] / sum(cell.counts.values()))
+        if affected := [cell for cell in eligible if cell.counts.get(state)]:
+            worst = max(affected, key=lambda cell: cell.counts[state] / sum(cell.counts.values()))
             errors = f": {error_counts(worst.errors)}" if state is AnswerState.ERROR else ""
             console.print(
-                f"answers {consequence}: in {len(found)} of {len(cells)} cells, most in {worst.cell_id}: "
+                f"answers {consequence}: in {len(affected)} of {len(cells)} cells, most in {worst.cell_id}: "
                 f"{worst.counts[state]} of {sum(worst.counts.values())}{errors}",
                 markup=False,
                 style="yellow",
@@ -82,12 +82,12 @@ def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
     for cell in cells:
         for step, line in _step_lines(cell):
             lines.setdefault(step, {}).setdefault(line, []).append(cell.cell_id)
-    for step, own in lines.items():
-        for line, cell_ids in list(own.items())[:_MOST_LINES]:
+    for step, cells_by_line in lines.items():
+        for line, cell_ids in list(cells_by_line.items())[:_MOST_LINES]:
             share = f"{len(cell_ids)} of {len(cells)} cells" if len(cell_ids) > 1 else cell_ids[0]
             console.print(f"{line} ({share})" if len(cell_ids) < len(cells) else line, markup=False)
-        if len(own) > _MOST_LINES:
-            console.print(f"{step}: {len(own) - _MOST_LINES} more lines in the cell.json of other cells")
+        if len(cells_by_line) > _MOST_LINES:
+            console.print(f"{step}: {len(cells_by_line) - _MOST_LINES} more lines in the cell.json of other cells")
 
 
 def _step_lines(cell: CellResult) -> Iterator[tuple[str, str]]:
@@ -106,8 +106,8 @@ def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
         if cell.status == FAILED:
             reasons.setdefault(cell.reason, []).append(cell.cell_id)
     for reason, cell_ids in reasons.items():
-        shown = one_line(reason, _LONGEST_REASON)
-        if len(shown) < len(" ".join(reason.split())):
-            shown += f" ... (full text: reason in {cell_ids[0]}/cell.json)"
+        text = one_line(reason, _LONGEST_REASON)
+        if len(text) < len(" ".join(reason.split())):
+            text += f" ... (full text: reason in {cell_ids[0]}/cell.json)"
         more = f" and {len(cell_ids) - _MOST_FAILED} more" if len(cell_ids) > _MOST_FAILED else ""
-        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(shown)}")
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids[:_MOST_FAILED])}{more}: {escape(text)}")

@@ -48,16 +48,16 @@ def show_leaderboard(
     axes = varying_axes_of([*ordered, *stopped]) or ["retriever"]
     base = common_base((cell.axes for cell in ordered), axes)
     table = _leaderboard(ordered, axes, base, metrics, common, equal)
-    shown = list(metrics)
+    columns = list(metrics)
     unbounded = console.options.update(width=10_000)
-    while len(shown) > 1 and console.measure(table, options=unbounded).maximum > console.width:
-        shown.pop()
-        table = _leaderboard(ordered, axes, base, shown, common, equal)
+    while len(columns) > 1 and console.measure(table, options=unbounded).maximum > console.width:
+        columns.pop()
+        table = _leaderboard(ordered, axes, base, columns, common, equal)
     console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table would wrap at its width
     console.print(table)
     if first_row:
         console.print(first_row, markup=False, highlight=False)
-    for line in _leaderboard_notes(ordered, metrics, len(shown), common, equal):
+    for line in _leaderboard_notes(ordered, metrics, len(columns), common, equal):
         console.print(f"[dim]{line}[/]")
     same, along = _axes_without_column(ordered, axes)
     if base is not None:
@@ -82,8 +82,8 @@ def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
     if by_user := [cell for cell in cells if cell.status == STOPPED and not cell.race]:
         axes = varying_axes_of(cells)
         names = (", ".join(f"{name}={_axis(cell.axes.get(name))}" for name in axes) or cell.cell_id for cell in by_user)
-        shown = "; ".join(islice(names, _MOST_ROWS))
-        console.print(f"Stopped by the user: {len(by_user):,} of {len(cells):,} cells, which have no rank: {shown}")
+        listed = "; ".join(islice(names, _MOST_ROWS))
+        console.print(f"Stopped by the user: {len(by_user):,} of {len(cells):,} cells, which have no rank: {listed}")
     stopped = sorted((cell for cell in cells if cell.race), key=lambda cell: (-cell.race["n"], cell.race["behind"]))
     if not stopped:
         return
@@ -142,7 +142,7 @@ def unfolded(ordered: Sequence[CellResult], equal: Mapping[str, Sequence[CellRes
     return [cell for cell in ordered if cell.cell_id not in folded]
 
 
-def _axes_without_column(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[str, Json], list[str]]:
+def _axes_without_column(cells: Sequence[CellResult], columns: Sequence[str]) -> tuple[dict[str, Json], list[str]]:
     """Return the axes without a column: the ones with a single value as a mapping, then the names of the others.
 
     The key of the data is not among the others, because the column along with which it varies explains it.
@@ -150,7 +150,7 @@ def _axes_without_column(cells: Sequence[CellResult], shown: Sequence[str]) -> t
     used: dict[str, list[Json]] = {}
     for cell in cells:
         for name, value in cell.axes.items():
-            if name not in shown and value is not None and value not in used.setdefault(name, []):
+            if name not in columns and value is not None and value not in used.setdefault(name, []):
                 used[name].append(value)
     same = {name: values[0] for name, values in used.items() if len(values) == 1}
     return same, [name for name in used if name not in same and name != DATA_KEY]
@@ -169,7 +169,7 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
     table = Table(title=f"{name} by subset", title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("cell", no_wrap=True)
     columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
-    values_by_cell = {cell.cell_id: _by_subset(cell, name, columns) for cell in ordered}
+    values_by_cell = {cell.cell_id: _values_by_subset(cell, name, columns) for cell in ordered}
     n_with_name = Counter(subset.rpartition("/")[2] for subset in columns)
     for subset in columns:
         last = subset.rpartition("/")[2]
@@ -196,7 +196,7 @@ def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[Cel
             console.print(f"[dim]no {MACRO} of cells that lack a subset: it would be a mean over other subsets[/]")
 
 
-def _by_subset(cell: CellResult, metric: str, columns: Sequence[str]) -> dict[str, float | None]:
+def _values_by_subset(cell: CellResult, metric: str, columns: Sequence[str]) -> dict[str, float | None]:
     values = {subset: cell.value(metric, subset) for subset in columns}
     lacks_a_subset = any(value is None for subset, value in values.items() if subset != MACRO)
     return values | {MACRO: None} if MACRO in values and lacks_a_subset else values
@@ -276,7 +276,7 @@ def _n_not_drawn(entry: Mapping[str, Json]) -> int:
     return int(entry["n_excluded"].get(ScoreState.NOT_DRAWN, 0))
 
 
-def _excluded(entry: Mapping[str, Json]) -> str:
+def _exclusion_text(entry: Mapping[str, Json]) -> str:
     """Return the number of samples with a value, and the reasons of the others. "200 of 4,038 judged" if a judge drew
     its samples.
     """
@@ -298,10 +298,10 @@ def _exclusion_notes(cells: Sequence[CellResult], metrics: Sequence[str]) -> lis
         ids_by_text: dict[str, list[str]] = {}
         for cell_id, entry in valued.items():
             if entry["n_excluded"]:
-                ids_by_text.setdefault(_excluded(entry), []).append(cell_id)
+                ids_by_text.setdefault(_exclusion_text(entry), []).append(cell_id)
         for text, ids in ids_by_text.items():
-            where = f" ({_id_list(ids)})" if len(ids) < len(valued) else ""
-            lines.setdefault(f"{where}: {text}", []).append(name)
+            cells_note = f" ({_id_list(ids)})" if len(ids) < len(valued) else ""
+            lines.setdefault(f"{cells_note}: {text}", []).append(name)
     return [f"{', '.join(names)}{text}" for text, names in lines.items()]
 
 

@@ -96,8 +96,8 @@ class TimeLeft:
         """Return the mean seconds of a stage of this group."""
         if self._n_measured[group]:
             return self._seconds[group] / self._n_measured[group]
-        found = [seconds for each in self._running.values() if each.group == group if (seconds := each.seconds())]
-        return sum(found) / len(found) if found else None
+        times = [seconds for each in self._running.values() if each.group == group if (seconds := each.seconds())]
+        return sum(times) / len(times) if times else None
 
 
 def left_in_words(seconds: float | None) -> str:

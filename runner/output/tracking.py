@@ -39,11 +39,11 @@ def wrong_file(uri: str) -> str:
     path, _, options = uri.removeprefix(_DATABASE).partition("?")
     is_cut = bool(options) and ("/" in options or "=" not in options)
     named = f"{Path(path).resolve()}{'?' * is_cut}{options * is_cut}"
-    found = "?" if "?" in named else next(iter(_ENCODED.findall(named)), "")
-    if not found:
+    mark = "?" if "?" in named else next(iter(_ENCODED.findall(named)), "")
+    if not mark:
         return ""
     return (
-        f"MLflow would open another file than {named}, because of the {found} in it; name a database in another folder "
+        f"MLflow would open another file than {named}, because of the {mark} in it; name a database in another folder "
         f"({_DATABASE}/FOLDER/mlflow.db)"
     )
 

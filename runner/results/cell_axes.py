@@ -46,8 +46,8 @@ def count_whole_gold(starts: Iterable[Sequence[int | None]]) -> tuple[int, int] 
 
     `starts` are the first characters of the gold units of each sample, None for a whole document.
     """
-    with_gold = [own for own in starts if own]
-    n_whole = sum(None in own for own in with_gold)
+    with_gold = [units for units in starts if units]
+    n_whole = sum(None in units for units in with_gold)
     return (n_whole, len(with_gold)) if 2 * n_whole > len(with_gold) else None
 
 
@@ -67,9 +67,9 @@ def level(value: Json) -> Json:
 
 def varying_axes_of(cells: Iterable[CellResult]) -> list[str]:
     """Return the axes that vary among cells: see `varying_axes`."""
-    own = list(cells)
-    searched = {name for cell in own for name in cell.search.get("axes", ())}
-    return varying_axes((cell.axes for cell in own), searched)
+    cells = list(cells)
+    searched = {name for cell in cells for name in cell.search.get("axes", ())}
+    return varying_axes((cell.axes for cell in cells), searched)
 
 
 def varying_axes(axes: Iterable[Mapping[str, Json]], searched: Collection[str] = ()) -> list[str]:
@@ -83,7 +83,7 @@ def varying_axes(axes: Iterable[Mapping[str, Json]], searched: Collection[str] =
     varying = {name: row for name, row in levels.items() if len({*row} - {None}) > 1}
     for name, row in reversed(list(varying.items())):
         if name not in searched and any(
-            other != name and _follows_from(row, known) for other, known in varying.items()
+            other != name and _follows_from(row, other_row) for other, other_row in varying.items()
         ):
             del varying[name]
     return list(varying)
@@ -119,9 +119,9 @@ def _commonest(values: Iterable[Json]) -> Json:
     return max(listed, key=lambda value: n[repr(value)])
 
 
-def _follows_from(row: list[str | None], known: list[str | None]) -> bool:
-    """Return whether the value in `known` determines the value in `row`, and `row` is None where `known` is."""
-    pairs = set(zip(known, row, strict=True))
+def _follows_from(row: list[str | None], other_row: list[str | None]) -> bool:
+    """Return whether the value in `other_row` determines the value in `row`, and `row` is None where `other_row` is."""
+    pairs = set(zip(other_row, row, strict=True))
     return len(pairs) == len({value for value, _ in pairs}) and all(
-        value is None for given, value in pairs if given is None
+        value is None for other_value, value in pairs if other_value is None
     )

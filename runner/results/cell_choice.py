@@ -116,11 +116,11 @@ def find_choice(
     if len(cells) == 1:
         only = ((cells[0],),)
         return Choice(cells[0], only, only, (cells[0],), {}, sees_prompts(cells[0], metric))
-    found = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
-    compared = found.joined.cells
-    tied = [[compared[place] for place in places] for places in found.groups]
-    means = dict(zip((cell.cell_id for cell in compared), found.joined.means().tolist(), strict=True))
-    return replace(choose(tied, found.is_near, compared, metric, means), too_few=found.too_few)
+    undecided_cells = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
+    compared = undecided_cells.joined.cells
+    tied = [[compared[index] for index in indices] for indices in undecided_cells.groups]
+    means = dict(zip((cell.cell_id for cell in compared), undecided_cells.joined.means().tolist(), strict=True))
+    return replace(choose(tied, undecided_cells.is_near, compared, metric, means), too_few=undecided_cells.too_few)
 
 
 def choose(
@@ -136,19 +136,19 @@ def choose(
     """
     weighs_tokens = sees_prompts(tied[0][0], metric)
     groups = tuple(map(tuple, tied))
-    near = tuple(group for group, own in zip(groups, is_near, strict=True) if own)
+    near_groups = tuple(group for group, flag in zip(groups, is_near, strict=True) if flag)
     if spans_conditions(compared):
-        return Choice(tied[0][0], groups, near, tuple(compared), means, weighs_tokens)
-    options = [cell for group in near for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
+        return Choice(tied[0][0], groups, near_groups, tuple(compared), means, weighs_tokens)
+    options = [cell for group in near_groups for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
     cost = _tokens(options, weighs_tokens=weighs_tokens)
     noise = noise_of_seconds(compared)
     shares = [share_given(cell) if weighs_tokens else 1.0 for cell in options]
-    places = cheap_places(
+    cheap = cheap_places(
         [per_given(cost.of(cell) if cost else None, share) for cell, share in zip(options, shares, strict=True)],
         [per_given(cell.latency_s.get("p50"), share) for cell, share in zip(options, shares, strict=True)],
         [noise[cell.cell_id] for cell in options],
     )
-    return Choice(options[places[0]], groups, near, tuple(compared), means, weighs_tokens)
+    return Choice(options[cheap[0]], groups, near_groups, tuple(compared), means, weighs_tokens)
 
 
 def _tokens(cells: Sequence[CellResult], *, weighs_tokens: bool) -> Cost | None:

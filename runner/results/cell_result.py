@@ -151,18 +151,18 @@ def require_numbers(cell: CellResult) -> None:
 
     Type annotations do not cover these. Also raise it for a metric that lacks its value or a count of samples.
     """
-    for where, holder, names in _holders(cell):
+    for path, holder, names in _holders(cell):
         for name in names:
             value = holder.get(name, 0)
             if type(value) not in (int, float) and not (value is None and name in _OF_METRIC_OR_NULL):
-                raise TypeError(f"{where}.{name}: got {value!r}, expected a number")
+                raise TypeError(f"{path}.{name}: got {value!r}, expected a number")
 
 
 def require_numbers_of_sweep(sweep: SweepResult) -> None:
     """Raise TypeError for an amount that was spent, or a count of a search, that is not a number, with its path."""
-    found = [("spent", name, sweep.spent.get(name) or 0) for name in _OF_SPENT]
-    found += [("search", name, sweep.search.get(name)) for name in _OF_SEARCH if sweep.search]
-    for field_name, name, value in found:
+    amounts = [("spent", name, sweep.spent.get(name) or 0) for name in _OF_SPENT]
+    amounts += [("search", name, sweep.search.get(name)) for name in _OF_SEARCH if sweep.search]
+    for field_name, name, value in amounts:
         if type(value) not in (int, float):
             raise TypeError(f"{field_name}.{name}: got {value!r}, expected a number")
     if sweep.search and not {"strategy", "is_whole"} <= sweep.search.keys():
@@ -173,14 +173,14 @@ def _holders(cell: CellResult) -> Iterator[tuple[str, Mapping[str, Json], Iterab
     yield "dataset", cell.dataset, _OF_DATASET
     for subset, metrics in cell.metrics.items():
         for metric, entry in metrics.items():
-            where = f"metrics.{subset}.{metric}"
+            path = f"metrics.{subset}.{metric}"
             if missing := {"value", "n", "n_excluded"} - entry.keys():
-                raise TypeError(f"{where}: has no {' and no '.join(sorted(missing))}")
+                raise TypeError(f"{path}: has no {' and no '.join(sorted(missing))}")
             if not isinstance(excluded := entry["n_excluded"], Mapping):
-                raise TypeError(f"{where}.n_excluded: got {excluded!r}, expected counts by reason")
-            yield where, entry, (*_OF_METRIC, *_OF_METRIC_OR_NULL)
-            yield f"{where}.n_excluded", excluded, excluded
+                raise TypeError(f"{path}.n_excluded: got {excluded!r}, expected counts by reason")
+            yield path, entry, (*_OF_METRIC, *_OF_METRIC_OR_NULL)
+            yield f"{path}.n_excluded", excluded, excluded
     for judge, counts in cell.judges.items():
         yield f"judges.{judge}", counts, _OF_JUDGE
-    for place, cut in enumerate(cell.cut_texts):
-        yield f"cut_texts.{place}", cut, _OF_TEXTS
+    for index, cut in enumerate(cell.cut_texts):
+        yield f"cut_texts.{index}", cut, _OF_TEXTS

@@ -36,11 +36,11 @@ def choice_text(choice: Choice, metric: str, samples: str, name: Name, *, larger
 
 def _take_untested(choice: Choice, by: str, name: Name) -> Prose:
     """Recommend a cell by its mean, where no test can tell it from the others."""
-    own, best = choice.cell, choice.best
-    among = "" if own is best else f"; the best mean is {_value(choice, best)} ({name(best)})"
-    return prose("Take ", name(own), f": its {by} is {_value(choice, own)}{_context(choice, name)}{among}.") + prose(
-        "This is no evidence that it is better: there are ", choice.too_few, "."
-    )
+    chosen, best = choice.cell, choice.best
+    among = "" if chosen is best else f"; the best mean is {_value(choice, best)} ({name(best)})"
+    return prose(
+        "Take ", name(chosen), f": its {by} is {_value(choice, chosen)}{_context(choice, name)}{among}."
+    ) + prose("This is no evidence that it is better: there are ", choice.too_few, ".")
 
 
 def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:
@@ -63,17 +63,17 @@ def race_winner_text(stopped: Sequence[CellResult]) -> str:
         return ""
     race = stopped[0].race
     better = f"be more than {race['margin']:g} better in" if race["margin"] else "have a better"
-    others = "the stopped cell would not" if len(stopped) == 1 else f"none of the {len(stopped)} stopped cells would"
+    losers = "the stopped cell would not" if len(stopped) == 1 else f"none of the {len(stopped)} stopped cells would"
     sure = f"with {100 * race['confidence']:.4g}% confidence"
-    return f"It won the race: {sure}, {others} {better} {race['metric']} over all samples."
+    return f"It won the race: {sure}, {losers} {better} {race['metric']} over all samples."
 
 
 def samples_text(label: str, n: int, n_known: int) -> str:
     """Return the name of the samples behind a mean: `label`, or how many of its samples have a value."""
     if n == n_known:
         return label
-    of = "" if label == "all samples" else f" of {label}"
-    return f"the {n:,} of {n_known:,} samples{of} with a value"
+    suffix = "" if label == "all samples" else f" of {label}"
+    return f"the {n:,} of {n_known:,} samples{suffix} with a value"
 
 
 def _recommend_best(choice: Choice, metric: str, by: str, name: Name) -> Prose:
@@ -113,12 +113,12 @@ def _context_sentence(context: str) -> str:
 
 
 def _worse_cells(choice: Choice, name: Name) -> str:
-    others = _others(choice)
+    others = _other_cells(choice)
     return f"{_single_other(choice, name)} is significantly worse" if len(others) == 1 else _ALL_WORSE
 
 
 def _tied_cells(choice: Choice, metric: str, name: Name) -> str:
-    n_tied, n_others = choice.n_tied - len(choice.tied[0]), len(_others(choice))
+    n_tied, n_others = choice.n_tied - len(choice.tied[0]), len(_other_cells(choice))
     if n_others == 1:
         return _single_other(choice, name)
     n_equal = len(choice.tied[0]) - 1
@@ -127,23 +127,23 @@ def _tied_cells(choice: Choice, metric: str, name: Name) -> str:
     return f"{share} other cells{equal}"
 
 
-def _others(choice: Choice) -> list[CellResult]:
+def _other_cells(choice: Choice) -> list[CellResult]:
     """Return the cells that differ from the best one in some sample."""
     return [cell for cell in choice.compared if cell not in choice.tied[0]]
 
 
 def _single_other(choice: Choice, name: Name) -> str:
     """Name the only cell that differs from the best one; of two cells it is "the other cell"."""
-    return "the other cell" if len(choice.compared) == 2 else name(_others(choice)[0])
+    return "the other cell" if len(choice.compared) == 2 else name(_other_cells(choice)[0])
 
 
 def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Prose:
     """Recommend a cheaper cell than the one with the best mean."""
-    own, best = choice.cell, choice.best
+    chosen, best = choice.cell, choice.best
     many = f"{choice.n_near} of {count(len(choice.compared), 'cell')}"
     first = f": {_advantage(choice)} among the cells within one standard error of the best {by} ({many})."
-    means = f"Its {metric} is {_value(choice, own)}; the best mean is {_value(choice, best)} ({name(best)})."
-    return prose("Take ", name(own), first) + prose(means) + prose(_saving(choice, name))
+    means = f"Its {metric} is {_value(choice, chosen)}; the best mean is {_value(choice, best)} ({name(best)})."
+    return prose("Take ", name(chosen), first) + prose(means) + prose(_saving(choice, name))
 
 
 def _advantage(choice: Choice) -> str:
@@ -157,10 +157,10 @@ def _advantage(choice: Choice) -> str:
 
 def _saving(choice: Choice, name: Name) -> str:
     """Return the saving, such as "It takes 207 instead of 444 tokens of passages per prompt."."""
-    own, best = choice.cell, choice.best
+    chosen, best = choice.cell, choice.best
     if choice.saves_tokens and (cost := choice.tokens):
-        return f"It takes {cost.of(own) or 0.0:,.0f} instead of {cost.of(best) or 0.0:,.0f} {cost.head}."
-    seconds, of_best = (duration(cell.latency_s.get("p50", 0.0)) for cell in (own, best))
+        return f"It takes {cost.of(chosen) or 0.0:,.0f} instead of {cost.of(best) or 0.0:,.0f} {cost.head}."
+    seconds, of_best = (duration(cell.latency_s.get("p50", 0.0)) for cell in (chosen, best))
     return f"It takes {seconds} instead of {of_best} per question{_context(choice, name)}."
 
 
@@ -170,15 +170,15 @@ def _context(choice: Choice, name: Name) -> str:
     Compares with the cell that has the fewest tokens, or the most if the recommended cell itself has few. Returns "" if
     all cells have about as many, or if the numbers are unknown.
     """
-    own = passage_tokens(choice.cell)
+    n_chosen = passage_tokens(choice.cell)
     known = [(n, cell) for cell in choice.compared if (n := passage_tokens(cell)) is not None]
-    if own is None or not known:
+    if n_chosen is None or not known:
         return ""
     fewest, most = (pick(known, key=lambda pair: pair[0]) for pick in (min, max))
-    n, other = fewest if own > fewest[0] * UNLIKE else most
-    if max(n, own) <= min(n, own) * UNLIKE:
+    n, other = fewest if n_chosen > fewest[0] * UNLIKE else most
+    if max(n, n_chosen) <= min(n, n_chosen) * UNLIKE:
         return ""
-    return f" with {own:,.0f} tokens of context per question ({name(other)} has {n:,.0f})"
+    return f" with {n_chosen:,.0f} tokens of context per question ({name(other)} has {n:,.0f})"
 
 
 def _unseen_differences(choice: Choice, metric: str, name: Name) -> Prose:
@@ -187,11 +187,11 @@ def _unseen_differences(choice: Choice, metric: str, name: Name) -> Prose:
     if least is None:
         equal = _equal(choice, metric)
         return prose(equal) if equal else prose()
-    own, other = choice.cell.value(COVERAGE) or 0.0, least.value(COVERAGE) or 0.0
+    coverage, other = choice.cell.value(COVERAGE) or 0.0, least.value(COVERAGE) or 0.0
     return prose(
         f"{name(least)} has the same {metric} for every sample, but brings {other:.0%} of the gold into the prompt; ",
         name(choice.cell),
-        f" brings {own:.0%}.",
+        f" brings {coverage:.0%}.",
     )
 
 

@@ -117,9 +117,9 @@ COSTS: Mapping[str, Cost] = {
 
 def known_costs(cells: Iterable[CellResult], names: Iterable[str] = COSTS) -> list[Cost]:
     """Return the kinds of cost that are known of all cells and are not 0 in all of them."""
-    own = list(cells)
-    found = [(COSTS[name], [COSTS[name].of(cell) for cell in own]) for name in names]
-    return [cost for cost, values in found if None not in values and any(values)]
+    cells = list(cells)
+    costs = [(COSTS[name], [COSTS[name].of(cell) for cell in cells]) for name in names]
+    return [cost for cost, values in costs if None not in values and any(values)]
 
 
 TOKENS = ("tokens", CONTEXT_TOKENS)
@@ -133,15 +133,15 @@ def cheap_places(tokens: Sequence[float | None], seconds: Sequence[float | None]
     that a person does not notice or that `noise` explains counts as equal. Noise is in seconds: see
     `timing.noise_of_seconds`. A cell with an unknown cost is not excluded by it.
     """
-    most = min((value for value in tokens if value is not None), default=0.0) * EQUALLY_CHEAP
-    places = [place for place, value in enumerate(tokens) if value is None or value <= most]
-    known = {place: value for place in places if (value := seconds[place]) is not None}
-    if not known:
-        return places
-    fastest = min(known, key=lambda place: known[place])
+    limit = min((value for value in tokens if value is not None), default=0.0) * EQUALLY_CHEAP
+    indices = [index for index, value in enumerate(tokens) if value is None or value <= limit]
+    seconds_of = {index: value for index in indices if (value := seconds[index]) is not None}
+    if not seconds_of:
+        return indices
+    fastest = min(seconds_of, key=lambda index: seconds_of[index])
     return [
-        place
-        for place in places
-        if place not in known
-        or known[place] - known[fastest] <= max(EQUALLY_FAST_S, hypot(noise[place], noise[fastest]))
+        index
+        for index in indices
+        if index not in seconds_of
+        or seconds_of[index] - seconds_of[fastest] <= max(EQUALLY_FAST_S, hypot(noise[index], noise[fastest]))
     ]

@@ -78,23 +78,23 @@ def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
 
     sweep_dir.mkdir(parents=True, exist_ok=True)
     with held(sweep_dir / ".sweep.lock", "writing sweep.json"):
-        write_whole(sweep_dir / "sweep.json", _json(_merged(sweep_dir, result)))
+        write_whole(sweep_dir / "sweep.json", _json(_merge(sweep_dir, result)))
 
 
-def _merged(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
+def _merge(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
     if not (sweep_dir / "sweep.json").exists():
         return sweep
     before = read_sweep(sweep_dir)
-    own = {cell["cell_id"] for cell in sweep.cells}
-    others = [cell for cell in before.cells if cell["cell_id"] not in own]
-    if not others:
+    cell_ids = {cell["cell_id"] for cell in sweep.cells}
+    earlier_cells = [cell for cell in before.cells if cell["cell_id"] not in cell_ids]
+    if not earlier_cells:
         return replace(sweep, started=before.started)
-    statuses = {sweep.status, *(cell["status"] for cell in others)}
+    statuses = {sweep.status, *(cell["status"] for cell in earlier_cells)}
     status = next((status for status in (RUNNING, INTERRUPTED, FAILED) if status in statuses), OK)
     # A process writes at its start and at its end. At the end, the file already contains its cells and its plan.
-    has_written = len(others) < len(before.cells)
+    has_written = len(earlier_cells) < len(before.cells)
     plan = before.plan if has_written else _sum_counts(before.plan, sweep.plan)
-    return replace(sweep, cells=(*others, *sweep.cells), started=before.started, status=status, plan=plan)
+    return replace(sweep, cells=(*earlier_cells, *sweep.cells), started=before.started, status=status, plan=plan)
 
 
 def _sum_counts(a: Json, b: Json) -> Json:
@@ -118,13 +118,13 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
         if _is_sweep(folder):
             return folder
     is_latest = Path(text).name == LATEST
-    others = Path(text).parent if is_latest else Path(text)
-    in_others = [] if text == LATEST else list(others.glob("*/sweep.json"))
-    place, files = (others, in_others) if in_others else (results_dir, list(results_dir.glob("*/sweep.json")))
-    if is_latest and files and (in_others or text == LATEST):
+    parent = Path(text).parent if is_latest else Path(text)
+    in_parent = [] if text == LATEST else list(parent.glob("*/sweep.json"))
+    searched, files = (parent, in_parent) if in_parent else (results_dir, list(results_dir.glob("*/sweep.json")))
+    if is_latest and files and (in_parent or text == LATEST):
         return max(files, key=lambda path: path.stat().st_mtime_ns).parent
-    there = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
-    hint = f"the newest in {place} are: {', '.join(there)}" if there else f"{place} has none either"
+    newest = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
+    hint = f"the newest in {searched} are: {', '.join(newest)}" if newest else f"{searched} has none either"
     raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
 
 

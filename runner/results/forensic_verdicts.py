@@ -45,7 +45,7 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
     scored = [f"score/{metric}"] if cell.value(metric) is not None else []
     judged = [FAITHFULNESS] if cell.value(FAITHFULNESS.removeprefix("score/")) is not None else []
     rows = _read(folder, ["id", "subset", "topic", "task", *COLUMNS, *scored, *judged])
-    valued = tuple(sweep.folder_of(own) for own in sweep.cells if own.value(metric) is not None)
+    valued = tuple(sweep.folder_of(other) for other in sweep.cells if other.value(metric) is not None)
     low_below = _lower_quartiles(valued, metric) if scored else {}
     top_k = top_k_of(cell)
 
@@ -53,13 +53,13 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
         return examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta)
 
     examined = list(map(examined_row, rows))
-    cut = [place for place, own in enumerate(examined) if own.stage.stage is EvidenceStage.CUT]
-    for place, hits in zip(cut, read_hits(folder, cut) if cut else [], strict=True):
-        examined[place] = examined_row({**rows[place], "retrieved": hits})
+    cut = [index for index, sample in enumerate(examined) if sample.stage.stage is EvidenceStage.CUT]
+    for index, hits in zip(cut, read_hits(folder, cut) if cut else [], strict=True):
+        examined[index] = examined_row({**rows[index], "retrieved": hits})
     texts = _prompt_texts(examined, rows, cell, folder)
     return [
-        SampleVerdict(row["id"], row["subset"], row["topic"], row["task"], own.verdict(texts.get(place)))
-        for place, (row, own) in enumerate(zip(rows, examined, strict=True))
+        SampleVerdict(row["id"], row["subset"], row["topic"], row["task"], sample.verdict(texts.get(index)))
+        for index, (row, sample) in enumerate(zip(rows, examined, strict=True))
     ]
 
 
@@ -98,7 +98,7 @@ def _lower_quartiles(folders: tuple[Path, ...], metric: str) -> Mapping[str, flo
         for row in read_samples(folder, ["subset", "kind", score]):
             if row["kind"] in RELATIVE_KINDS and row[score] is not None:
                 scores.setdefault(row["subset"], []).append(row[score])
-    return {subset: float(np.quantile(own, 0.25)) for subset, own in scores.items()}
+    return {subset: float(np.quantile(values, 0.25)) for subset, values in scores.items()}
 
 
 def _prompt_texts(
@@ -107,7 +107,7 @@ def _prompt_texts(
     """Return the texts of the samples that need them, by place of the sample. Empty if the texts are no longer
     stored.
     """
-    needed = [place for place, own in enumerate(examined) if own.needs_texts]
+    needed = [index for index, sample in enumerate(examined) if sample.needs_texts]
     if not needed:
         return {}
     try:
@@ -115,11 +115,11 @@ def _prompt_texts(
     except DataError:
         return {}  # the verdicts mention the missing texts
     texts = {}
-    for place, hits in zip(needed, read_hits(folder, needed), strict=True):
-        shown = [hit for hit in hits if hit["in_context"]]
-        holds_gold = {piece["rank"] for piece in rows[place]["found_gold"]}
-        texts[place] = PromptTexts(
-            texts_of([hit for hit in shown if hit["rank"] in holds_gold], corpus),
-            texts_of([hit for hit in shown if hit["rank"] not in holds_gold], corpus),
+    for index, hits in zip(needed, read_hits(folder, needed), strict=True):
+        in_prompt = [hit for hit in hits if hit["in_context"]]
+        holds_gold = {piece["rank"] for piece in rows[index]["found_gold"]}
+        texts[index] = PromptTexts(
+            texts_of([hit for hit in in_prompt if hit["rank"] in holds_gold], corpus),
+            texts_of([hit for hit in in_prompt if hit["rank"] not in holds_gold], corpus),
         )
     return texts

@@ -21,7 +21,7 @@ class CorpusTexts:
     def __init__(self, table: "pa.Table") -> None:
         """Read from `table`, the corpus as stored."""
         self._texts = table["text"]
-        self._place = {document_id: place for place, document_id in enumerate(table["id"].to_pylist())}
+        self._place = {document_id: row for row, document_id in enumerate(table["id"].to_pylist())}
 
     def text(self, document_id: str, start: int | None = None, end: int | None = None) -> str:
         """Return the characters [start, end) of a document, by default all of it. Raises DataError for an
@@ -70,9 +70,9 @@ def texts_of(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[st
     return [corpus.text(hit["document_id"], hit["start"], hit["end"]) for hit in hits]
 
 
-def read_hits(cell_folder: Path, places: Sequence[int]) -> list[list[dict[str, Json]]]:
+def read_hits(cell_folder: Path, indices: Sequence[int]) -> list[list[dict[str, Json]]]:
     """Return the column `retrieved` of the samples at these places of a cell's table.
 
     Raises DataError if the table cannot be read.
     """
-    return [row["retrieved"] for row in read_rows(cell_folder, ["retrieved"], places)]
+    return [row["retrieved"] for row in read_rows(cell_folder, ["retrieved"], indices)]

@@ -42,17 +42,17 @@ def equal_groups(joined: CommonSamples, *, larger_is_better: bool, first: CellRe
     """
     sign = 1 if larger_is_better else -1
     means = joined.means().round(_DIGITS)
-    order = sorted(range(len(joined.cells)), key=lambda place: (joined.cells[place] is not first, -sign * means[place]))
+    order = sorted(range(len(joined.cells)), key=lambda index: (joined.cells[index] is not first, -sign * means[index]))
     groups: dict[bytes, list[int]] = {}
-    for place in order:
-        values = joined.statistics[:, place].tobytes() + repr(sorted(joined.left_out[place].items())).encode()
-        groups.setdefault(values, []).append(place)
+    for index in order:
+        values = joined.statistics[:, index].tobytes() + repr(sorted(joined.left_out[index].items())).encode()
+        groups.setdefault(values, []).append(index)
     return list(groups.values())
 
 
 def scores_of(joined: CommonSamples, groups: Sequence[Sequence[int]]) -> SampleScores:
     """Return the scores of one cell of each group, in the order of the groups."""
-    statistics = joined.statistics[:, [places[0] for places in groups]]
+    statistics = joined.statistics[:, [group[0] for group in groups]]
     return SampleScores(statistics, joined.clusters, joined.strata, joined.combine)
 
 
@@ -89,22 +89,22 @@ def undecided(
         return Undecided(joined, groups, [True] * len(groups))
     alpha = 1 - test.confidence
     scores = scores_of(joined, groups)
-    found = best_cells(
+    confidence_set = best_cells(
         scores,
         larger_is_better=larger_is_better,
         alpha=alpha,
         n_resamples=test.n_resamples,
         seed=test.seed,
     )
-    kept = [place for place, p in enumerate(found.p.tolist()) if p > alpha]
+    tied = [index for index, p in enumerate(confidence_set.p.tolist()) if p > alpha]
     spread = contributions(scores)
-    near = within_standard_error(spread).tolist()
+    is_near = within_standard_error(spread).tolist()
     n_clusters, n_others = len(np.unique(joined.clusters)), len(groups) - 1
     against_first = right_or_wrong(scores, np.vstack([np.full(n_others, -1.0), np.eye(n_others)]))
     smallest_p = test.smallest_p(n_clusters, spread.n_effective, is_right_or_wrong=any(against_first))
     return Undecided(
         joined,
-        [groups[place] for place in kept],
-        [near[place] for place in kept],
+        [groups[index] for index in tied],
+        [is_near[index] for index in tied],
         too_few_groups(n_clusters, spread.n_effective) if smallest_p > alpha else "",
     )

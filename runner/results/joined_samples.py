@@ -60,9 +60,9 @@ class CommonSamples:
         """
         return any(left_out.total() < self.n_known - self.n for left_out in self.left_out)
 
-    def n_own(self, place: int) -> int:
-        """Return the number of samples for which the cell at `place` has a value."""
-        return self.n_known - self.left_out[place].total()
+    def n_own(self, index: int) -> int:
+        """Return the number of samples for which the cell at `index` has a value."""
+        return self.n_known - self.left_out[index].total()
 
     def means(self) -> NDArray[np.float64]:
         """Return the metric of every cell on these samples, float64[n_cells]; NaN without samples."""
@@ -105,13 +105,13 @@ def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, 
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
     if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):
         return OWN_MEANS
-    most, *others = most_samples_first(valued, metric, subset)
+    fullest, *rest = most_samples_first(valued, metric, subset)
     # Read the cell again: the caller may hold only the part that leaderboards show.
-    found = common_samples([read_cell(folder_of(most)), *others], folder_of, metric, subset)
-    if not found.left_out_differ and not found.apart:
+    joined = common_samples([read_cell(folder_of(fullest)), *rest], folder_of, metric, subset)
+    if not joined.left_out_differ and not joined.apart:
         return OWN_MEANS
-    ids = (cell.cell_id for cell in found.cells)
-    return CommonMeans(found.n, dict(zip(ids, found.means().tolist(), strict=True)), found.n_known)
+    ids = (cell.cell_id for cell in joined.cells)
+    return CommonMeans(joined.n, dict(zip(ids, joined.means().tolist(), strict=True)), joined.n_known)
 
 
 def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) -> list[CellResult]:
@@ -119,8 +119,8 @@ def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) ->
 
     The first is likeliest to have samples in common with the others.
     """
-    most = max(cells, key=lambda cell: int(cell.metrics[subset][metric]["n"]))
-    return [most, *(cell for cell in cells if cell is not most)]
+    fullest = max(cells, key=lambda cell: int(cell.metrics[subset][metric]["n"]))
+    return [fullest, *(cell for cell in cells if cell is not fullest)]
 
 
 @dataclass(frozen=True)
@@ -137,36 +137,36 @@ class SampleReader:
     def common(self, cells: Sequence[CellResult], subset: str) -> CommonSamples:
         """Return the common samples of the cells: see `common_samples`."""
         of_a_corpus = is_of_a_corpus(self.folder_of(cells[0]), self.metric)
-        scored = [self._scored(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
+        scored = [self._read(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
         together, common = _overlapping_cells(scored)
-        kept = [(cells[place], scored[place]) for place in sorted(together)]
+        overlapping = [(cells[index], scored[index]) for index in sorted(together)]
         first = scored[0]
         order = [key for key in first.rows if key in common]
-        statistics = [own.statistics[[own.rows[key] for key in order]] for _, own in kept]
-        known = dict.fromkeys(key for _, own in kept for key in own.rows)
-        places = [first.rows[key] for key in order]
-        groups = coarsest(cell for cell, _ in kept)
-        grouped = next(own for cell, own in kept if recorded_groups(cell) is groups)
+        statistics = [samples.statistics[[samples.rows[key] for key in order]] for _, samples in overlapping]
+        known = dict.fromkeys(key for _, samples in overlapping for key in samples.rows)
+        rows = [first.rows[key] for key in order]
+        groups = coarsest(cell for cell, _ in overlapping)
+        grouped = next(samples for cell, samples in overlapping if recorded_groups(cell) is groups)
         return CommonSamples(
-            cells=tuple(cell for cell, _ in kept),
+            cells=tuple(cell for cell, _ in overlapping),
             keys=tuple(order),
             statistics=np.stack(statistics, axis=1),
             clusters=grouped.clusters[[grouped.rows[key] for key in order]],
-            strata=first.strata(subset, places),
+            strata=first.strata(subset, rows),
             combine=combiner(cells[0], self.metric) if of_a_corpus else None,
             n_known=len(known),
-            left_out=tuple(_missing_by_reason(own, known) for _, own in kept),
-            apart=tuple(cell for place, cell in enumerate(cells) if place not in together),
+            left_out=tuple(_missing_by_reason(samples, known) for _, samples in overlapping),
+            apart=tuple(cell for index, cell in enumerate(cells) if index not in together),
         )
 
-    def _scored(self, cell: CellResult, subset: str, *, of_a_corpus: bool) -> ScoredSamples:
-        place = cell.cell_id, is_of_turns(subset)
-        if place not in self._tables:
+    def _read(self, cell: CellResult, subset: str, *, of_a_corpus: bool) -> ScoredSamples:
+        key = cell.cell_id, is_of_turns(subset)
+        if key not in self._tables:
             folder = self.folder_of(cell)
-            self._tables[place] = read_scored(
+            self._tables[key] = read_scored(
                 cell, folder, self.metric, of_a_corpus=of_a_corpus, with_history=is_of_turns(subset)
             )
-        return self._tables[place].within(subset)
+        return self._tables[key].within(subset)
 
 
 def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:
@@ -186,14 +186,14 @@ def is_of_a_corpus(folder: Path, metric: str) -> bool:
 
 def _overlapping_cells(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
     """Return the places of the cells that have samples in common with the first one, and these samples."""
-    valued = [own.valued() for own in scored]
+    valued = [samples.valued() for samples in scored]
     common, together = valued[0], {0}
-    for place in sorted(range(1, len(scored)), key=lambda place: -len(valued[place])):
-        if shared := common & valued[place]:
-            common, together = shared, together | {place}
+    for index in sorted(range(1, len(scored)), key=lambda index: -len(valued[index])):
+        if shared := common & valued[index]:
+            common, together = shared, together | {index}
     return together, common
 
 
-def _missing_by_reason(own: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
-    states = (own.states[own.rows[key]] if key in own.rows else NOT_THERE for key in known)
+def _missing_by_reason(samples: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
+    states = (samples.states[samples.rows[key]] if key in samples.rows else NOT_THERE for key in known)
     return Counter(str(state) for state in states if state != ScoreState.VALUE)

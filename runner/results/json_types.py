@@ -30,16 +30,16 @@ def _hints(record: type) -> dict[str, object]:
     return get_type_hints(record)
 
 
-def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], expected: object, where: str) -> None:
+def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], expected: object, path: str) -> None:
     """Check all values together: results have thousands, and nearly always all are right."""
     kind = _kind(expected)
     if kind.types is not None and not set(map(type, values)) <= set(kind.types):
         name, value = next((name, value) for name, value in named if type(value) not in kind.types)
         expected_types = " or ".join(dict.fromkeys(_NAMES.get(each, "a number") for each in kind.types))
-        raise TypeError(f"{where}{name}: got {_NAMES.get(type(value), 'a number')}, expected {expected_types}")
+        raise TypeError(f"{path}{name}: got {_NAMES.get(type(value), 'a number')}, expected {expected_types}")
     if kind.items is not Any:
         for name, value in named:
-            inside = f"{where}{name}."
+            inside = f"{path}{name}."
             if isinstance(value, dict):
                 _require(value.items(), value.values(), kind.items, inside)
             elif value is not None:
@@ -57,7 +57,7 @@ def _kind(expected: object) -> _Kind:
     if get_origin(expected) is tuple:
         return _Kind((list,), arguments[0])
     kinds = arguments if get_origin(expected) in (Union, types.UnionType) else (expected,)
-    if type(None) in kinds and (others := [kind for kind in kinds if get_origin(kind) in (Mapping, tuple)]):
-        one = _kind(others[0])
+    if type(None) in kinds and (containers := [kind for kind in kinds if get_origin(kind) in (Mapping, tuple)]):
+        one = _kind(containers[0])
         return _Kind((*(one.types or ()), type(None)), one.items)
     return _Kind((*kinds, int) if float in kinds else kinds)  # an int is accepted as a float, a bool is not

@@ -58,10 +58,12 @@ def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
     Without any headline metric, returns all metrics, those that rank cells first.
     """
     cells = list(cells)
-    own = dict.fromkeys(name for cell in cells for name in cell.own_metrics)
+    custom = dict.fromkeys(name for cell in cells for name in cell.own_metrics)
     in_order = dict.fromkeys([headline, *HEADLINES])
     metrics = [name for name in in_order if any(cell.value(name) is not None for cell in cells)]
-    metrics[1:1] = [name for name in own if name not in metrics and any(cell.value(name) is not None for cell in cells)]
+    metrics[1:1] = [
+        name for name in custom if name not in metrics and any(cell.value(name) is not None for cell in cells)
+    ]
     if metrics[:1] == [COVERAGE] and TOKENS_METRIC in metrics:
         metrics.remove(TOKENS_METRIC)
         metrics.insert(1, TOKENS_METRIC)
@@ -104,8 +106,8 @@ def led_by(ordered: Iterable[CellResult], leaders: Iterable[CellResult]) -> list
     A row of several draws has the id of its first draw, and the number of the others.
     """
     ids = dict.fromkeys(cell.cell_id for cell in leaders)
-    places = {cell_id: place for place, cell_id in enumerate(ids)}
-    return sorted(ordered, key=lambda cell: places.get(cell.cell_id.partition(" ")[0], len(places)))
+    rank_of = {cell_id: rank for rank, cell_id in enumerate(ids)}
+    return sorted(ordered, key=lambda cell: rank_of.get(cell.cell_id.partition(" ")[0], len(rank_of)))
 
 
 def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
@@ -125,13 +127,13 @@ def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
     metrics that may rank the sweep.
     """
     ranking = _may_rank(cell, headline)
-    shown = {headline, *HEADLINES, *cell.own_metrics, *ranking}
+    shown_metrics = {headline, *HEADLINES, *cell.own_metrics, *ranking}
     values = {
         subset: {name: {"value": entries[name]["value"]} for name in ranking if name in entries}
         for subset, entries in cell.metrics.items()
         if subset.partition("/")[0] not in GROUPINGS
     }
-    overall = {name: entry for name, entry in cell.metrics.get(OVERALL, {}).items() if name in shown}
+    overall = {name: entry for name, entry in cell.metrics.get(OVERALL, {}).items() if name in shown_metrics}
     dataset = {name: cell.dataset[name] for name in ("name", "n_samples", "groups") if name in cell.dataset}
     not_shown: dict[str, Json] = {
         name: {} for name in ("config", "seconds", "reused", "versions", "signatures", "host")

@@ -165,8 +165,8 @@ def read_requests(sweep_dir: Path) -> list[dict[str, Json]]:
 
 def _request(line: str) -> dict[str, Json]:
     try:
-        found = json.loads(line)
-        request = {name: str(found[name])[:_MOST_CHARACTERS] for name in ("at", "action", "cell_id") if name in found}
+        record = json.loads(line)
+        request = {name: str(record[name])[:_MOST_CHARACTERS] for name in ("at", "action", "cell_id") if name in record}
     except (ValueError, TypeError, RecursionError):
         return {}
     return request if request.get("action") in (PAUSE, RESUME, STOP) else {}

@@ -108,10 +108,10 @@ class LoadedSweep:
         By default, the metric is the one that ranks the leaderboard. Values are over the samples that all of the cells
         have. Raises DataError for an unknown metric, and for files that cannot be read.
         """
-        wanted = self.metric(metric or self.headline_metric())
-        sign = 1 if wanted.direction() else -1
-        common = common_means(self.cells, self.folder_of, wanted.metric, wanted.subset)
-        values = {cell.cell_id: common.of(cell, wanted.metric, wanted.subset) for cell in self.cells}
+        parsed = self.metric(metric or self.headline_metric())
+        sign = 1 if parsed.direction() else -1
+        common = common_means(self.cells, self.folder_of, parsed.metric, parsed.subset)
+        values = {cell.cell_id: common.of(cell, parsed.metric, parsed.subset) for cell in self.cells}
         valued = [cell for cell in self.cells if cell.status == OK and values[cell.cell_id] is not None]
         return sorted(valued, key=lambda cell: -sign * (values[cell.cell_id] or 0.0))
 
@@ -121,14 +121,14 @@ class LoadedSweep:
         It is the cheapest of the cells within one standard error of the first of `ranked`, as in the report. Raises
         DataError if no cell has a value, or if the metric cannot rank cells.
         """
-        wanted = self.metric(metric or self.quality_metric())
-        larger_is_better = wanted.direction()
-        valued = [cell for cell in self.cells if cell.status == OK and wanted.value(cell) is not None]
+        parsed = self.metric(metric or self.quality_metric())
+        larger_is_better = parsed.direction()
+        valued = [cell for cell in self.cells if cell.status == OK and parsed.value(cell) is not None]
         if not valued:
-            raise DataError(f"{self.name}: no cell has a value of {metric or wanted.metric}; did all cells fail?")
+            raise DataError(f"{self.name}: no cell has a value of {metric or parsed.metric}; did all cells fail?")
         test = paired_test(len(self.cells))
         return find_choice(
-            valued, self.folder_of, wanted.metric, wanted.subset, larger_is_better=larger_is_better, test=test
+            valued, self.folder_of, parsed.metric, parsed.subset, larger_is_better=larger_is_better, test=test
         ).cell
 
     def headline_metric(self) -> str:
@@ -153,14 +153,14 @@ class LoadedSweep:
         """Return a flat record per cell: its id, its status, the axes that vary, and the value of every
         "[subset:]metric".
         """
-        wanted = {text: self.metric(text) for text in metrics}
+        parsed = {text: self.metric(text) for text in metrics}
         axes = self.axes()
         return [
             {
                 "cell_id": cell.cell_id,
                 "status": cell.status,
                 **{axis: cell.axes.get(axis) for axis in axes},
-                **{text: metric.value(cell) for text, metric in wanted.items()},
+                **{text: metric.value(cell) for text, metric in parsed.items()},
             }
             for cell in self.cells
         ]
@@ -239,18 +239,18 @@ def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str |
     sweep does not exist or cannot be read.
     """
     loaded = [sweep if isinstance(sweep, LoadedSweep) else load(sweep, results_dir) for sweep in sweeps]
-    found: dict[str, tuple[CellResult, Path]] = {}
+    by_id: dict[str, tuple[CellResult, Path]] = {}
     for sweep in loaded:
         for cell in sweep.cells:
-            if cell.cell_id not in found or found[cell.cell_id][0].status != OK:
-                found[cell.cell_id] = cell, sweep.folder_of(cell).parent
+            if cell.cell_id not in by_id or by_id[cell.cell_id][0].status != OK:
+                by_id[cell.cell_id] = cell, sweep.folder_of(cell).parent
     first = loaded[0]
-    unfinished = {cell_id for sweep in loaded for cell_id in sweep.unfinished} - set(found)
+    unfinished = {cell_id for sweep in loaded for cell_id in sweep.unfinished} - set(by_id)
     return LoadedSweep(
         first.folder,
-        tuple(cell for cell, _ in found.values()),
+        tuple(cell for cell, _ in by_id.values()),
         tuple(sorted(unfinished)),
-        {cell_id: own for cell_id, (_, own) in found.items() if own != first.folder},
+        {cell_id: folder for cell_id, (_, folder) in by_id.items() if folder != first.folder},
         first.headline,
         tuple(search for sweep in loaded for search in sweep.searches),
     )
@@ -269,27 +269,27 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
         raise DataError(f"{text}: no cell of this sweep has any metric; did all cells fail?")
-    subset = _subset_named(subset or OVERALL, metrics, cells, text)
+    subset = _find_subset(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
         known = ", ".join(sorted(metrics[subset]))
         raise DataError(f"{text}: no metric {metric!r} in {subset}; expected one of: {known}")
     return SubsetMetric(subset, metric, larger_is_better(metric, cells))
 
 
-def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:
+def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:
     """Return the subset of that name, or the only one of that label, such as "matrix/Funds/Comparison".
 
     Raises DataError for an unknown name, or a label of several subsets.
     """
-    if wanted in (names := set(subsets)):
-        return wanted
+    if subset in (names := set(subsets)):
+        return subset
     labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
-    found = sorted(name for name in names if wanted.casefold() in _labels_of(name, labels))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise DataError(f"{text}: several subsets are called {wanted!r}: {', '.join(found)}; name one of them")
-    raise DataError(f"{text}: no subset {wanted!r}; expected one of: {_list_names(names, wanted)}")
+    matches = sorted(name for name in names if subset.casefold() in _labels_of(name, labels))
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}; name one of them")
+    raise DataError(f"{text}: no subset {subset!r}; expected one of: {_list_names(names, subset)}")
 
 
 def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:
@@ -301,9 +301,9 @@ def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:
     return {label.casefold(), f"{group}/{label}".casefold()}
 
 
-def _list_names(subsets: Iterable[str], wanted: str) -> str:
-    """List names of subsets. The many names of the topic x task matrix are listed only if `wanted` is one."""
-    in_matrix = wanted.startswith("matrix/")
+def _list_names(subsets: Iterable[str], subset: str) -> str:
+    """List names of subsets. The many names of the topic x task matrix are listed only if `subset` is one."""
+    in_matrix = subset.startswith("matrix/")
     names = sorted(name for name in subsets if name.startswith("matrix/") == in_matrix)
     return ", ".join([*names, *([] if in_matrix else ["matrix/<topic>/<task>"])])
 
@@ -315,19 +315,19 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     """
     if "=" in text:
         pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
-        wanted = {axis: _normalize(value) for axis, _, value in pairs}
-        found = [
+        levels = {axis: _normalize(value) for axis, _, value in pairs}
+        matches = [
             cell
             for cell in cells
-            if all(_normalize(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
+            if all(_normalize(shown(cell.axes.get(axis))) == value for axis, value in levels.items())
         ]
     else:
-        found = [cell for cell in cells if cell.cell_id.startswith(text)]
-    if len(found) == 1:
-        return found[0]
+        matches = [cell for cell in cells if cell.cell_id.startswith(text)]
+    if len(matches) == 1:
+        return matches[0]
     axes = varying_axes(cells)
-    listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in found or cells)
-    problem = f"{len(found)} cells match, expected one:" if found else "no cell matches, expected one of:"
+    listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in matches or cells)
+    problem = f"{len(matches)} cells match, expected one:" if matches else "no cell matches, expected one of:"
     raise DataError(f"{text}: {problem}{listed}")
 
 

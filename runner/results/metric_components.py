@@ -20,8 +20,8 @@ def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
     None if no direction is better, if no cell has the metric, or if cells disagree. A judge with reversed grades is
     another judge, and no order is valid for both.
     """
-    found = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
-    return found.pop() if len(found) == 1 else None
+    directions = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
+    return directions.pop() if len(directions) == 1 else None
 
 
 def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
@@ -40,8 +40,8 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
 def component_settings(cell: CellResult, metric: str) -> Mapping[str, Json] | None:
     """Return the configuration of the component that computes the metric; None if it is unknown."""
-    found = _component_with_node(cell, metric)
-    return found[0] if found else None
+    match = _component_with_node(cell, metric)
+    return match[0] if match else None
 
 
 def sees_prompts(cell: CellResult, metric: str) -> bool:
@@ -55,8 +55,8 @@ def sees_prompts(cell: CellResult, metric: str) -> bool:
 
 
 def _component(cell: CellResult, metric: str) -> Metric | None:
-    found = _component_with_node(cell, metric)
-    return found[1] if found else None
+    match = _component_with_node(cell, metric)
+    return match[1] if match else None
 
 
 def _component_with_node(cell: CellResult, metric: str) -> tuple[Mapping[str, Json], Metric] | None:

@@ -41,10 +41,10 @@ def read_rankings(cell_folder: Path) -> list[SampleRanking]:
 
 
 def _documents(hits: Sequence[Mapping[str, Json]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for hit in hits:
-        found.setdefault(hit["document_id"], hit["score"])
-    return found
+        scores.setdefault(hit["document_id"], hit["score"])
+    return scores
 
 
 def trec_lines(rankings: Sequence[SampleRanking], depth: int | None, tag: str) -> Iterator[str]:
@@ -95,14 +95,15 @@ def qrels_lines(cell_folders: Iterable[Path]) -> Iterator[str]:
         for row in read_samples(folder, ["id", "retrieved", GRADES, "score_state/umbrela_relevance"]):
             if row["score_state/umbrela_relevance"] != ScoreState.VALUE:
                 continue
-            found = list(map(int, _GRADE.findall(row[GRADES])))
-            shown = {hit["rank"]: hit["document_id"] for hit in row["retrieved"] if hit["in_context"]}
-            if len(shown) != len(found):
+            passage_grades = list(map(int, _GRADE.findall(row[GRADES])))
+            in_prompt = {hit["rank"]: hit["document_id"] for hit in row["retrieved"] if hit["in_context"]}
+            if len(in_prompt) != len(passage_grades):
                 raise DataError(
-                    f"{folder.name}: sample {row['id']!r} has {len(found)} graded passages and {len(shown)} hits in "
-                    "its prompt; --format qrels needs passages that are single hits (context.merge=false)"
+                    f"{folder.name}: sample {row['id']!r} has {len(passage_grades)} graded passages and "
+                    f"{len(in_prompt)} hits in its prompt; --format qrels needs passages "
+                    "that are single hits (context.merge=false)"
                 )
-            for document, grade in zip(shown.values(), found, strict=True):
+            for document, grade in zip(in_prompt.values(), passage_grades, strict=True):
                 grades[row["id"], document] = max(grade, grades.get((row["id"], document), 0))
     yield "query-id\tcorpus-id\tscore"
     yield from (f"{_word(sample)}\t{_word(document)}\t{grade}" for (sample, document), grade in grades.items())

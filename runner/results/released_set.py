@@ -74,21 +74,21 @@ class Testset:
         """Return one message per error that prevents a release: repeated ids, blank texts, gold outside the documents
         of the set.
         """
-        found = [f"the document '{name}' occurs twice" for name in _duplicates(self.documents.ids)]
-        found += [f"the sample '{name}' occurs twice" for name in _duplicates(each.id for each in self.samples)]
+        messages = [f"the document '{name}' occurs twice" for name in _duplicates(self.documents.ids)]
+        messages += [f"the sample '{name}' occurs twice" for name in _duplicates(each.id for each in self.samples)]
         for sample in self.samples:
             if not all(text.strip() for text in (sample.question, *sample.references)):
-                found.append(f"sample '{sample.id}': its question or a reference is blank")
+                messages.append(f"sample '{sample.id}': its question or a reference is blank")
             for unit in sample.gold:
                 length = len(self.texts.get(unit.document_id, ""))
                 if unit.document_id not in self.texts:
-                    found.append(
+                    messages.append(
                         f"sample '{sample.id}': its gold is in '{unit.document_id}', which is not a document of the set"
                     )
                 elif unit.start is not None and not 0 <= unit.start < (unit.end or 0) <= length:
-                    place = f"[{unit.start}, {unit.end}) of '{unit.document_id}', which has {length} characters"
-                    found.append(f"sample '{sample.id}': its gold is {place}")
-        return found
+                    span = f"[{unit.start}, {unit.end}) of '{unit.document_id}', which has {length} characters"
+                    messages.append(f"sample '{sample.id}': its gold is {span}")
+        return messages
 
 
 def content_key(samples: Iterable[Sample], documents: Documents) -> str:
@@ -100,7 +100,7 @@ def content_key(samples: Iterable[Sample], documents: Documents) -> str:
     for a lone surrogate, which UTF-8 cannot encode.
     """
     digest = hashlib.sha256()
-    for part in (document_lines(documents), map(_with_gold_in_order, samples)):
+    for part in (document_lines(documents), map(_line_with_sorted_gold, samples)):
         lines = sorted(map(line_of, part))
         digest.update(f"{len(lines)}\n".encode())
         for line in lines:
@@ -108,7 +108,7 @@ def content_key(samples: Iterable[Sample], documents: Documents) -> str:
     return digest.hexdigest()
 
 
-def _with_gold_in_order(sample: Sample) -> dict[str, Json]:
+def _line_with_sorted_gold(sample: Sample) -> dict[str, Json]:
     fields = sample_line(sample)
     fields["gold"].sort(key=line_of)
     return fields

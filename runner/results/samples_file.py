@@ -32,13 +32,13 @@ def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
     return rows
 
 
-def read_rows(folder: Path, columns: Sequence[str], places: Sequence[int]) -> list[dict[str, Json]]:
-    """Return these columns of the rows at `places`, in that order.
+def read_rows(folder: Path, columns: Sequence[str], indices: Sequence[int]) -> list[dict[str, Json]]:
+    """Return these columns of the rows at `indices`, in that order.
 
     Raises DataError if the file is missing or damaged.
     """
     with open_samples(folder) as file:
-        table = read_columns(file, columns).take(np.asarray(places, dtype=np.int64))
+        table = read_columns(file, columns).take(np.asarray(indices, dtype=np.int64))
         rows: list[dict[str, Json]] = table.to_pylist()
     return rows
 

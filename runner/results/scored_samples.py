@@ -53,10 +53,10 @@ class ScoredSamples:
         """Return the samples of a subset; all samples for "macro" and "overall"."""
         if subset in (MACRO, OVERALL):
             return self
-        places = self._by_turn(subset) if is_of_turns(subset) else self._by_subset.get(subset, [])
+        rows = self._by_turn(subset) if is_of_turns(subset) else self._by_subset.get(subset, [])
         keys = self._keys
         return ScoredSamples(
-            {keys[place]: place for place in places},
+            {keys[row]: row for row in rows},
             self.statistics,
             self.states,
             self.clusters,
@@ -70,12 +70,12 @@ class ScoredSamples:
 
     @cached_property
     def _by_subset(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        by_subset: dict[str, list[int]] = {}
         names = {group: subsets_of(*group) for group in set(self.groups)}
         for row, group in enumerate(self.groups):
             for name in names[group]:
-                found.setdefault(name, []).append(row)
-        return found
+                by_subset.setdefault(name, []).append(row)
+        return by_subset
 
     def _by_turn(self, subset: str) -> list[int]:
         turns = enumerate(conversation_turns(self.asked))
@@ -113,7 +113,7 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
     questions = table["question"].to_pylist()
     values = table[column].to_pylist()
     values = values if of_a_corpus else [[0.0 if value is None else value] for value in values]
-    found = ScoredSamples(
+    scored = ScoredSamples(
         rows={(name, *key): row for row, key in enumerate(zip(ids, questions, strict=True))},
         statistics=np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1),
         states=table[f"score_state/{metric}"].to_pylist(),
@@ -121,8 +121,8 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
         groups=list(zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)),
         asked=_asked_questions(table["history"].to_pylist(), questions) if with_history else [],
     )
-    _check_belongs(found, cell, folder, metric, of_a_corpus=of_a_corpus)
-    return found
+    _check_belongs(scored, cell, folder, metric, of_a_corpus=of_a_corpus)
+    return scored
 
 
 def require_own_samples(cell: CellResult, folder: Path) -> None:
@@ -136,19 +136,19 @@ def require_own_samples(cell: CellResult, folder: Path) -> None:
             read_scored(cell, folder, name, of_a_corpus=of_a_corpus, with_history=False)
 
 
-def _check_belongs(found: ScoredSamples, cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool) -> None:
+def _check_belongs(scored: ScoredSamples, cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool) -> None:
     """Raise DataError unless these samples match the value and the count in `cell.json`.
 
     After files were copied, they may belong to another cell. Metrics of a corpus and custom metrics may not be means,
     so that only their number of values is compared.
     """
     recorded = cell.metrics.get(OVERALL, {}).get(metric, {})
-    is_valued = np.array([state == ScoreState.VALUE for state in found.states], dtype=np.bool_)
+    is_valued = np.array([state == ScoreState.VALUE for state in scored.states], dtype=np.bool_)
     n = int(is_valued.sum())
     differ = "n" in recorded and recorded["n"] != n
     is_mean = not of_a_corpus and metric not in cell.own_metrics
     if not differ and n and is_mean and recorded.get("value") is not None:
-        mean = float(found.statistics[is_valued, 0].mean())
+        mean = float(scored.statistics[is_valued, 0].mean())
         differ = not np.isclose(mean, recorded["value"], rtol=_ROUNDING, atol=_ROUNDING)
     if differ:
         raise DataError(
@@ -171,4 +171,4 @@ def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> "pa.Tab
 def _asked_questions(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:
     """Return the questions of each sample's conversation so far."""
     rows = zip(histories, questions, strict=True)
-    return [[*(turn["question"] for turn in json.loads(history)), own] for history, own in rows]
+    return [[*(turn["question"] for turn in json.loads(history)), question] for history, question in rows]

@@ -43,11 +43,11 @@ def read_testset(folder: Path) -> Testset:
     manifest = as_record(read_json(file, _EXPECTED).value, str(file))
     key, parent = (required_text(manifest, name, str(file)) for name in ("content_key", "parent"))
     documents, _ = read_documents(folder / DOCUMENTS)
-    read = [read_sample(record, where) for where, record in read_records(folder / SAMPLES, _EXPECTED)]
+    parsed = [read_sample(record, location) for location, record in read_records(folder / SAMPLES, _EXPECTED)]
     testset = Testset(
         documents,
-        tuple(sample for sample, _ in read),
-        {sample.id: provenance for sample, provenance in read},
+        tuple(sample for sample, _ in parsed),
+        {sample.id: provenance for sample, provenance in parsed},
         parent,
         tuple(_read_edits(folder / EDITS)),
         {name: value for name, value in manifest.items() if name not in _OWN_FIELDS},
@@ -62,7 +62,7 @@ def read_testset(folder: Path) -> Testset:
 
 
 def write_testset(
-    folder: Path, testset: Testset, others: Mapping[str, bytes] | None = None, *, replace: bool = False
+    folder: Path, testset: Testset, extra_files: Mapping[str, bytes] | None = None, *, replace: bool = False
 ) -> None:
     """Write the set, and other files by their paths in the folder. A new folder appears atomically.
 
@@ -71,7 +71,7 @@ def write_testset(
     folder that is not empty (without `replace`), and for a folder that cannot be written.
     """
     _require_sound(testset, folder)
-    files = {**(others or {}), **_files(testset)}
+    files = {**(extra_files or {}), **_files(testset)}
     folder = folder.resolve()  # resolves a link, and the name of "."
     try:
         is_new = not folder.exists()
@@ -110,21 +110,21 @@ def write_testsets(folder: Path, testsets: Mapping[str, Testset]) -> None:
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-        sync(place)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        sync(path)
 
 
-def holds_testset(folder: Path, testset: Testset, others: Mapping[str, bytes]) -> bool:
+def holds_testset(folder: Path, testset: Testset, extra_files: Mapping[str, bytes]) -> bool:
     """Return whether the folder contains exactly the files that `write_testset` would write, byte for byte.
 
     False for a folder that does not exist. Raises DataError if it cannot be read.
     """
-    files = {**others, **_files(testset)}
+    files = {**extra_files, **_files(testset)}
     try:
-        found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
-        return found == set(files) and all((folder / name).read_bytes() == files[name] for name in found)
+        names = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+        return names == set(files) and all((folder / name).read_bytes() == files[name] for name in names)
     except OSError as error:
         raise DataError(f"{folder}: cannot be read ({error.strerror}). Choose another folder.") from error
 
@@ -136,7 +136,7 @@ def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
     people corrected and other files are never overwritten.
     """
     folder = folder.resolve()
-    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         problem = "cannot be written to" if nearest.is_dir() else "is not a folder"
         raise DataError(f"{folder}: {nearest} {problem}. Choose another folder for the set.")
@@ -175,8 +175,8 @@ def _require_sound(testset: Testset, folder: Path) -> None:
 
 def _files(testset: Testset) -> dict[str, bytes]:
     """Return the files of a set. The manifest is last."""
-    own = (testset.key, testset.parent, len(testset.documents), len(testset.samples))
-    fields = dict(zip(_OWN_FIELDS, own, strict=True))
+    values = (testset.key, testset.parent, len(testset.documents), len(testset.samples))
+    fields = dict(zip(_OWN_FIELDS, values, strict=True))
     samples = [{**sample_line(each), "provenance": testset.provenance.get(each.id, {})} for each in testset.samples]
     edits = {EDITS: b"".join(line_of({**vars(edit), "by": list(edit.by)}) for edit in testset.edits)}
     return {
@@ -188,15 +188,15 @@ def _files(testset: Testset) -> dict[str, bytes]:
 
 
 def _read_edits(file: Path) -> Iterator[Edit]:
-    for where, record in read_records(file, "edits of a released set") if file.exists() else ():
-        sample, name, version = (required_text(record, field, where) for field in ("sample", "field", "version"))
-        before, after = (_value(record, field, where) for field in ("before", "after"))
-        yield Edit(sample, name, before, after, optional_texts(record, "by", where), version)
+    for location, record in read_records(file, "edits of a released set") if file.exists() else ():
+        sample, name, version = (required_text(record, field, location) for field in ("sample", "field", "version"))
+        before, after = (_value(record, field, location) for field in ("before", "after"))
+        yield Edit(sample, name, before, after, optional_texts(record, "by", location), version)
 
 
-def _value(record: Mapping[str, Json], name: str, where: str) -> Json:
+def _value(record: Mapping[str, Json], name: str, location: str) -> Json:
     if name not in record:
-        raise DataError(f"{where}: an edit without '{name}'. Fetch the set again.")
+        raise DataError(f"{location}: an edit without '{name}'. Fetch the set again.")
     return record[name]
 
 

@@ -27,8 +27,8 @@ def line_of(fields: Mapping[str, Json]) -> bytes:
     try:
         return (json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except UnicodeEncodeError as error:
-        near = error.object[max(0, error.start - 20) : error.start]
-        raise DataError(f"got a lone surrogate after {near!r}, expected text in UTF-8") from error
+        preceding = error.object[max(0, error.start - 20) : error.start]
+        raise DataError(f"got a lone surrogate after {preceding!r}, expected text in UTF-8") from error
 
 
 def document_lines(documents: Documents) -> Iterator[dict[str, Json]]:
@@ -57,43 +57,47 @@ def gold_fields(gold: Iterable[Evidence]) -> list[dict[str, Json]]:
     """Return the fields of gold units. A whole document has no start and end, and a grade of 1 is left out."""
     units = []
     for unit in gold:
-        place = {} if unit.start is None else {"start": unit.start, "end": unit.end}
-        units.append({"document": unit.document_id, **place, **({"grade": unit.grade} if unit.grade > 1 else {})})
+        span = {} if unit.start is None else {"start": unit.start, "end": unit.end}
+        units.append({"document": unit.document_id, **span, **({"grade": unit.grade} if unit.grade > 1 else {})})
     return units
 
 
-def read_sample(record: Record, where: str) -> tuple[Sample, Mapping[str, Json]]:
+def read_sample(record: Record, location: str) -> tuple[Sample, Mapping[str, Json]]:
     """Return a sample and its provenance.
 
     Raises DataError for missing or invalid fields, and for unknown ones, which would be lost in the next version.
     """
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{where}: got field '{unknown[0]}', expected one of: {', '.join(_FIELDS)}.")
-    kind = optional_text(record, "kind", where) or Kind.QA
+        raise DataError(f"{location}: got field '{unknown[0]}', expected one of: {', '.join(_FIELDS)}.")
+    kind = optional_text(record, "kind", location) or Kind.QA
     if kind not in list(Kind):
-        raise DataError(f"{where}: got kind '{kind}', expected one of {', '.join(Kind)}.")
+        raise DataError(f"{location}: got kind '{kind}', expected one of {', '.join(Kind)}.")
     sample = Sample(
-        id=required_id(record, where),
-        subset=required_text(record, "subset", where),
+        id=required_id(record, location),
+        subset=required_text(record, "subset", location),
         kind=Kind(kind),
-        question=required_text(record, "question", where),
-        references=optional_texts(record, "references", where),
-        gold=tuple(_unit(unit, f"{where}, field 'gold'") for unit in as_list(record.get("gold") or [], where)),
-        topic=optional_text(record, "topic", where) or None,
-        task=optional_text(record, "task", where) or None,
-        history=tuple(_turn(turn, f"{where}, field 'history'") for turn in as_list(record.get("history") or [], where)),
+        question=required_text(record, "question", location),
+        references=optional_texts(record, "references", location),
+        gold=tuple(_unit(unit, f"{location}, field 'gold'") for unit in as_list(record.get("gold") or [], location)),
+        topic=optional_text(record, "topic", location) or None,
+        task=optional_text(record, "task", location) or None,
+        history=tuple(
+            _turn(turn, f"{location}, field 'history'") for turn in as_list(record.get("history") or [], location)
+        ),
     )
-    return sample, as_record(record.get("provenance") or {}, where)
+    return sample, as_record(record.get("provenance") or {}, location)
 
 
-def _turn(turn: object, where: str) -> Turn:
-    record = as_record(turn, where)
-    return Turn(required_text(record, "question", where), required_text(record, "answer", where))
+def _turn(turn: object, location: str) -> Turn:
+    record = as_record(turn, location)
+    return Turn(required_text(record, "question", location), required_text(record, "answer", location))
 
 
-def _unit(unit: object, where: str) -> Evidence:
-    record = as_record(unit, where)
+def _unit(unit: object, location: str) -> Evidence:
+    record = as_record(unit, location)
     numbers = {name: record[name] for name in ("start", "end", "grade") if record.get(name) is not None}
     if ("start" in numbers) != ("end" in numbers) or any(type(number) is not int for number in numbers.values()):
-        raise DataError(f"{where}: got {unit!r}, expected whole numbers for start and end (both or neither) and grade.")
-    return Evidence(required_text(record, "document", where), **cast("dict[str, int]", numbers))
+        raise DataError(
+            f"{location}: got {unit!r}, expected whole numbers for start and end (both or neither) and grade."
+        )
+    return Evidence(required_text(record, "document", location), **cast("dict[str, int]", numbers))

@@ -25,7 +25,7 @@ def noise_of_seconds(cells: Sequence[CellResult]) -> dict[str, float]:
     `cells` are all cells of a sweep. A stage that all of them share cannot make one slower, so its noise is left out.
     {} for no cells.
     """
-    shared = _shared(cells)
+    shared = _shared_kinds(cells)
     measured: dict[tuple[Components, str], set[float]] = {}
     for cell in cells:
         for kind, seconds in _stages(cell).items():
@@ -48,7 +48,7 @@ def _stages(cell: CellResult) -> Mapping[str, float]:
     return cell.batched_s or {_ALL_STAGES: cell.latency_s.get("batched", 0.0)}
 
 
-def _shared(cells: Sequence[CellResult]) -> set[str]:
+def _shared_kinds(cells: Sequence[CellResult]) -> set[str]:
     """Return the kinds whose seconds are equal in all cells, because they share the stage."""
     kinds = {kind for cell in cells for kind in _stages(cell)}
     return {kind for kind in kinds if len({_stages(cell).get(kind) for cell in cells}) == 1}
@@ -59,9 +59,9 @@ def _components(cell: CellResult) -> Components:
     return tuple(sorted((name, value) for name, value in cell.axes.items() if isinstance(value, str)))
 
 
-def _spread(measured: Iterable[float], own: float) -> float:
+def _spread(measured: Iterable[float], fallback: float) -> float:
     values = list(measured)
-    return max(values) - min(values) if len(values) > 1 else own
+    return max(values) - min(values) if len(values) > 1 else fallback
 
 
 def _noise_of_answers(cell: CellResult) -> float:

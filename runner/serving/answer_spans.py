@@ -49,10 +49,10 @@ class AnswerSpan:
     def set_passages(self, passages: Sequence[Passage]) -> None:
         """Set the documents that a search found."""
         for number, passage in enumerate(passages):
-            place = {"title": passage.title, "start": passage.start, "end": passage.end, **passage.metadata}
-            own = {"id": passage.document_id, "content": passage.text, "score": passage.score}
-            self.set({f"retrieval.documents.{number}.document.{name}": value for name, value in own.items()})
-            self.set({f"retrieval.documents.{number}.document.metadata": json.dumps(place, ensure_ascii=False)})
+            metadata = {"title": passage.title, "start": passage.start, "end": passage.end, **passage.metadata}
+            document = {"id": passage.document_id, "content": passage.text, "score": passage.score}
+            self.set({f"retrieval.documents.{number}.document.{name}": value for name, value in document.items()})
+            self.set({f"retrieval.documents.{number}.document.metadata": json.dumps(metadata, ensure_ascii=False)})
 
 
 class AnswerTracer:
@@ -68,18 +68,18 @@ class AnswerTracer:
             yield AnswerSpan()
             return
         with self._tracer.start_as_current_span(name) as opened:
-            own = AnswerSpan(opened)
-            own.set({"openinference.span.kind": kind, **self._facts, **attributes})
-            yield own
+            span = AnswerSpan(opened)
+            span.set({"openinference.span.kind": kind, **self._facts, **attributes})
+            yield span
 
     def question(self, sample: Sample) -> AbstractContextManager[AnswerSpan]:
         """Return the span of a whole question, with its earlier turns."""
         turns = [{"question": turn.question, "answer": turn.answer} for turn in sample.history]
-        given: dict[str, Value | None] = {"input.value": sample.question, "input.mime_type": "text/plain"}
+        attributes: dict[str, Value | None] = {"input.value": sample.question, "input.mime_type": "text/plain"}
         if turns:
             value = json.dumps({"question": sample.question, "history": turns}, ensure_ascii=False)
-            given = {"input.value": value, "input.mime_type": "application/json"}
-        return self.span("answer", "CHAIN", given)
+            attributes = {"input.value": value, "input.mime_type": "application/json"}
+        return self.span("answer", "CHAIN", attributes)
 
 
 def tracer_for(sweep_id: str, cell_id: str) -> AnswerTracer:
@@ -106,8 +106,8 @@ def _provider() -> "TracerProvider":
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import get_tracer_provider
 
-    known = get_tracer_provider()
-    return known if isinstance(known, TracerProvider) else _own_provider()
+    provider = get_tracer_provider()
+    return provider if isinstance(provider, TracerProvider) else _own_provider()
 
 
 @cache

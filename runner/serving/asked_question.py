@@ -56,12 +56,12 @@ def defaults_of(samples: Sequence[Sample]) -> Defaults:
     """Return the kind that all samples have. For several kinds, or without samples, return question answering or
     conversation.
     """
-    alone = _usual([sample.kind for sample in samples if not sample.history], Kind.QA)
-    in_turns = _usual([sample.kind for sample in samples if sample.history], Kind.CONVERSATION)
+    alone = _only_kind([sample.kind for sample in samples if not sample.history], Kind.QA)
+    in_turns = _only_kind([sample.kind for sample in samples if sample.history], Kind.CONVERSATION)
     return Defaults(alone.value, in_turns.value)
 
 
-def _usual(kinds: Sequence[Kind], preferred: Kind) -> Kind:
+def _only_kind(kinds: Sequence[Kind], preferred: Kind) -> Kind:
     return kinds[0] if len(set(kinds)) == 1 else preferred
 
 
@@ -80,15 +80,15 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
         raise DataError("; ".join(problems))
     problems = _problems(question, choices)
     kind = question.kind or (defaults.kind_in_conversation if question.history else defaults.kind)
-    if kind not in [known.value for known in Kind]:
-        problems.append(f"kind: got {kind!r}, expected one of {', '.join(known.value for known in Kind)}")
+    if kind not in [option.value for option in Kind]:
+        problems.append(f"kind: got {kind!r}, expected one of {', '.join(option.value for option in Kind)}")
     history = tuple(Turn(*turn) for turn in question.history if _is_turn(turn))
     if len(history) < len(question.history):
         problems.append("history: expected a question and its answer for each turn, both strings")
     conditions = []
-    for name, asked in question.where.items():
+    for name, condition in question.where.items():
         try:
-            conditions.append((name, read_condition(asked, f"where.{name}")))
+            conditions.append((name, read_condition(condition, f"where.{name}")))
         except DataError as error:
             problems.append(str(error))
     if problems:

@@ -32,7 +32,7 @@ def needed_stages(targets: Iterable[AnyStage], samples: AnyStage) -> list[AnySta
 
     On every path from a target, it is the first such stage. Equal pipelines have them in equal order.
     """
-    found: dict[str, AnyStage] = {}
+    by_key: dict[str, AnyStage] = {}
     seen: set[str] = set()
 
     def walk(stage: AnyStage) -> None:
@@ -40,14 +40,14 @@ def needed_stages(targets: Iterable[AnyStage], samples: AnyStage) -> list[AnySta
             return
         seen.add(stage.key)
         if not any(before.key == samples.key for before in stage.upstream()):
-            found[stage.key] = stage
+            by_key[stage.key] = stage
         elif stage.key != samples.key:
             for before in stage.inputs:
                 walk(before)
 
     for stage in targets:
         walk(stage)
-    return list(found.values())
+    return list(by_key.values())
 
 
 def made_by(stage: AnyStage) -> dict[str, int]:
@@ -59,18 +59,18 @@ def made_by(stage: AnyStage) -> dict[str, int]:
 class KeptStages:
     """Results of stages, each read on first use and then kept in memory."""
 
-    def __init__(self, root: Path, stages: Sequence[AnyStage], kept: Sequence[KeptFiles]) -> None:
-        """`stages` are the pipeline's stages, and `kept` the stages in the folder `root`, in the same order.
+    def __init__(self, root: Path, stages: Sequence[AnyStage], kept_files: Sequence[KeptFiles]) -> None:
+        """`stages` are the pipeline's stages, and `kept_files` the stages in the folder `root`, in the same order.
 
         Their keys may differ, because a key contains the path of a model's folder. Raises StoreError if their kinds or
         versions differ.
         """
-        found = [(own.kind, dict(own.made_by)) for own in kept]
+        present = [(files.kind, dict(files.made_by)) for files in kept_files]
         needed = [(stage.kind, made_by(stage)) for stage in stages]
-        if found != needed:
-            raise StoreError(f"{root}: {_difference(found, needed)}")
+        if present != needed:
+            raise StoreError(f"{root}: {_difference(present, needed)}")
         self._root = root
-        self._entries = {stage.key: _entry(root, stage, own) for stage, own in zip(stages, kept, strict=True)}
+        self._entries = {stage.key: _entry(root, stage, files) for stage, files in zip(stages, kept_files, strict=True)}
         self._read: dict[str, object] = {}
 
     def __contains__(self, stage: AnyStage) -> bool:
@@ -87,15 +87,15 @@ class KeptStages:
         return result
 
 
-def _entry(root: Path, stage: AnyStage, kept: KeptFiles) -> StoredResult:
-    files = named_files({"files": kept.files})
-    return StoredResult(root / kept.folder, Manifest(kept.kind, stage.key, 0.0, 0.0, "", False, files, {}))
+def _entry(root: Path, stage: AnyStage, kept_files: KeptFiles) -> StoredResult:
+    files = named_files({"files": kept_files.files})
+    return StoredResult(root / kept_files.folder, Manifest(kept_files.kind, stage.key, 0.0, 0.0, "", False, files, {}))
 
 
-def _difference(found: Sequence[tuple[str, dict[str, int]]], needed: Sequence[tuple[str, dict[str, int]]]) -> str:
-    kind, versions = next((each for each in needed if each not in found), needed[-1])
-    made = ", ".join(f"{name} {version}" for name, version in versions.items())
+def _difference(present: Sequence[tuple[str, dict[str, int]]], needed: Sequence[tuple[str, dict[str, int]]]) -> str:
+    kind, versions = next((each for each in needed if each not in present), needed[-1])
+    makers = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
-        f"was exported by another version of the project (it lacks {kind} made by {made}); use the code that "
+        f"was exported by another version of the project (it lacks {kind} made by {makers}); use the code that "
         "came with it (python pipeline.py in the folder), or export the cell again"
     )

@@ -81,10 +81,10 @@ class Description:
 
 def data_facts(raw: Mapping[str, Json]) -> DataFacts:
     """Return the facts in `pipeline.json`."""
-    return DataFacts(**_with_tuples(raw))
+    return DataFacts(**_lists_as_tuples(raw))
 
 
-def _with_tuples(raw: Mapping[str, Json]) -> dict[str, Json]:
+def _lists_as_tuples(raw: Mapping[str, Json]) -> dict[str, Json]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
 
 
@@ -104,11 +104,11 @@ def read_description(folder: Path) -> Description:
             raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
         take_checksum(raw, content, path, "export the cell again; if you edited it, delete its last field, checksum")
         require_types(raw, Description)
-        description = Description(**_with_tuples(raw))
+        description = Description(**_lists_as_tuples(raw))
         _ = (description.question_defaults, data_facts(description.data))  # raises now if one of them is invalid
-        for kept in description.kept:
-            require_types({"folder": kept.folder, "made_by": kept.made_by}, KeptFiles)
-            named_files({"files": kept.files})
+        for files in description.kept:
+            require_types({"folder": files.folder, "made_by": files.made_by}, KeptFiles)
+            named_files({"files": files.files})
         if description.rerankers and "" not in description.rerankers:
             raise ValueError("rerankers: lacks the one for questions of no set")
         return description

@@ -12,17 +12,17 @@ def code_in(description: Description) -> list[str]:
     components.
     """
     foreign = foreign_targets(description.components, "", ())
-    return [*(f"{target} ({place})" for place, target in foreign), *code_of_fields(description.components, "")]
+    return [*(f"{target} ({location})" for location, target in foreign), *code_of_fields(description.components, "")]
 
 
 def require_trust(description: Description, folder: str, *, trust: bool) -> None:
     """Raise ConfigError for a folder that runs code of others, unless it is trusted."""
-    found = code_in(description)
-    if found and not trust:
+    code = code_in(description)
+    if code and not trust:
         raise ConfigError(
             [
                 f"{folder}: answering runs {each}; if you trust the author of the folder, use "
                 "load_pipeline(FOLDER, trust=True), or python pipeline.py --trust"
-                for each in found
+                for each in code
             ]
         )

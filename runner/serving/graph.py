@@ -74,7 +74,7 @@ class Found:
     def targets(self) -> Iterator[AnyStage]:
         """All stages of the search that serving reads."""
         yield from (*self.queries, self.corpus, self.chunks, self.hits, self.context, self.ranking)
-        yield from (own for own in vars(self.read).values() if isinstance(own, Stage))
+        yield from (stage for stage in vars(self.read).values() if isinstance(stage, Stage))
         yield from (*self.read.facts, self.hit_chunks, self.read_chunks)
 
 
@@ -85,7 +85,9 @@ def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
     Other fields are not used, or have their default if the folder is older than the field.
     """
     types = get_type_hints(Cell)
-    values: dict[str, Any] = {own.name: None if own.default is MISSING else own.default for own in fields(Cell)}
+    values: dict[str, Any] = {
+        member.name: None if member.default is MISSING else member.default for member in fields(Cell)
+    }
     if unknown := sorted(set(nodes) - set(values)):
         raise ConfigError([f"{unknown[0]}: unknown; expected one or more of {', '.join(values)}"])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
@@ -109,21 +111,21 @@ def served_graph(cell: Cell, data: DataFacts, pool: DataFacts | None, chosen: st
     """
     if isinstance(cell.reranker, RerankerSelection) and chosen is not None:
         cell = replace(cell, reranker=cell.reranker.candidates[chosen])
-    asked = _data(replace(data, samples=_ASKED))
-    graph = graph_of(cell, asked, _data(pool) if pool else None)
+    served_data = _data(replace(data, samples=_ASKED))
+    graph = graph_of(cell, served_data, _data(pool) if pool else None)
     if missing := sorted(name for name in graph.used - set(_NOT_SERVED) if getattr(cell, name) is None):
         raise ValueError(f"{', '.join(missing)}: missing")
-    return ServedGraph(asked.samples, _found(graph), graph.result.answers, graph.used)
+    return ServedGraph(served_data.samples, _search_of(graph), graph.result.answers, graph.used)
 
 
-def _found(graph: Graph) -> Found | None:
-    shown, passages = graph.result.retrieved, graph.passages
-    if not isinstance(shown, Retrieved) or not isinstance(passages, RetrievedPassages):
+def _search_of(graph: Graph) -> Found | None:
+    retrieved, passages = graph.result.retrieved, graph.passages
+    if not isinstance(retrieved, Retrieved) or not isinstance(passages, RetrievedPassages):
         return None
-    places = shown.queries, shown.corpus, shown.chunks, shown.hits, shown.context
-    read_chunks = shown.read[0].spans if shown.read else shown.chunks
-    hit_chunks = next((own.passages.chunks for own in shown.compressed), passages.chunks)
-    return Found(*places, passages, _ranking(passages), hit_chunks, read_chunks)
+    stages = retrieved.queries, retrieved.corpus, retrieved.chunks, retrieved.hits, retrieved.context
+    read_chunks = retrieved.read[0].spans if retrieved.read else retrieved.chunks
+    hit_chunks = next((compressed.passages.chunks for compressed in retrieved.compressed), passages.chunks)
+    return Found(*stages, passages, _ranking(passages), hit_chunks, read_chunks)
 
 
 def _ranking(passages: PromptPassages) -> Stage[Hits]:

@@ -29,11 +29,11 @@ T = TypeVar("T")
 class QuestionRun(Run):
     """The computation of all stages for some samples. A stage is computed when it is first read."""
 
-    def __init__(self, kept: KeptStages, given: Mapping[str, object]) -> None:
-        """`given` are results by the keys of their stages: the samples."""
+    def __init__(self, stages: KeptStages, results: Mapping[str, object]) -> None:
+        """`results` are results by the keys of their stages: the samples."""
         self.report = no_report
-        self._kept = kept
-        self._made = dict(given)
+        self._kept = stages
+        self._made = dict(results)
         self._workspace: TemporaryDirectory[str] | None = None
 
     def read(self, stage: Stage[T]) -> T:

@@ -17,22 +17,22 @@ def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
 
     A model behind a server is not one, even if a local folder has the same name.
     """
-    for place, node in _mappings(nodes, ""):
+    for location, node in _mappings(nodes, ""):
         if hasattr(class_of(node), "content_hash"):
             for name in FOLDER_FIELDS:
                 value = node.get(name)
                 path = local_folder(value) if isinstance(value, str) else None
                 if path is not None:
-                    yield f"{place}.{name}", path
+                    yield f"{location}.{name}", path
 
 
 def with_model_folders(nodes: Mapping[str, Json], names: Mapping[str, str], folder: Path) -> dict[str, Json]:
     """Return the configuration with the models in `folder`; `names` has their names by place."""
 
-    def change(place: str, value: Json) -> Json:
-        return str((folder / names[place]).absolute()) if place in names else value
+    def change(location: str, value: Json) -> Json:
+        return str((folder / names[location]).absolute()) if location in names else value
 
-    return {name: _changed(node, name, change) for name, node in nodes.items()}
+    return {name: _transform(node, name, change) for name, node in nodes.items()}
 
 
 def without_data_sets(nodes: Mapping[str, Json]) -> dict[str, Json]:
@@ -40,23 +40,23 @@ def without_data_sets(nodes: Mapping[str, Json]) -> dict[str, Json]:
     becomes its name.
     """
 
-    def change(place: str, value: Json) -> Json:
+    def change(location: str, value: Json) -> Json:
         if isinstance(value, Mapping) and hasattr(class_of(value), "fingerprint"):
-            return {"_target_": f"{LeftBehind.__module__}.{LeftBehind.__qualname__}", "name": place}
+            return {"_target_": f"{LeftBehind.__module__}.{LeftBehind.__qualname__}", "name": location}
         return value
 
-    return {name: _changed(node, name, change) for name, node in nodes.items()}
+    return {name: _transform(node, name, change) for name, node in nodes.items()}
 
 
 def without_alarms(nodes: Mapping[str, Json]) -> dict[str, Json]:
     """Return the configuration for questions that may find nothing."""
 
-    def change(place: str, value: Json) -> Json:
-        if isinstance(value, Mapping) and ALARM in {own.name for own in _fields_of(class_of(value))}:
+    def change(location: str, value: Json) -> Json:
+        if isinstance(value, Mapping) and ALARM in {member.name for member in _fields_of(class_of(value))}:
             return {**value, ALARM: 1.0}
         return value
 
-    return {name: _changed(node, name, change) for name, node in nodes.items()}
+    return {name: _transform(node, name, change) for name, node in nodes.items()}
 
 
 def class_of(node: Mapping[str, Json]) -> type | None:
@@ -65,29 +65,29 @@ def class_of(node: Mapping[str, Json]) -> type | None:
     if not isinstance(target, str):
         return None
     module, _, name = target.rpartition(".")
-    found: type = getattr(import_module(module), name)
-    return found
+    cls: type = getattr(import_module(module), name)
+    return cls
 
 
 def _fields_of(cls: type | None) -> tuple[Json, ...]:
     return fields(cls) if cls else ()
 
 
-def _mappings(node: Json, place: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
+def _mappings(node: Json, location: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Yield all mappings in the node with their places, in which numbers are indices of lists."""
     if isinstance(node, Mapping):
-        yield place, node
+        yield location, node
         for name, value in node.items():
-            yield from _mappings(value, f"{place}.{name}".lstrip("."))
+            yield from _mappings(value, f"{location}.{name}".lstrip("."))
     elif isinstance(node, list | tuple):
         for number, value in enumerate(node):
-            yield from _mappings(value, f"{place}.{number}")
+            yield from _mappings(value, f"{location}.{number}")
 
 
-def _changed(node: Json, place: str, change: Callable[[str, Json], Json]) -> Json:
+def _transform(node: Json, location: str, change: Callable[[str, Json], Json]) -> Json:
     """Return the node with everything in it changed, from the inside out."""
     if isinstance(node, Mapping):
-        node = {name: _changed(value, f"{place}.{name}", change) for name, value in node.items()}
+        node = {name: _transform(value, f"{location}.{name}", change) for name, value in node.items()}
     elif isinstance(node, list | tuple):
-        node = [_changed(value, f"{place}.{number}", change) for number, value in enumerate(node)]
-    return change(place, node)
+        node = [_transform(value, f"{location}.{number}", change) for number, value in enumerate(node)]
+    return change(location, node)

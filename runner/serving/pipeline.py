@@ -117,11 +117,11 @@ class Pipeline:
         return graph, self._run(graph, sample)
 
     def _answer_of(self, graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
-        found, passages, queries = graph.found, tuple[Passage, ...](), tuple[str, ...]()
-        if found:
+        search, passages, queries = graph.found, tuple[Passage, ...](), tuple[str, ...]()
+        if search:
             with self._tracer.span("search", "RETRIEVER", {}) as span:
-                passages = prompt_passages(found, run)
-                queries = tuple(text for stage in found.queries for text in run.read(stage).texts)
+                passages = prompt_passages(search, run)
+                queries = tuple(text for stage in search.queries for text in run.read(stage).texts)
                 span.set({"input.value": "\n".join(queries)})
                 span.set_passages(passages)
         model = str(getattr(self._cell.llm, "model", type(self._cell.llm).__name__))
@@ -148,10 +148,10 @@ class Pipeline:
 
     def _as_sample(self, question: str | Question, options: QuestionOptions) -> Sample:
         try:
-            asked = question if isinstance(question, Question) else Question(question, **options)
+            full_question = question if isinstance(question, Question) else Question(question, **options)
         except TypeError as error:
             raise DataError(f"a question has no such option ({error}); expected one or more of {_OPTIONS}") from error
-        return as_sample(asked, self.description.question_defaults, self._choices)
+        return as_sample(full_question, self.description.question_defaults, self._choices)
 
     def _graph(self, sample: Sample) -> ServedGraph:
         return self._graphs.get(sample.subset.split("/")[0]) or self._graphs[""]
@@ -186,8 +186,8 @@ def load_from(root: Path, *, trust: bool) -> Pipeline:
 
 def needed_of_all(graphs: Sequence[ServedGraph]) -> list[AnyStage]:
     """Return the cached stages that any of the graphs needs, each once."""
-    found = {stage.key: stage for graph in graphs for stage in needed_stages(graph.targets, graph.samples)}
-    return list(found.values())
+    by_key = {stage.key: stage for graph in graphs for stage in needed_stages(graph.targets, graph.samples)}
+    return list(by_key.values())
 
 
 def _reads_conditions(cell: Cell) -> bool:

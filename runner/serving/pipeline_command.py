@@ -94,14 +94,14 @@ def _answer(pipeline: Pipeline, options: argparse.Namespace) -> None:
     question = Question(options.question, options.kind, options.history, options.subset, options.corpus, options.where)
     if options.search or not pipeline.has_model:
         passages = pipeline.search(question, options.n)
-        _print([vars(passage) for passage in passages] if options.json else _listed(passages))
+        _print([vars(passage) for passage in passages] if options.json else _passage_list(passages))
         return
     answer = pipeline.answer(question)
     if options.json:
         _print(answer.as_record())
     else:
         state = "" if answer.state == "ok" else f"  ({answer.state})"
-        _print(f"{answer.text}{state}\n\n{_listed(answer.passages)}")
+        _print(f"{answer.text}{state}\n\n{_passage_list(answer.passages)}")
 
 
 def _print(value: Json) -> None:
@@ -109,7 +109,7 @@ def _print(value: Json) -> None:
     print(printable(text))
 
 
-def _listed(passages: tuple[Passage, ...]) -> str:
+def _passage_list(passages: tuple[Passage, ...]) -> str:
     lines = [_line(number, passage) for number, passage in enumerate(passages, 1)]
     return "\n".join(lines or ["nothing found"])
 
@@ -117,10 +117,10 @@ def _listed(passages: tuple[Passage, ...]) -> str:
 def _line(number: int, passage: Passage) -> str:
     text = " ".join(passage.text.split())
     cut = text if len(text) <= _WIDTH else f"{text[:_WIDTH]} ..."
-    place = "" if passage.start is None else f" [{passage.start}, {passage.end})"
+    span = "" if passage.start is None else f" [{passage.start}, {passage.end})"
     score = "" if passage.score is None else f", score {passage.score:.4g}"
     title = f" {passage.title!r}" if passage.title else ""
-    return f"[{number}]{title} {passage.document_id}{place}{score}\n    {cut}"
+    return f"[{number}]{title} {passage.document_id}{span}{score}\n    {cut}"
 
 
 def _show_check(pipeline: Pipeline, report: ReplayReport) -> int:
@@ -132,10 +132,10 @@ def _show_check(pipeline: Pipeline, report: ReplayReport) -> int:
     if left_out and pipeline.has_model:
         have = "question has" if left_out == 1 else "questions have"
         print(f"{left_out} {have} no answer in the sweep either, and {'was' if left_out == 1 else 'were'} not compared")
-    differing = [own for own in report.compared if own.ranking or own.answer]
-    for own in differing[:_N_SHOWN]:
-        for difference in filter(None, (own.ranking, own.answer)):
-            print(printable(f"  {own.sample_id}: {difference}"))
+    differing = [comparison for comparison in report.compared if comparison.ranking or comparison.answer]
+    for comparison in differing[:_N_SHOWN]:
+        for difference in filter(None, (comparison.ranking, comparison.answer)):
+            print(printable(f"  {comparison.sample_id}: {difference}"))
     if len(differing) > _N_SHOWN:
         print(f"  ... and {len(differing) - _N_SHOWN} more")
     return 0 if report.is_equal else 1

@@ -47,16 +47,16 @@ class ReplayReport:
 
     @property
     def n_rankings_equal(self) -> int:
-        return sum(not own.ranking for own in self.compared)
+        return sum(not comparison.ranking for comparison in self.compared)
 
     @property
     def n_answers(self) -> int:
         """Number of answers that could be compared."""
-        return sum(own.answer is not None for own in self.compared)
+        return sum(comparison.answer is not None for comparison in self.compared)
 
     @property
     def n_answers_equal(self) -> int:
-        return sum(own.answer == "" for own in self.compared)
+        return sum(comparison.answer == "" for comparison in self.compared)
 
     @property
     def is_equal(self) -> bool:
@@ -72,15 +72,15 @@ def write_check(folder: Path, samples: Sequence[Sample], table: pa.Table, earlie
     import pyarrow.parquet as pq
 
     answers = table["answer"].to_pylist()
-    own = [
+    replayed = [
         replace(sample, history=tuple(Turn(samples[i].question, answers[i]) for i in turns)) if turns else sample
         for sample, turns in zip(samples, earlier, strict=True)
     ]
     folder.mkdir()
-    text = json.dumps(encode_samples(own), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(encode_samples(replayed), ensure_ascii=False, separators=(",", ":"))
     (folder / _SAMPLES).write_text(text + "\n", encoding="utf-8")
-    places = [[{name: hit[name] for name in _PLACE} for hit in hits] for hits in table["retrieved"].to_pylist()]
-    expected = {**{name: table[name] for name in ("id", "answer", "state")}, "retrieved": pa.array(places, _PLACES)}
+    positions = [[{name: hit[name] for name in _PLACE} for hit in hits] for hits in table["retrieved"].to_pylist()]
+    expected = {**{name: table[name] for name in ("id", "answer", "state")}, "retrieved": pa.array(positions, _PLACES)}
     pq.write_table(pa.table(expected), folder / _EXPECTED, compression="zstd")
 
 
@@ -96,7 +96,7 @@ def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> ReplayR
         raise DataError(f"{folder}: cannot be read ({error}); export the cell again") from error
     pairs = list(zip(samples, expected, strict=True))
     started = time.perf_counter()
-    compared = tuple(_compared(pipeline, *pair) for pair in _spread(pairs, limit))
+    compared = tuple(_compare(pipeline, *pair) for pair in _spread(pairs, limit))
     return ReplayReport(compared, (time.perf_counter() - started) / max(len(compared), 1))
 
 
@@ -107,7 +107,7 @@ def _spread(
     return (pairs[i * len(pairs) // n] for i in range(n))
 
 
-def _compared(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -> ComparedAnswer:
+def _compare(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -> ComparedAnswer:
     graph, run = pipeline.run_of(sample)
     difference = ""
     if graph.found:
@@ -130,18 +130,18 @@ def _difference_of_rankings(hits: Sequence[Mapping[str, Json]], expected: Sequen
     if list(map(_place, hits)) == list(map(_place, expected)):
         return ""
     pairs = zip(hits, expected, strict=False)
-    n_same = next((n for n, (own, kept) in enumerate(pairs) if _place(own) != _place(kept)), None)
+    n_same = next((n for n, (a, b) in enumerate(pairs) if _place(a) != _place(b)), None)
     rank = min(len(hits), len(expected)) if n_same is None else n_same
     if n_same is None:
         return f"got {len(hits)} hits, the sweep has {len(expected)}"
-    own, kept = hits[rank], expected[rank]
-    return f"hit {rank + 1} is {_shown(own)}, the sweep has {_shown(kept)}"
+    hit, expected_hit = hits[rank], expected[rank]
+    return f"hit {rank + 1} is {_hit_text(hit)}, the sweep has {_hit_text(expected_hit)}"
 
 
 def _place(hit: Mapping[str, Json]) -> tuple[Json, ...]:
     return hit["document_id"], hit["start"], hit["end"], hit["in_context"]
 
 
-def _shown(hit: Mapping[str, Json]) -> str:
+def _hit_text(hit: Mapping[str, Json]) -> str:
     in_context = "in the context" if hit["in_context"] else "not in the context"
     return f"{hit['document_id']} [{hit['start']}, {hit['end']}) with {hit['score']:.6g}, {in_context}"

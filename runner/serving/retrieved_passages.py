@@ -29,12 +29,12 @@ class Passage:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def sweep_hits(found: Found, run: Run) -> list[dict[str, Json]]:
+def sweep_hits(search: Found, run: Run) -> list[dict[str, Json]]:
     """Return all hits as in the samples table of a sweep: place in the original document, score, and whether they are
     in the context.
     """
-    documents, chunks = run.read(found.corpus), run.read(found.chunks)
-    hits, in_context = run.read(found.hits), set(run.read(found.context).chunk[0].tolist())
+    documents, chunks = run.read(search.corpus), run.read(search.chunks)
+    hits, in_context = run.read(search.hits), set(run.read(search.context).chunk[0].tolist())
     return [
         {
             "document_id": documents.ids[chunks.document[chunk]],
@@ -48,47 +48,47 @@ def sweep_hits(found: Found, run: Run) -> list[dict[str, Json]]:
     ]
 
 
-def found_passages(found: Found, run: Run, n: int) -> tuple[Passage, ...]:
+def found_passages(search: Found, run: Run, n: int) -> tuple[Passage, ...]:
     """Return the `n` best hits as passages."""
-    ranking = run.read(found.ranking)
+    ranking = run.read(search.ranking)
     hits = [(chunk, score) for chunk, score in zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True)]
-    passages = _Passages(found, run)
+    passages = _Passages(search, run)
     return tuple(passages.of((chunk,), score) for chunk, score in hits[:n] if chunk >= 0)
 
 
-def prompt_passages(found: Found, run: Run) -> tuple[Passage, ...]:
+def prompt_passages(search: Found, run: Run) -> tuple[Passage, ...]:
     """Return the passages of the prompt, in its order."""
-    ranking = run.read(found.ranking)
+    ranking = run.read(search.ranking)
     score = dict(zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True))
-    texts, places = (
-        SpanTexts(run.read(found.read.corpus).texts, run.read(found.read.chunks)),
-        run.read(found.read_chunks),
+    texts, spans = (
+        SpanTexts(run.read(search.read.corpus).texts, run.read(search.read.chunks)),
+        run.read(search.read_chunks),
     )
-    passages = _Passages(found, run)
-    (own,) = found.read.chunks_of(run)
-    shown = []
-    for chunks in own:
-        hits = found.read.hits_of(run, chunks)
+    passages = _Passages(search, run)
+    (chunk_groups,) = search.read.chunks_of(run)
+    prompt = []
+    for chunks in chunk_groups:
+        hits = search.read.hits_of(run, chunks)
         best = max((score[hit] for hit in hits if hit in score), default=None)
-        shown.append(passages.of(hits, best, found.read.text_of(texts, chunks), _range(places, chunks)))
-    return tuple(shown)
+        prompt.append(passages.of(hits, best, search.read.text_of(texts, chunks), _range(spans, chunks)))
+    return tuple(prompt)
 
 
 class _Passages:
-    def __init__(self, found: Found, run: Run) -> None:
-        self._documents: Documents = run.read(found.read.corpus)
-        self._texts = SpanTexts(self._documents.texts, run.read(found.hit_chunks))
-        self._facts = next((run.read(stage) for stage in found.read.facts), None)
-        self._places = run.read(found.chunks)
+    def __init__(self, search: Found, run: Run) -> None:
+        self._documents: Documents = run.read(search.read.corpus)
+        self._texts = SpanTexts(self._documents.texts, run.read(search.hit_chunks))
+        self._facts = next((run.read(stage) for stage in search.read.facts), None)
+        self._places = run.read(search.chunks)
 
     def of(
         self,
         chunks: Sequence[int],
         score: float | None,
         text: str | None = None,
-        place: tuple[int | None, int | None] | None = None,
+        span: tuple[int | None, int | None] | None = None,
     ) -> Passage:
-        """Return the passage of chunks, or a part of it with its own `text` and `place`."""
+        """Return the passage of chunks, or a part of it with its own `text` and `span`."""
         document = int(self._texts.spans.document[chunks[0]])
         metadata = self._documents.metadata[document] if self._documents.metadata else {}
         facts = self._facts[chunks[0]] if self._facts else {}
@@ -96,14 +96,14 @@ class _Passages:
             self._documents.ids[document],
             self._documents.titles[document],
             self._texts.joined(chunks) if text is None else text,
-            *(place or _range(self._places, chunks)),
+            *(span or _range(self._places, chunks)),
             score,
             {**metadata, **facts},
         )
 
 
-def _range(places: Spans, chunks: Sequence[int]) -> tuple[int | None, int | None]:
+def _range(spans: Spans, chunks: Sequence[int]) -> tuple[int | None, int | None]:
     """Return the places of the first and the last character of chunks in their document."""
-    rows = np.flatnonzero(np.isin(places.chunk, chunks)) if isinstance(places, ChunkOrigins) else np.array(chunks)
-    own = rows[places.end[rows] > places.start[rows]]
-    return (int(places.start[own].min()), int(places.end[own].max())) if len(own) else (None, None)
+    rows = np.flatnonzero(np.isin(spans.chunk, chunks)) if isinstance(spans, ChunkOrigins) else np.array(chunks)
+    nonempty = rows[spans.end[rows] > spans.start[rows]]
+    return (int(spans.start[nonempty].min()), int(spans.end[nonempty].max())) if len(nonempty) else (None, None)

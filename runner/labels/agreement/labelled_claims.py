@@ -45,10 +45,10 @@ def claim_judge(config: Mapping[str, Json]) -> ChecksAnswers:
     """Return the metric of the configured judge that checks claims of answers. Raises ConfigError if it has none."""
     load_plugins(plugins_of(config))
     settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
-    found = [metric for metric in settings.scores.values() if isinstance(metric, ChecksAnswers)]
-    if not found:
+    judges = [metric for metric in settings.scores.values() if isinstance(metric, ChecksAnswers)]
+    if not judges:
         raise ConfigError("--judge: this judge checks no claims; choose faithfulness or claims")
-    return found[0]
+    return judges[0]
 
 
 def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: Store) -> list[Rated]:
@@ -57,9 +57,12 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
     Claims of one answer are checked together, as in a sweep. `judge=claims` checks them against each passage, and its
     verdict is the strongest one: supported by any passage, else contradicted by any.
     """
-    groups = _by_answer([claim for claim in claims if claim.verdict])
+    groups = _group_by_answer([claim for claim in claims if claim.verdict])
     checks = [
-        [Check(str(number), item.sample, tuple(own.claim for own in of_item), texts) for number, texts in texts_of_item]
+        [
+            Check(str(number), item.sample, tuple(claim.claim for claim in of_item), texts)
+            for number, texts in texts_of_item
+        ]
         for item, of_item in groups
         for texts_of_item in [enumerate(_texts(judge, item), start=1)]
     ]
@@ -68,12 +71,12 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
     questions = questions_of([LabelledItem(item, {}) for item, _ in groups])
     return [
         rating
-        for (item, of_item), own, question in zip(groups, checks, questions, strict=True)
-        for rating in _rated(item, of_item, question, [next(replies) for _ in own])
+        for (item, of_item), answer_checks, question in zip(groups, checks, questions, strict=True)
+        for rating in _rate(item, of_item, question, [next(replies) for _ in answer_checks])
     ]
 
 
-def _by_answer(claims: Sequence[LabelledClaim]) -> list[tuple[JudgeInput, list[LabelledClaim]]]:
+def _group_by_answer(claims: Sequence[LabelledClaim]) -> list[tuple[JudgeInput, list[LabelledClaim]]]:
     groups: dict[tuple[str, ...], list[LabelledClaim]] = {}
     for claim in claims:
         item = claim.judged
@@ -88,18 +91,18 @@ def _texts(judge: ChecksAnswers, item: JudgeInput) -> list[tuple[str, ...]]:
     return [(text,) for text in texts] if isinstance(judge, ClaimMetrics) else [texts]
 
 
-def _rated(
+def _rate(
     item: JudgeInput, claims: Sequence[LabelledClaim], question: int, replies: Sequence[Verdicts | Unread]
 ) -> Iterator[Rated]:
     unread = [reply for reply in replies if isinstance(reply, Unread)]
-    for place, claim in enumerate(claims):
+    for i, claim in enumerate(claims):
         judged: str | None
         if unread:
             worst = worst_of(unread)
             judged, reason = (None if worst.state is ScoreState.FAILED else worst.state.value), worst.reason
         else:
-            found = [reply[place] for reply in replies if not isinstance(reply, Unread)]
-            strongest = min(found, key=lambda verdict: _STRONGEST_FIRST.index(verdict.support))
+            verdicts = [reply[i] for reply in replies if not isinstance(reply, Unread)]
+            strongest = min(verdicts, key=lambda verdict: _STRONGEST_FIRST.index(verdict.support))
             judged, reason = strongest.support.value, strongest.reason
         remark = reason if judged is None else f"{claim.claim}{f' ({reason})' if reason else ''}"
         yield Rated(item.sample.id, item.answer, question, "claims", str(claim.verdict), judged, remark)
@@ -120,17 +123,19 @@ def claims_to_label(
             if row["answer"] and (hits := [hit for hit in row["retrieved"] if hit["in_context"]]):
                 passages = tuple(map(Passage, texts_of(hits, corpus)))
                 items.setdefault((row["id"], row["answer"]), JudgeInput(_sample(row), row["answer"], passages))
-    drawn = sorted(items.values(), key=lambda item: draw(0, f"{item.sample.id} {item.answer}"))[:n_answers]
+    sampled = sorted(items.values(), key=lambda item: draw(0, f"{item.sample.id} {item.answer}"))[:n_answers]
     ask = asker_for(judge.llm, purpose_of(judge), store)
     extractor = ClaimExtractor(judge.system, judge.claim_prompt, judge.reminder, judge.max_claims, judge.max_attempts)
-    found = extractor.claims([SourceText("claims", item.sample, item.answer) for item in drawn], ask)
+    replies = extractor.claims([SourceText("claims", item.sample, item.answer) for item in sampled], ask)
     with_claims = [
-        (item, claims) for item, claims in zip(drawn, found, strict=True) if claims and not isinstance(claims, Unread)
+        (item, claims)
+        for item, claims in zip(sampled, replies, strict=True)
+        if claims and not isinstance(claims, Unread)
     ]
     if not with_claims:
-        reasons = {own.reason for own in found if isinstance(own, Unread)}
+        reasons = {unread.reason for unread in replies if isinstance(unread, Unread)}
         why = f" ({min(reasons)})" if reasons else ""
-        raise DataError(f"{sweep_dir}: none of {len(drawn)} answers with passages has a claim{why}")
+        raise DataError(f"{sweep_dir}: none of {len(sampled)} answers with passages has a claim{why}")
     return with_claims
 
 

@@ -39,10 +39,10 @@ def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: S
     results = []
     for folder in cell_folders(sweep_dir):
         cell = read_cell(folder)
-        for name, own in labels.items():
+        for name, labels_of_metric in labels.items():
             if name in cell.larger_is_better:
                 _require_same_judge(cell, graders[name])
-                results.append(OfCell(name, cell, _estimate(folder, name, own)))
+                results.append(OfCell(name, cell, _estimate(folder, name, labels_of_metric)))
     if not any(result.found for result in results):
         n_labels = sum(map(len, labels.values()))
         raise DataError(
@@ -63,12 +63,12 @@ def cells_by_answer(sweep_dir: Path) -> dict[tuple[str, str], list[str]]:
 
 def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, str], float]:
     """Return the mean label of each answer, without labels that say that the metric does not apply."""
-    given: dict[tuple[str, str], list[float]] = {}
+    labels: dict[tuple[str, str], list[float]] = {}
     for item in items:
         label = item.labels.get(grader.name, NOT_APPLICABLE)
         if label != NOT_APPLICABLE:
-            given.setdefault((item.judged.sample.id, item.judged.answer), []).append(label / max(grader.grades))
-    return {key: sum(values) / len(values) for key, values in given.items()}
+            labels.setdefault((item.judged.sample.id, item.judged.answer), []).append(label / max(grader.grades))
+    return {key: sum(values) / len(values) for key, values in labels.items()}
 
 
 def _require_same_judge(cell: CellResult, grader: Graded) -> None:
@@ -89,8 +89,8 @@ def _require_same_judge(cell: CellResult, grader: Graded) -> None:
 def _estimate(folder: Path, metric: str, labels: Labels) -> PredictionPowered | None:
     score = f"score/{metric}"
     rows = [row for row in read_samples(folder, ["id", "answer", "cluster", score]) if row[score] is not None]
-    known = np.array([labels.get((row["id"], row["answer"]), np.nan) for row in rows], dtype=np.float64)
-    if not np.isfinite(known).any():
+    labels_of_rows = np.array([labels.get((row["id"], row["answer"]), np.nan) for row in rows], dtype=np.float64)
+    if not np.isfinite(labels_of_rows).any():
         return None
     judged = np.array([row[score] for row in rows], dtype=np.float64)
-    return prediction_powered(judged, known, np.array([row["cluster"] for row in rows], dtype=np.int64))
+    return prediction_powered(judged, labels_of_rows, np.array([row["cluster"] for row in rows], dtype=np.int64))

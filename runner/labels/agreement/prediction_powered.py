@@ -57,28 +57,28 @@ def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int6
     keep intervals from shrinking to a point if all labels agree with the judge.
     """
     has_label = ~np.isnan(labels)
-    known, predicted, unlabelled = labels[has_label], judged[has_label], judged[~has_label]
+    people, predicted, unlabelled = labels[has_label], judged[has_label], judged[~has_label]
     known_clusters, other_clusters = clusters[has_label], clusters[~has_label]
     # The variance of the mean of a single cluster is unknown, so its weight is 0.
-    weight = _weight(known, predicted, unlabelled) if len(np.unique(other_clusters)) > 1 else 0.0
-    residuals = known - weight * predicted
+    weight = _weight(people, predicted, unlabelled) if len(np.unique(other_clusters)) > 1 else 0.0
+    residuals = people - weight * predicted
     mean = float(np.clip(residuals.mean() + weight * (unlabelled.mean() if len(unlabelled) else 0.0), 0.0, 1.0))
-    bias = float((predicted - known).mean())
+    bias = float((predicted - people).mean())
     n_labelled_clusters = len(np.unique(known_clusters))
     if n_labelled_clusters < FEWEST_LABELLED:
-        return PredictionPowered(len(judged), len(known), float(judged.mean()), bias, None, mean, None, weight)
+        return PredictionPowered(len(judged), len(people), float(judged.mean()), bias, None, mean, None, weight)
     n_groups = n_effective(known_clusters)
     parts = np.zeros(len(judged))
     parts[has_label] = shifts(residuals, known_clusters)
     if weight:
         parts[~has_label] = weight * shifts(unlabelled, other_clusters)
     variance = variance_of_sum(parts, clusters) + _PSEUDO / n_labelled_clusters**2
-    labelled_variance = variance_of_sum(shifts(predicted - known, known_clusters), known_clusters)
+    labelled_variance = variance_of_sum(shifts(predicted - people, known_clusters), known_clusters)
     variance_of_bias = labelled_variance + _PSEUDO_OF_BIAS / n_labelled_clusters**2
     half_of_bias = _quantile(n_groups) * np.sqrt(variance_of_bias)
     return PredictionPowered(
         len(judged),
-        len(known),
+        len(people),
         float(judged.mean()),
         bias,
         (max(-1.0, bias - half_of_bias), min(1.0, bias + half_of_bias)),
@@ -88,17 +88,17 @@ def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int6
     )
 
 
-def _weight(known: Values, predicted: Values, unlabelled: Values) -> float:
+def _weight(people: Values, predicted: Values, unlabelled: Values) -> float:
     """Return the weight of least variance, cov(people, judge) / ((1 + n_labelled / n_unlabelled) var(judge)), clipped
     to [0, 1].
     """
-    if not len(unlabelled) or len(known) < 2:
+    if not len(unlabelled) or len(people) < 2:
         return 0.0
     variance = np.concatenate([predicted, unlabelled]).var(ddof=1)
     if variance == 0:
         return 0.0
-    covariance = np.cov(known, predicted)[0, 1]
-    return float(np.clip(covariance / variance / (1 + len(known) / len(unlabelled)), 0.0, 1.0))
+    covariance = np.cov(people, predicted)[0, 1]
+    return float(np.clip(covariance / variance / (1 + len(people) / len(unlabelled)), 0.0, 1.0))
 
 
 def _wilson(mean: float, variance: float, n_groups: float) -> Bounds:

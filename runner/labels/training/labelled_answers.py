@@ -31,12 +31,12 @@ class LabelledQuestion:
 def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, LabelledQuestion]:
     """Return the samples of a sweep with these ids, by id. Raises DataError if a file of the sweep cannot be read."""
     requested = set(ids)
-    found: dict[str, LabelledQuestion] = {}
+    questions: dict[str, LabelledQuestion] = {}
     for folder in cell_folders(sweep_dir):
         for row in read_samples(folder, _COLUMNS):
             if row["id"] in requested:
-                found.setdefault(row["id"], _question(row)).answers.add(row["answer"] or "")
-    return found
+                questions.setdefault(row["id"], _question(row)).answers.add(row["answer"] or "")
+    return questions
 
 
 def completed(items: Sequence[LabelledItem], questions: Mapping[str, LabelledQuestion]) -> list[LabelledItem]:
@@ -46,7 +46,7 @@ def completed(items: Sequence[LabelledItem], questions: Mapping[str, LabelledQue
     another question under the same id, and for an answer that no cell gave.
     """
     if unknown := [item.judged.sample.id for item in items if item.judged.sample.id not in questions]:
-        raise DataError(f"{_some(unknown)}: not samples of the sweep. Expected: labels with ids of its samples.")
+        raise DataError(f"{_first_ids(unknown)}: not samples of the sweep. Expected: labels with ids of its samples.")
     return [_complete(item, questions[item.judged.sample.id]) for item in items]
 
 
@@ -62,8 +62,8 @@ def _complete(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
             f"item '{sample.id}': no cell of the sweep gave the answer {item.judged.answer[:80]!r}. Expected: one "
             f"of its {len(question.answers)} answers, unchanged."
         )
-    known = replace(sample, references=sample.references or question.references, history=question.history)
-    judged = replace(item.judged, sample=known)
+    completed_sample = replace(sample, references=sample.references or question.references, history=question.history)
+    judged = replace(item.judged, sample=completed_sample)
     if item.has_answer or len(question.answers) > 1:
         return replace(item, judged=judged)
     (answer,) = question.answers
@@ -75,7 +75,7 @@ def _question(row: Mapping[str, Json]) -> LabelledQuestion:
     return LabelledQuestion(row["question"], tuple(row["references"]), turns, row["cluster"])
 
 
-def _some(ids: Sequence[str]) -> str:
+def _first_ids(ids: Sequence[str]) -> str:
     names = list(dict.fromkeys(ids))
     more = f" and {len(names) - _N_SHOWN} more" if len(names) > _N_SHOWN else ""
     return f"{', '.join(map(repr, names[:_N_SHOWN]))}{more}"

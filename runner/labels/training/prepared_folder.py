@@ -88,8 +88,8 @@ def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[s
 def read_manifest(folder: Path) -> TrainingManifest:
     """Return the manifest. Raises DataError if the manifest is missing, or if a file has changed since."""
     try:
-        found: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        fields: dict[str, Json] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+        record: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        fields: dict[str, Json] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
         manifest = TrainingManifest(**fields)
         key = key_of_files({name: (folder / name).read_bytes() for name in _FILES})
     except (OSError, ValueError, TypeError, AttributeError) as error:

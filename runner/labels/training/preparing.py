@@ -38,39 +38,39 @@ class Preparation:
     seed: int
 
 
-def prepare(asked: Preparation, folder: Path) -> TrainingManifest:
+def prepare(preparation: Preparation, folder: Path) -> TrainingManifest:
     """Write the folder of training data: see `prepared_folder`. Equal input gives equal bytes.
 
     Raises RagGridError if the labels, the sweep or the configuration are unusable.
     """
-    items = read_labels(asked.labels)
+    items = read_labels(preparation.labels)
     n_ties = sum(len(item.ties) for item in items)
     items = [item for item in items if item.labels]
     questions: Mapping[str, LabelledQuestion] = {}
-    if asked.sweep_dir:
-        questions = questions_in(asked.sweep_dir, (item.judged.sample.id for item in items))
+    if preparation.sweep_dir:
+        questions = questions_in(preparation.sweep_dir, (item.judged.sample.id for item in items))
         items = completed(items, questions)
-    config = compose_config(readable([f"judge={asked.judge}", NO_MODEL, *asked.overrides]))
+    config = compose_config(readable([f"judge={preparation.judge}", NO_MODEL, *preparation.overrides]))
     graders = graders_of(config, items)
-    found = pairs_of(graders.values(), items)
+    training_pairs = pairs_of(graders.values(), items)
     groups = connected([_ties(item.judged.sample, questions) for item in items])
     strata: list[list[Hashable]] = [_strata(item) for item in items]
-    split_of = [SPLITS[place] for place in divided(groups, strata, asked.shares, asked.seed)]
-    pairs = {split: [pair for pair in found.pairs if split_of[pair.item] == split] for split in SPLITS}
+    split_of = [SPLITS[index] for index in divided(groups, strata, preparation.shares, preparation.seed)]
+    pairs = {split: [pair for pair in training_pairs.pairs if split_of[pair.item] == split] for split in SPLITS}
     held_out = [item for item, split in zip(items, split_of, strict=True) if split == SPLITS[-1]]
     contents = file_contents(pairs, held_out)
     manifest = TrainingManifest(
         key=key_of_files(contents),
-        labels={"file": asked.labels.name, "sha256": hashlib.sha256(asked.labels.read_bytes()).hexdigest()},
-        sweep=_sweep_facts(asked.sweep_dir),
-        judge=asked.judge,
-        overrides=asked.overrides,
+        labels={"file": preparation.labels.name, "sha256": hashlib.sha256(preparation.labels.read_bytes()).hexdigest()},
+        sweep=_sweep_facts(preparation.sweep_dir),
+        judge=preparation.judge,
+        overrides=preparation.overrides,
         wording={name: wording_key(grader) for name, grader in graders.items()},
-        shares=asked.shares,
-        seed=asked.seed,
+        shares=preparation.shares,
+        seed=preparation.seed,
         n_questions=_n_questions(items, split_of),
-        counts={split: _counts(own) for split, own in pairs.items()},
-        left_out={**({TIED: n_ties} if n_ties else {}), **found.n_left_out},
+        counts={split: _counts(pairs_of_split) for split, pairs_of_split in pairs.items()},
+        left_out={**({TIED: n_ties} if n_ties else {}), **training_pairs.n_left_out},
     )
     write_prepared(folder, manifest, contents)
     return manifest
@@ -102,13 +102,14 @@ def _sweep_facts(sweep_dir: Path | None) -> dict[str, str] | None:
 
 def _n_questions(items: Sequence[LabelledItem], split_of: Sequence[str]) -> dict[str, int]:
     ids = {
-        split: {i.judged.sample.id for i, own in zip(items, split_of, strict=True) if own == split} for split in SPLITS
+        split: {i.judged.sample.id for i, its_split in zip(items, split_of, strict=True) if its_split == split}
+        for split in SPLITS
     }
-    return {split: len(own) for split, own in ids.items()}
+    return {split: len(names) for split, names in ids.items()}
 
 
 def _counts(pairs: Sequence[TrainingPair]) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for pair in pairs:
         counts.setdefault(pair.metric, Counter())[pair.says] += 1
-    return {metric: dict(sorted(own.items())) for metric, own in sorted(counts.items())}
+    return {metric: dict(sorted(by_reply.items())) for metric, by_reply in sorted(counts.items())}

@@ -29,29 +29,29 @@ def divided(
             "each split. Label answers to more questions."
         )
     totals = counts.sum(axis=0)
-    lacking = np.outer(shares, totals)
+    missing = np.outer(shares, totals)
     order = np.lexsort((np.random.default_rng(seed).permutation(n_groups), -counts.sum(axis=1)))
     split_of = np.full(n_groups, -1)
     for n_done, group in enumerate(order.tolist()):
-        own = counts[group]
-        cost = ((own * (own - 2 * lacking)) / totals).sum(axis=1)
+        group_counts = counts[group]
+        cost = ((group_counts * (group_counts - 2 * missing)) / totals).sum(axis=1)
         empty = [split for split in range(len(shares)) if split not in split_of]
         if n_groups - n_done <= len(empty):
             cost[[split for split in range(len(shares)) if split not in empty]] = np.inf
         split = int(cost.argmin())
         split_of[group] = split
-        lacking[split] -= own
+        missing[split] -= group_counts
     return [int(split) for split in split_of[groups]]
 
 
 def _counts(groups: NDArray[np.int64], strata: Sequence[Sequence[Hashable]]) -> NDArray[np.float64]:
     """Return the number of items of each stratum in each group, float64[n_groups, n_strata]."""
-    place: dict[Hashable, int] = {}
+    column_of: dict[Hashable, int] = {}
     pairs = [
-        (group, place.setdefault(name, len(place)))
-        for group, own in zip(groups.tolist(), strata, strict=True)
-        for name in own
+        (group, column_of.setdefault(name, len(column_of)))
+        for group, names in zip(groups.tolist(), strata, strict=True)
+        for name in names
     ]
-    counts = np.zeros((int(groups.max()) + 1, len(place)))
+    counts = np.zeros((int(groups.max()) + 1, len(column_of)))
     np.add.at(counts, tuple(np.array(pairs).T), 1.0)
     return counts

@@ -51,17 +51,17 @@ def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
     Raises ConfigError for a folder with another training or with other contents.
     """
     text = json.dumps(settings, ensure_ascii=False, indent=2)
-    found = folder / _SETTINGS
+    file = folder / _SETTINGS
     try:
-        if found.is_file():
-            _require_same(folder, json.loads(found.read_text(encoding="utf-8")), json.loads(text))
+        if file.is_file():
+            _require_same(folder, json.loads(file.read_text(encoding="utf-8")), json.loads(text))
             if (folder / _MANIFEST).is_file():
                 return read_training(folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ConfigError(f"--out: {folder} exists and contains no training; choose another folder")
         else:
             folder.mkdir(parents=True, exist_ok=True)
-            write_lines(found, [text])
+            write_lines(file, [text])
         (folder / CHECKPOINTS).mkdir(exist_ok=True)
     except (OSError, ValueError) as error:
         raise DataError(f"{folder}: cannot be used ({error}). Choose another folder.") from error
@@ -83,8 +83,8 @@ def finish(folder: Path, training: Training, saved: Path) -> None:
 def read_training(folder: Path) -> Training:
     """Return a finished training. Raises DataError if the folder has none."""
     try:
-        found: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        fields: dict[str, Json] = {**found, "too_long": tuple(found["too_long"]), "losses": _pairs(found["losses"])}
+        record: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        fields: dict[str, Json] = {**record, "too_long": tuple(record["too_long"]), "losses": _pairs(record["losses"])}
         return Training(**fields)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
@@ -97,11 +97,11 @@ def _pairs(losses: list[list[float | None]]) -> tuple[tuple[float | None, ...], 
     return tuple(tuple(each) for each in losses)
 
 
-def _require_same(folder: Path, found: Mapping[str, Json], requested: Mapping[str, Json]) -> None:
+def _require_same(folder: Path, present: Mapping[str, Json], requested: Mapping[str, Json]) -> None:
     differences = [
-        f"{name}={found.get(name)!r} there, {value!r} here"
+        f"{name}={present.get(name)!r} there, {value!r} here"
         for name, value in requested.items()
-        if found.get(name) != value
+        if present.get(name) != value
     ]
     if differences:
         raise ConfigError(
@@ -114,8 +114,8 @@ def llm_fields(settings: Mapping[str, Json], adapter: str, llm: str) -> dict[str
     model = {"model": settings["model"], "revision": settings["revision"], "adapter": adapter}
     if llm == "transformers":
         return {**model, "dtype": settings["dtype"]}
-    most = next((rank for rank in _RANKS_OF_VLLM if rank >= settings["rank"]), settings["rank"])
-    return {**model, "arguments": f"--max-lora-rank {most}"}
+    max_rank = next((rank for rank in _RANKS_OF_VLLM if rank >= settings["rank"]), settings["rank"])
+    return {**model, "arguments": f"--max-lora-rank {max_rank}"}
 
 
 def _options(settings: Mapping[str, Json], adapter: Path) -> dict[str, str]:

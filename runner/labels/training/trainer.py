@@ -102,7 +102,7 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
     import torch
 
     try:
-        trainer.train(resume_from_checkpoint=_last_whole(checkpoints))
+        trainer.train(resume_from_checkpoint=_last_complete_checkpoint(checkpoints))
     except torch.OutOfMemoryError as error:
         raise ComponentError(
             f"at_once: {at_once} pairs do not fit in memory together ({str(error).partition('. ')[0]}); expected "
@@ -115,7 +115,7 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
         )
 
 
-def _last_whole(checkpoints: Path) -> str | None:
+def _last_complete_checkpoint(checkpoints: Path) -> str | None:
     """Return the last complete checkpoint, None without one. A checkpoint is complete if it has the trainer's state."""
     folders = sorted(checkpoints.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     for folder in reversed(folders):

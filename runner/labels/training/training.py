@@ -40,24 +40,24 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
             f"--strict: {len(lessons.too_long)} pairs are longer than the model's window or --max-length, e.g. "
             f"{lessons.too_long[0]}"
         )
-    asked = {
+    full_settings = {
         **asdict(settings),
         "dtype": str(settings.dtype),
         "content": folder_hash(settings.model),
         "data": manifest.key,
     }
     folder = folder.resolve()
-    if ended := begun(folder, asked):
+    if ended := begun(folder, full_settings):
         return ended
     with held(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
-        if ended := begun(folder, asked):
+        if ended := begun(folder, full_settings):
             return ended  # the process that held the lock has trained it
         trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
         run(trainer, folder / CHECKPOINTS, settings.at_once)
         saved = save_adapter(trainer, folder / ".adapter")
         losses = _losses(trainer.state.log_history)
         training = Training(
-            settings=asked,
+            settings=full_settings,
             n_pairs={"train": len(lessons.learned.rows), "validation": len(lessons.validated.rows)},
             too_long=lessons.too_long,
             losses=losses,

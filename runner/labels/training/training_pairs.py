@@ -75,7 +75,7 @@ class _PeoplesReply:
         return [Answer(request.id, AnswerState.OK, self._reply) for request in requests]
 
 
-class _Asked(NamedTuple):
+class _Requests(NamedTuple):
     """The requests of a judge before grading and while grading, and whether it read the replies as people
     meant them.
     """
@@ -91,13 +91,13 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Traini
 
     Raises DataError if human labels for the same prompt differ.
     """
-    found: dict[tuple[str, tuple[Message, ...]], TrainingPair] = {}
+    pairs: dict[tuple[str, tuple[Message, ...]], TrainingPair] = {}
     conflicts: dict[str, None] = {}
     n_left_out: Counter[str] = Counter()
     for grader in graders:
-        for place, item in enumerate(items):
-            for pair in _pairs_of_label(grader, place, item, n_left_out) if grader.name in item.labels else ():
-                first = found.setdefault((pair.metric, pair.messages), pair)
+        for index, item in enumerate(items):
+            for pair in _pairs_of_label(grader, index, item, n_left_out) if grader.name in item.labels else ():
+                first = pairs.setdefault((pair.metric, pair.messages), pair)
                 if _meaning(first) != _meaning(pair):
                     conflicts[_conflict(first, pair)] = None
     if conflicts:
@@ -106,28 +106,28 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Traini
             f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}. Expected one label for each prompt of "
             "the judge: have the annotators agree on one, or remove these labels."
         )
-    return TrainingPairs(tuple(found.values()), n_left_out)
+    return TrainingPairs(tuple(pairs.values()), n_left_out)
 
 
-def _pairs_of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counter[str]) -> list[TrainingPair]:
+def _pairs_of_label(grader: Graded, index: int, item: LabelledItem, n_left_out: Counter[str]) -> list[TrainingPair]:
     label, reason = item.labels[grader.name], item.reasons.get(grader.name, "").strip()
     if label == NOT_APPLICABLE and grader.not_applicable_grade is None and not grader.applicability:
         n_left_out[UNSAYABLE] += 1
         return []
-    asked = _asked(grader, item, label, reason)
-    if not asked.is_read and reason and (asked := _asked(grader, item, label, "")).is_read:
+    requests = _requests_of(grader, item, label, reason)
+    if not requests.is_read and reason and (requests := _requests_of(grader, item, label, "")).is_read:
         n_left_out[REASON_UNREADABLE] += 1
-    if not asked.is_read:
+    if not requests.is_read:
         n_left_out[SETTLED] += 1
         return []
     name = item.judged.sample.id
     return [
-        *(TrainingPair(place, name, grader.name, None, *one) for one in asked.first.asked),
-        *(TrainingPair(place, name, grader.name, _grade(grader, label), *one) for one in asked.then.asked),
+        *(TrainingPair(index, name, grader.name, None, *one) for one in requests.first.asked),
+        *(TrainingPair(index, name, grader.name, _grade(grader, label), *one) for one in requests.then.asked),
     ]
 
 
-def _asked(grader: Graded, item: LabelledItem, label: int, reason: str) -> _Asked:
+def _requests_of(grader: Graded, item: LabelledItem, label: int, reason: str) -> _Requests:
     applies = label != NOT_APPLICABLE or grader.not_applicable_grade is not None
     first = _PeoplesReply({"reason": "" if applies else reason, "applicable": applies})
     then = _PeoplesReply({"reason": reason, "grade": _grade(grader, label)})
@@ -140,7 +140,7 @@ def _asked(grader: Graded, item: LabelledItem, label: int, reason: str) -> _Aske
         else scores.states[0] is ScoreState.NOT_APPLICABLE
     )
     last = then if applies else first
-    return _Asked(first, then, is_read and len(last.asked) == 1)
+    return _Requests(first, then, is_read and len(last.asked) == 1)
 
 
 def _grade(grader: Graded, label: int) -> int | None:

@@ -24,8 +24,8 @@ def losses_table(training: Training) -> Table:
     """Return the losses of each epoch, in nats per token of the replies."""
     table = _table("Loss per token of a reply", ("epoch", "training", "validation"))
     for number, (trained, validated) in enumerate(training.losses, start=1):
-        kept = " [bold](kept)[/]" if number == training.kept else ""
-        table.add_row(f"{number}{kept}", f"{trained:.3f}", "–" if validated is None else f"{validated:.3f}")
+        mark = " [bold](kept)[/]" if number == training.kept else ""
+        table.add_row(f"{number}{mark}", f"{trained:.3f}", "–" if validated is None else f"{validated:.3f}")
     return table
 
 
@@ -33,20 +33,20 @@ def compared_table(compared: Mapping[str, ComparedJudges]) -> Table:
     """Return the share of equal grades and kappa, before and after, in two rows for each metric."""
     columns = ("metric", "", "n", "questions", "before", "after", "difference", "unreadable before", "after", "failed")
     table = _table("Judge against human labels, before and after training [dim]95% intervals[/]", columns)
-    for name, found in compared.items():
-        if found.before is None or found.after is None or found.gain is None:
-            table.add_row(name, "", "0", "0", "–", "–", "–", "–", "–", str(found.n_failed))
+    for name, comparison in compared.items():
+        if comparison.before is None or comparison.after is None or comparison.gain is None:
+            table.add_row(name, "", "0", "0", "–", "–", "–", "–", "–", str(comparison.n_failed))
             continue
-        facts = (str(found.before.n), str(found.before.n_questions))
-        left = (*map(str, found.n_unparsable), str(found.n_failed))
-        before, after, gain = found.before, found.after, found.gain
+        facts = (str(comparison.before.n), str(comparison.before.n_questions))
+        failures = (*map(str, comparison.n_unparsable), str(comparison.n_failed))
+        before, after, gain = comparison.before, comparison.after, comparison.gain
         rows = {
             "accuracy": (before.accuracy, after.accuracy, gain.accuracy),
             "kappa": (before.kappa, after.kappa, gain.kappa),
         }
         for number, (measure, (old, new, more)) in enumerate(rows.items()):
-            values = (_shown(old, ".3f"), _shown(new, ".3f"), _shown(more, "+.3f"))
-            table.add_row(*(("", measure, "", "", *values) if number else (name, measure, *facts, *values, *left)))
+            values = (_measure_text(old, ".3f"), _measure_text(new, ".3f"), _measure_text(more, "+.3f"))
+            table.add_row(*(("", measure, "", "", *values) if number else (name, measure, *facts, *values, *failures)))
     return table
 
 
@@ -54,22 +54,22 @@ def as_json(compared: Mapping[str, ComparedJudges]) -> dict[str, Json]:
     """Return the comparisons by metric. An interval is null for fewer than 5 questions, a value is null if it is
     undefined.
     """
-    return {name: _entry(found) for name, found in compared.items()}
+    return {name: _entry(comparison) for name, comparison in compared.items()}
 
 
-def _entry(found: ComparedJudges) -> dict[str, Json]:
-    entry: dict[str, Json] = {"n_failed": found.n_failed, "failures": dict(found.failures)}
-    if found.before is None or found.after is None or found.gain is None:
+def _entry(comparison: ComparedJudges) -> dict[str, Json]:
+    entry: dict[str, Json] = {"n_failed": comparison.n_failed, "failures": dict(comparison.failures)}
+    if comparison.before is None or comparison.after is None or comparison.gain is None:
         return {"n": 0, **entry}
-    unparsable = dict(zip(("before", "after"), found.n_unparsable, strict=True))
+    unparsable = dict(zip(("before", "after"), comparison.n_unparsable, strict=True))
     return {
-        "n": found.before.n,
-        "n_questions": found.before.n_questions,
+        "n": comparison.before.n,
+        "n_questions": comparison.before.n_questions,
         **entry,
         "n_unparsable": unparsable,
-        "before": _measures(found.before),
-        "after": _measures(found.after),
-        "gain": {name: _measure(getattr(found.gain, name)) for name in ("accuracy", "kappa")},
+        "before": _measures(comparison.before),
+        "after": _measures(comparison.after),
+        "gain": {name: _measure(getattr(comparison.gain, name)) for name in ("accuracy", "kappa")},
     }
 
 
@@ -81,7 +81,7 @@ def _measure(measure: Measure) -> dict[str, Json]:
     return {"value": measure.value, "interval": measure.interval}
 
 
-def _shown(measure: Measure, form: str) -> str:
+def _measure_text(measure: Measure, form: str) -> str:
     if measure.value is None:
         return "–"
     if measure.interval is None:
@@ -92,8 +92,8 @@ def _shown(measure: Measure, form: str) -> str:
 
 def _table(title: str, columns: tuple[str, ...]) -> Table:
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=True)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="right" if i else "left", no_wrap=True)
     return table
 
 

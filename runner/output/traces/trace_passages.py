@@ -42,12 +42,12 @@ def page_text(text: str) -> str:
 
 def _passage(number: int, hit: Mapping[str, Json], corpus: CorpusTexts | None) -> dict[str, Json]:
     text = corpus.text(hit["document_id"], hit["start"], hit["end"]) if corpus else _NO_TEXT
-    where = page_text(place(hit))
+    location = page_text(place(hit))
     metadata = {  # a page shows the first ones without a click
         "gold": hit.get("gold_grade") is not None,
         "in_context": hit["in_context"],
         "rank": number,
         "score": hit["score"],
-        "doc_uri": where,
+        "doc_uri": location,
     }
-    return {"page_content": page_text(text), "id": where, "metadata": metadata}
+    return {"page_content": page_text(text), "id": location, "metadata": metadata}

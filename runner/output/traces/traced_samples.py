@@ -56,11 +56,11 @@ def chosen_samples(cells: Sequence[CellResult], sweep_dir: Path, metrics: Sequen
     if metric:
         sign = 1.0 if larger_is_better(metric, cells) else -1.0
         values = np.array([[_value(rows[an_id], metric, sign) for rows in (first, *others)] for an_id in shared])
-        chosen |= {shared[place] for place in _smallest(values[:, 0])[: n // 4]}
+        chosen |= {shared[index] for index in _sort_indices(values[:, 0])[: n // 4]}
         distance = _spread(values)
         distance[[an_id in chosen for an_id in shared]] = np.nan
-        chosen |= {shared[place] for place in _smallest(-distance)[: n // 4]}
-    chosen |= set(_evenly([row for an_id, row in first.items() if an_id in {*shared} - chosen], n - len(chosen)))
+        chosen |= {shared[index] for index in _sort_indices(-distance)[: n // 4]}
+    chosen |= set(_spread_evenly([row for an_id, row in first.items() if an_id in {*shared} - chosen], n - len(chosen)))
     return [an_id for an_id in shared if an_id in chosen]
 
 
@@ -82,21 +82,21 @@ def _value(row: Json, metric: str, sign: float) -> float:
     return sign * float(value)
 
 
-def _smallest(values: NDArray[np.float64]) -> list[int]:
+def _sort_indices(values: NDArray[np.float64]) -> list[int]:
     """Return the places of the values, the smallest first. NaN is left out."""
-    return [int(place) for place in np.argsort(values, kind="stable") if not np.isnan(values[place])]
+    return [int(index) for index in np.argsort(values, kind="stable") if not np.isnan(values[index])]
 
 
 def _spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest difference between cells, float64[n_samples]; NaN if the cells do not differ."""
-    known = np.where(np.isfinite(values), values, np.nan)
-    enough = np.isfinite(known).sum(axis=1) > 1
-    spread = np.full(len(known), np.nan)
-    spread[enough] = np.nanmax(known[enough], axis=1) - np.nanmin(known[enough], axis=1)
+    finite = np.where(np.isfinite(values), values, np.nan)
+    enough = np.isfinite(finite).sum(axis=1) > 1
+    spread = np.full(len(finite), np.nan)
+    spread[enough] = np.nanmax(finite[enough], axis=1) - np.nanmin(finite[enough], axis=1)
     return np.where(spread > 0.0, spread, np.nan)
 
 
-def _evenly(rows: Sequence[Json], n: int) -> list[str]:
+def _spread_evenly(rows: Sequence[Json], n: int) -> list[str]:
     """Return the ids of `n` samples, with a share for each group. Within a group, a hash of the id decides."""
     ordered = sorted(rows, key=lambda row: ([row[name] or "" for name in _GROUPS], sha256(row["id"].encode()).digest()))
     return [ordered[(2 * i + 1) * len(ordered) // (2 * n)]["id"] for i in range(min(n, len(ordered)))]

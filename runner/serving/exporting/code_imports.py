@@ -21,30 +21,30 @@ class Code:
 
         With `when_called`, imports within functions count too.
         """
-        waiting, seen, found = [*modules], set[str](), set[str]()
+        waiting, seen, third_party = [*modules], set[str](), set[str]()
         while waiting:
             name = waiting.pop()
             if name in seen or (file := self._file(name)) is None:
                 continue
             seen.add(name)
-            for imported in self._imported(file, when_called=when_called):
+            for imported in self._imports_of(file, when_called=when_called):
                 top = imported.partition(".")[0]
                 if top in self._own:
                     waiting += [imported, imported.rpartition(".")[0]]
                 elif top not in sys.stdlib_module_names:
-                    found.add(imported)
+                    third_party.add(imported)
             waiting.append(name.rpartition(".")[0])  # importing a module imports its package first
-        return found
+        return third_party
 
     def _file(self, name: str) -> Path | None:
         path = self._root.joinpath(*name.split("."))
         files = (path / "__init__.py", path.with_suffix(".py"))
         return next((file for file in files if name and file.is_file()), None)
 
-    def _imported(self, file: Path, *, when_called: bool) -> tuple[str, ...]:
+    def _imports_of(self, file: Path, *, when_called: bool) -> tuple[str, ...]:
         package = ".".join(file.relative_to(self._root).parent.parts)
         text = file.read_text(encoding="utf-8")
-        return tuple(dict.fromkeys(_names(_parsed(text), package, when_called=when_called)))
+        return tuple(dict.fromkeys(_names(_parse(text), package, when_called=when_called)))
 
 
 def _names(module: ast.Module, package: str, *, when_called: bool) -> Iterator[str]:
@@ -73,5 +73,5 @@ def _names(module: ast.Module, package: str, *, when_called: bool) -> Iterator[s
 
 
 @cache
-def _parsed(text: str) -> ast.Module:
+def _parse(text: str) -> ast.Module:
     return ast.parse(text)

@@ -108,7 +108,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
     used = frozenset[str]().union(*(graph.used for graph in graphs))
     nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
     foreign = [target for _, target in foreign_targets(nodes, "", ())]
-    found = [store.kept(stage) for stage in needed_of_all(graphs)]
+    stored = [store.kept(stage) for stage in needed_of_all(graphs)]
     folders = dict(model_paths(nodes))
     names = _names(folders)
     description = Description(
@@ -118,7 +118,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
         nodes,
         asdict(data),
         asdict(defaults_of(samples)),
-        tuple(asdict(files) for files, _ in found),
+        tuple(asdict(files) for files, _ in stored),
         asdict(pool) if pool else {},
         tuple(name for name in plugins if any(f"{target}.".startswith(f"{name}.") for target in foreign)),
         chosen,
@@ -130,8 +130,8 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
         result,
         cell_of(nodes, plugins),
         description,
-        tuple(entry for _, entry in found),
-        {names[place]: path for place, path in folders.items()},
+        tuple(entry for _, entry in stored),
+        {names[key]: path for key, path in folders.items()},
         samples,
         tuple(_history(result, plugins).earlier_turns(samples)),
         store.store,
@@ -169,13 +169,13 @@ def _chosen_rerankers(cell: Cell, result: CellResult) -> dict[str, str]:
     if not isinstance(cell.reranker, RerankerSelection):
         return {}
     facts: Mapping[str, Json] = result.steps[RERANKER]
-    return {"": facts["overall"]["chosen"], **{name: own["chosen"] for name, own in facts["sets"].items()}}
+    return {"": facts["overall"]["chosen"], **{name: entry["chosen"] for name, entry in facts["sets"].items()}}
 
 
 def _names(folders: Mapping[str, Path]) -> dict[str, str]:
     """Return the name that each model's folder gets, by its place. Equal folders share a name."""
     paths = list(dict.fromkeys(path.resolve() for path in folders.values()))
-    return {place: f"models/{paths.index(path.resolve()) + 1}-{path.resolve().name}" for place, path in folders.items()}
+    return {key: f"models/{paths.index(path.resolve()) + 1}-{path.resolve().name}" for key, path in folders.items()}
 
 
 def _history(result: CellResult, plugins: tuple[str, ...]) -> History:

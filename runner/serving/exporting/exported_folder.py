@@ -72,21 +72,21 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
         out = out.resolve()
         if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
             raise DataError(f"--out: {out} exists and is not an exported folder; name a new or empty folder")
-        with _in_place_of(out, cell.store) as folder:
+        with _replacing(out, cell.store) as folder:
             _write(cell, folder)
             return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
-        raise StoreError(f"--out: cannot write {out}: {error.strerror or error}{place}") from error
+        file = f" ({error.filename})" if error.filename else ""
+        raise StoreError(f"--out: cannot write {out}: {error.strerror or error}{file}") from error
 
 
 @contextmanager
-def _in_place_of(out: Path, store: Store) -> Iterator[Path]:
+def _replacing(out: Path, store: Store) -> Iterator[Path]:
     """Yield a folder that replaces `out` once it is complete. Leftovers of killed exports are removed first."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    for left in store.unfinished_exports.left():
-        if store.unfinished_exports.remove(left):
-            log.warning("removed %s, which a killed export left", left.folder)
+    for leftover in store.unfinished_exports.left():
+        if store.unfinished_exports.remove(leftover):
+            log.warning("removed %s, which a killed export left", leftover.folder)
     for folder, of_store in unfinished_beside(out):
         log.warning("%s: %s", folder, _advice(of_store, store))
     with store.unfinished_exports.begin(out) as half:
@@ -120,10 +120,10 @@ def _write(cell: ExportedCell, folder: Path) -> None:
     pipeline = folder / PIPELINE
     pipeline.mkdir(parents=True)
     for files, entry in zip(cell.description.kept, cell.entries, strict=True):
-        place = pipeline / files.folder
-        place.mkdir(parents=True, exist_ok=True)
+        target = pipeline / files.folder
+        target.mkdir(parents=True, exist_ok=True)
         for name in files.files:
-            link_or_copy(entry.folder / name, place / name)
+            link_or_copy(entry.folder / name, target / name)
     for name, path in cell.models.items():
         shutil.copytree(path, pipeline / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     write_description(pipeline, cell.description)
@@ -154,11 +154,11 @@ def _copy_code(plugins: Sequence[str], folder: Path) -> None:
 
 def _copy_package(name: str, folder: Path) -> None:
     module = import_module(name)
-    places = [Path(place) for place in getattr(module, "__path__", ())]
+    paths = [Path(path) for path in getattr(module, "__path__", ())]
     file = Path(getattr(module, "__file__", None) or "")
-    if not places and not file.is_file():
+    if not paths and not file.is_file():
         raise DataError(f"run.plugins: {name} has no files to copy; expected a package or a module in a file")
-    for place in places:
-        shutil.copytree(place, folder / name, ignore=_LEFT_OUT, dirs_exist_ok=True)
-    if not places:
+    for path in paths:
+        shutil.copytree(path, folder / name, ignore=_LEFT_OUT, dirs_exist_ok=True)
+    if not paths:
         shutil.copyfile(file, folder / file.name)

@@ -81,11 +81,13 @@ def _metric_rows(result: CellResult, headline: str) -> list[str]:
     """Return the rows of the leaderboard's metrics."""
     overall = result.metrics.get(OVERALL, {})
     valued = [(name, overall[name]) for name in headlines([result], headline) if overall[name].get("value") is not None]
-    return [f"| {_plain(name)} | {own['value']:.4f} | {_interval(own)} | {own['n']:,} |" for name, own in valued]
+    return [
+        f"| {_plain(name)} | {entry['value']:.4f} | {_interval(entry)} | {entry['n']:,} |" for name, entry in valued
+    ]
 
 
-def _interval(own: Mapping[str, Json]) -> str:
-    low, high = own.get("ci_low"), own.get("ci_high")
+def _interval(entry: Mapping[str, Json]) -> str:
+    low, high = entry.get("ci_low"), entry.get("ci_high")
     return "" if low is None or high is None else f"{low:.4f} to {high:.4f}"
 
 

@@ -33,14 +33,14 @@ class Requirements:
 def requirements(parts: Iterable[object], code: Path) -> Requirements:
     """Return the requirements of these components, whose code is in the folder `code`."""
     modules = {type(part).__module__ for part in parts}
-    own = Code(code)
-    imported = own.third_party_imports([_SERVING_CODE], when_called=False) | own.third_party_imports(
+    own_code = Code(code)
+    imported = own_code.third_party_imports([_SERVING_CODE], when_called=False) | own_code.third_party_imports(
         modules, when_called=True
     )
     imported |= {str(path) for part in parts if (path := getattr(part, "class_path", ""))}
-    answering = _with_dependencies(_distributions(imported))
-    serving = _with_dependencies(_SERVER)
-    return Requirements(tuple(map(_pinned, answering)), tuple(map(_pinned, [n for n in serving if n not in answering])))
+    answering = _add_dependencies(_distributions(imported))
+    serving = _add_dependencies(_SERVER)
+    return Requirements(tuple(map(_pin, answering)), tuple(map(_pin, [n for n in serving if n not in answering])))
 
 
 def _distributions(imported: Iterable[str]) -> set[str]:
@@ -65,16 +65,16 @@ def _distributions_of(module: str) -> Sequence[str]:
 
 @cache
 def _by_package() -> dict[str, list[str]]:
-    return {name: list(found) for name, found in metadata.packages_distributions().items()}
+    return {name: list(names) for name, names in metadata.packages_distributions().items()}
 
 
 def _has(distribution: str, files: Sequence[str]) -> bool:
     return any(str(file) in files for file in metadata.files(distribution) or ())
 
 
-def _with_dependencies(names: Iterable[str]) -> list[str]:
+def _add_dependencies(names: Iterable[str]) -> list[str]:
     """Return the distributions and their installed dependencies, sorted, each by its official name."""
-    found: dict[str, str] = {}
+    official_names: dict[str, str] = {}
     waiting = [(name, frozenset[str]()) for name in names]
     seen: set[tuple[str, frozenset[str]]] = set()
     while waiting:
@@ -83,11 +83,11 @@ def _with_dependencies(names: Iterable[str]) -> list[str]:
         if key in seen:
             continue
         seen.add(key)
-        installed = _installed(key[0])
+        installed = _find_installed(key[0])
         if installed is not None:  # otherwise the requirement is for another system
-            found[key[0]] = installed.name
-            waiting += _needed_by(installed.requires, extras)
-    return [found[name] for name in sorted(found)]
+            official_names[key[0]] = installed.name
+            waiting += _dependencies(installed.requires, extras)
+    return [official_names[name] for name in sorted(official_names)]
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,15 @@ class _Installed:
 
 
 @cache
-def _installed(name: str) -> _Installed | None:
+def _find_installed(name: str) -> _Installed | None:
     try:
-        found = metadata.distribution(name)
+        distribution = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         return None
-    return _Installed(found.metadata["Name"], found.version, tuple(found.requires or ()))
+    return _Installed(distribution.metadata["Name"], distribution.version, tuple(distribution.requires or ()))
 
 
-def _needed_by(requires: Sequence[str], extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+def _dependencies(requires: Sequence[str], extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
     from packaging.requirements import Requirement
 
     for line in requires:
@@ -121,7 +121,7 @@ def _canonical(name: str) -> str:
     return str(canonicalize_name(name))
 
 
-def _pinned(name: str) -> str:
+def _pin(name: str) -> str:
     """Return the requirement without the mark of a local build ("2.13.0+cpu"), which an index does not have."""
     version = metadata.version(name)
     public, _, local = version.partition("+")

@@ -53,7 +53,7 @@ class ExportStore:
                     return self._facts(name, content), decode_samples(entry.part("samples"))
             except (DamagedEntryError, KeyError):  # written by an earlier version; another entry may be valid
                 continue
-        raise self._missing("data")
+        raise self._missing_error("data")
 
     def pool(self, examples: Examples) -> DataFacts | None:
         """Return the data set of the examples in prompts, None without examples.
@@ -74,30 +74,30 @@ class ExportStore:
         partition = CorpusPartition(content["documents"], size, prefixes)
         entry = self.store.find(partition.kind, partition.key)
         if entry is None:
-            raise self._missing(partition.kind)
+            raise self._missing_error(partition.kind)
         return facts_of(name, content, partition, entry)
 
     def kept(self, stage: AnyStage) -> tuple[KeptFiles, StoredResult]:
         """Return the result of a stage. Raises DataError if it is missing or damaged."""
         entry = self.store.find(stage.kind, stage.key)
         if entry is None:
-            raise self._missing(stage.kind)
+            raise self._missing_error(stage.kind)
         if damages := entry.damages():
-            raise self._damaged(entry, "; ".join(damages))
+            raise self._damage_error(entry, "; ".join(damages))
         files = {name: list(facts) for name, facts in sorted(entry.manifest.files.items())}
         return KeptFiles(f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, made_by(stage), files), entry
 
-    def _missing(self, kind: str) -> DataError:
+    def _missing_error(self, kind: str) -> DataError:
         return DataError(
             f"{self.store.root}: stage '{kind}' of cell {self._result.cell_id} is not stored: it was pruned, is "
             f"damaged, or was computed by another version of the project. Compute it again: {self._again}"
         )
 
-    def _damaged(self, entry: StoredResult, why: str) -> DataError:
+    def _damage_error(self, entry: StoredResult, why: str) -> DataError:
         return DataError(f"{entry.folder}: is damaged ({why}). Compute it again: {self._again}")
 
 
-def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, kept: StoredResult) -> DataFacts:
+def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, stored: StoredResult) -> DataFacts:
     """Return the facts of a data set from the stored results of its stages and its partition."""
     return DataFacts(
         name,
@@ -110,7 +110,7 @@ def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition,
         tuple(content["n_by_turn"]),
         {
             "documents_per_block": partition.documents_per_block,
-            "contents": kept.part("contents"),
-            "of_prefix": kept.part("of_prefix"),
+            "contents": stored.part("contents"),
+            "of_prefix": stored.part("of_prefix"),
         },
     )

@@ -41,11 +41,11 @@ def is_accepted(ratings: Sequence[int], at_least: int) -> bool:
 
 def ratings_of(annotations: Sequence[Annotation]) -> dict[str, list[int]]:
     """Return the ratings of every rated sample, by sample id."""
-    found: dict[str, list[int]] = {}
+    ratings: dict[str, list[int]] = {}
     for annotation in annotations:
         if annotation.rating is not None:
-            found.setdefault(annotation.sample, []).append(annotation.rating)
-    return found
+            ratings.setdefault(annotation.sample, []).append(annotation.rating)
+    return ratings
 
 
 def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[CellAcceptance]:
@@ -64,7 +64,10 @@ def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[C
         threshold: np.array([is_accepted(ratings.get(sample.id, ()), threshold) for sample in samples], dtype=bool)
         for threshold in THRESHOLDS
     }
-    columns = [Column(np.column_stack([accepted[own], rated]).astype(np.float64), combine_mean) for own in THRESHOLDS]
+    columns = [
+        Column(np.column_stack([accepted[threshold], rated]).astype(np.float64), combine_mean)
+        for threshold in THRESHOLDS
+    ]
     ordered = [WHOLE, *sorted(cells.keys() - {WHOLE})]
     intervals = Intervals().of_subsets(columns, [cells[cell] for cell in ordered], clusters_of(samples))
     return [
@@ -73,9 +76,9 @@ def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[C
             len(cells[cell]),
             int(rated[cells[cell]].sum()),
             {threshold: int(accepted[threshold][cells[cell]].sum()) for threshold in THRESHOLDS},
-            dict(zip(THRESHOLDS, own, strict=True)),
+            dict(zip(THRESHOLDS, cell_intervals, strict=True)),
         )
-        for cell, own in zip(ordered, intervals, strict=True)
+        for cell, cell_intervals in zip(ordered, intervals, strict=True)
     ]
 
 

@@ -77,8 +77,8 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
     if annotated == Annotated():
         raise DataError("FILE: contains no annotations; export annotated tasks as JSON, or fill in the sheet")
     new = imported(testset, annotated.annotations, options.prefer, gates_of(testset))
-    others = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
-    files = {name: b"".join(map(line_of, lines)) for name, lines in others.items()}
+    lines_by_file = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
+    files = {name: b"".join(map(line_of, lines)) for name, lines in lines_by_file.items()}
     files = {name: content for name, content in files.items() if content}
     console = make_console()
     if holds_testset(options.out, new.testset, files):
@@ -103,13 +103,13 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
 
 def _agree(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=True)
-    found = annotator_agreement(testset, annotated.annotations)
-    if found.n_annotators < 2:
-        raise DataError(f"FILE: got annotations of {found.n_annotators} annotators, expected at least 2 to compare")
+    agreement = annotator_agreement(testset, annotated.annotations)
+    if agreement.n_annotators < 2:
+        raise DataError(f"FILE: got annotations of {agreement.n_annotators} annotators, expected at least 2 to compare")
     if options.json:
-        write_lines(options.json, [json.dumps(tables.agreement_record(found), ensure_ascii=False, indent=2)])
+        write_lines(options.json, [json.dumps(tables.agreement_record(agreement), ensure_ascii=False, indent=2)])
     _report_left_out(annotated)
-    tables.show_agreement(make_console(), found)
+    tables.show_agreement(make_console(), agreement)
     return 0
 
 

@@ -21,7 +21,7 @@ def drawn(samples: Sequence[Sample], per_cell: int | None, seed: int) -> list[Sa
     cells: defaultdict[tuple[str | None, str | None], list[Sample]] = defaultdict(list)
     for sample in sorted(samples, key=lambda each: sha256(f"{seed} {each.id}".encode()).digest()):
         cells[sample.topic, sample.task].append(sample)
-    chosen = {sample.id for own in cells.values() for sample in own[:per_cell]}
+    chosen = {sample.id for members in cells.values() for sample in members[:per_cell]}
     return [sample for sample in samples if sample.id in chosen]
 
 
@@ -56,7 +56,7 @@ class Known:
     def _samples(self) -> Mapping[str, Sample]:
         return {sample.id: sample for sample in self.testset.samples}
 
-    def sample_of(self, name: str, version: str, where: str) -> Sample | None:
+    def sample_of(self, name: str, version: str, location: str) -> Sample | None:
         """Return the sample; None for a sample of the parent that was deleted since.
 
         Raises DataError for another version, and for a sample that is not in this one.
@@ -64,17 +64,17 @@ class Known:
         if version not in (self.testset.key, self._parent) or not version:
             accepted = self.testset.key[:12] + (f" or its parent {self._parent[:12]}" if self._parent else "")
             raise DataError(
-                f"{where}: annotates version {version[:12]!r} of a set, expected {accepted}. Name the folder that was "
-                "exported, or annotate this one."
+                f"{location}: annotates version {version[:12]!r} of a set, expected {accepted}. Name the folder that "
+                "was exported, or annotate this one."
             )
         if name not in self._samples and version == self.testset.key:
             raise DataError(
-                f"{where}: annotates the sample '{name}', which is not in this set. Was another set exported?"
+                f"{location}: annotates the sample '{name}', which is not in this set. Was another set exported?"
             )
         return self._samples.get(name)
 
-    def documents_of(self, names: Sequence[str], where: str) -> Sequence[str]:
+    def documents_of(self, names: Sequence[str], location: str) -> Sequence[str]:
         """Return the ids of the shown documents. Raises DataError for a document that is not in this set."""
         if unknown := [name for name in names if name not in self.testset.texts]:
-            raise DataError(f"{where}: shows the document '{unknown[0]}', which is not in this set. Was it changed?")
+            raise DataError(f"{location}: shows the document '{unknown[0]}', which is not in this set. Was it changed?")
         return names

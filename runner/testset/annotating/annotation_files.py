@@ -34,7 +34,7 @@ def read_annotations(
             raise DataError(
                 f"{file}: names the same annotator '{file.stem}' as {names[file.stem]}. Rename one of them."
             )
-        read = read_sheet(file, known, file.stem) if suffix == ".csv" else None
-        read = read or read_export(file, known, file.stem if is_one_person else None)
-        parts.append((str(file), read))
+        annotated = read_sheet(file, known, file.stem) if suffix == ".csv" else None
+        annotated = annotated or read_export(file, known, file.stem if is_one_person else None)
+        parts.append((str(file), annotated))
     return joined(parts)

@@ -15,33 +15,33 @@ from runner.testset.annotating.annotator_agreement import AnnotatorAgreement
 from runner.testset.annotating.disjoint_parts import DisjointSplit
 
 
-def show_agreement(console: Console, found: AnnotatorAgreement) -> None:
+def show_agreement(console: Console, agreement: AnnotatorAgreement) -> None:
     """Print the alphas and marks of all annotators, then the ratings of each pair."""
     rows = [
         (name, f"{alpha.n_units:,}", _with_interval(alpha.value, alpha.low, alpha.high))
-        for name, alpha in found.alphas.items()
+        for name, alpha in agreement.alphas.items()
     ]
-    marks = found.marks
-    table = _table(f"Agreement of {found.n_annotators} annotators: Krippendorff's alpha", ("", "samples", "alpha"))
+    marks = agreement.marks
+    table = _table(f"Agreement of {agreement.n_annotators} annotators: Krippendorff's alpha", ("", "samples", "alpha"))
     for row in rows:
         table.add_row(*row)
     console.print(table)
     f1 = _with_interval(marks.value, marks.low, marks.high)
-    console.print(f"characters marked: F1 {f1}, {found.n_marked} samples")
-    if found.pairs:
+    console.print(f"characters marked: F1 {f1}, {agreement.n_marked} samples")
+    if agreement.pairs:
         columns = ("annotators", "samples", "equal ratings", "weighted kappa")
         pairs = _table("Ratings of each pair", columns)
-        for pair in found.pairs:
+        for pair in agreement.pairs:
             equal, kappa = pair.ratings.accuracy, pair.ratings.weighted_kappa
             pairs.add_row(
                 escape(f"{pair.first} and {pair.second}"),
                 f"{pair.ratings.n:,}",
-                *(_with_interval(own.value, *(own.interval or (None, None))) for own in (equal, kappa)),
+                *(_with_interval(measure.value, *(measure.interval or (None, None))) for measure in (equal, kappa)),
             )
         console.print(pairs)
 
 
-def agreement_record(found: AnnotatorAgreement) -> dict[str, Json]:
+def agreement_record(agreement: AnnotatorAgreement) -> dict[str, Json]:
     """Return the whole agreement as JSON values."""
     pairs = [
         {
@@ -50,11 +50,11 @@ def agreement_record(found: AnnotatorAgreement) -> dict[str, Json]:
             "equal": asdict(pair.ratings.accuracy),
             "weighted_kappa": asdict(pair.ratings.weighted_kappa),
         }
-        for pair in found.pairs
+        for pair in agreement.pairs
     ]
-    alphas = {name: asdict(alpha) for name, alpha in found.alphas.items()}
-    marks: dict[str, Json] = {"f1": found.marks.value, "low": found.marks.low, "high": found.marks.high}
-    return {"alphas": alphas, "marks": {**marks, "n": found.n_marked}, "pairs": pairs}
+    alphas = {name: asdict(alpha) for name, alpha in agreement.alphas.items()}
+    marks: dict[str, Json] = {"f1": agreement.marks.value, "low": agreement.marks.low, "high": agreement.marks.high}
+    return {"alphas": alphas, "marks": {**marks, "n": agreement.n_marked}, "pairs": pairs}
 
 
 def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
@@ -63,8 +63,8 @@ def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
     table = _table("Acceptance", ("topic", "task", "samples", "rated", *thresholds), 2)
     for cell in cells:
         shares = (cell.shares[threshold] for threshold in THRESHOLDS)
-        shown = (_with_interval(share.value, share.low, share.high) for share in shares)
-        table.add_row(escape(cell.topic), escape(cell.task), f"{cell.n_samples:,}", f"{cell.n_rated:,}", *shown)
+        intervals = (_with_interval(share.value, share.low, share.high) for share in shares)
+        table.add_row(escape(cell.topic), escape(cell.task), f"{cell.n_samples:,}", f"{cell.n_rated:,}", *intervals)
     console.print(table)
 
 
@@ -78,8 +78,8 @@ def show_split(console: Console, parts: Sequence[DisjointSplit]) -> None:
 
 def _table(title: str, columns: Sequence[str], n_texts: int = 1) -> Table:
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for place, column in enumerate(columns):
-        justify: Literal["left", "right"] = "left" if place < n_texts else "right"
+    for i, column in enumerate(columns):
+        justify: Literal["left", "right"] = "left" if i < n_texts else "right"
         table.add_column(column, justify=justify)
     return table
 

@@ -72,19 +72,19 @@ def joined(parts: Iterable[tuple[str, Annotated]]) -> Annotated:
     for file, part in parts:
         for each in part.annotations:
             if first := seen.get((each.sample, each.annotator)):
-                where = "twice" if first == file else f"here and in {first}"
+                location = "twice" if first == file else f"here and in {first}"
                 raise DataError(
-                    f"{file}: '{each.annotator}' annotated the sample '{each.sample}' {where}. If these are two "
+                    f"{file}: '{each.annotator}' annotated the sample '{each.sample}' {location}. If these are two "
                     "people, give each a file with their name and use --annotator-from file; otherwise remove one of "
                     "the annotations."
                 )
             seen[each.sample, each.annotator] = file
-    found = [part for _, part in parts]
+    annotated = [part for _, part in parts]
     return Annotated(
-        tuple(each for part in found for each in part.annotations),
-        sum(part.n_skipped for part in found),
-        sum(part.n_drafts for part in found),
-        sum(part.n_untouched for part in found),
-        sum(part.n_of_removed for part in found),
-        frozenset(name for part in found for name in part.others),
+        tuple(each for part in annotated for each in part.annotations),
+        sum(part.n_skipped for part in annotated),
+        sum(part.n_drafts for part in annotated),
+        sum(part.n_untouched for part in annotated),
+        sum(part.n_of_removed for part in annotated),
+        frozenset(name for part in annotated for name in part.others),
     )

@@ -48,10 +48,10 @@ def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], see
     span annotation, 2 |A and B| / (|A| + |B|), averaged over the pairs of annotators of a sample. Hripcsak & Rothschild
     2005, "Agreement, the F-Measure, and Reliability in Information Retrieval", explain why F1 and not kappa.
     """
-    cluster = dict(zip((own.id for own in testset.samples), clusters_of(testset.samples).tolist(), strict=True))
+    cluster = dict(zip((sample.id for sample in testset.samples), clusters_of(testset.samples).tolist(), strict=True))
     by_sample: dict[str, list[Annotation]] = {}
-    for own in annotations:
-        by_sample.setdefault(own.sample, []).append(own)
+    for annotation in annotations:
+        by_sample.setdefault(annotation.sample, []).append(annotation)
     units = list(by_sample.values())
     clusters = [cluster[name] for name in by_sample]
     alphas = {}
@@ -61,7 +61,7 @@ def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], see
         alphas[name] = krippendorff_alpha(values, level, clusters, seed=seed)
     marks, n_marked = _marks(units, np.array(clusters, dtype=np.int64), seed)
     pairs = tuple(_pairs(annotations, cluster, seed))
-    return AnnotatorAgreement(len({own.annotator for own in annotations}), alphas, marks, n_marked, pairs)
+    return AnnotatorAgreement(len({annotation.annotator for annotation in annotations}), alphas, marks, n_marked, pairs)
 
 
 def _value_of(annotation: Annotation, name: str) -> Hashable | None:
@@ -74,9 +74,9 @@ def _value_of(annotation: Annotation, name: str) -> Hashable | None:
 def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: int) -> Iterator[AnnotatorPair]:
     """Yield all pairs of annotators who rated a sample in common."""
     ratings: dict[str, dict[str, str]] = {}
-    for own in annotations:
-        if own.rating is not None:
-            ratings.setdefault(own.annotator, {})[own.sample] = str(own.rating)
+    for annotation in annotations:
+        if annotation.rating is not None:
+            ratings.setdefault(annotation.annotator, {})[annotation.sample] = str(annotation.rating)
     for first, second in combinations(sorted(ratings), 2):
         if both := sorted(ratings[first].keys() & ratings[second].keys()):
             ratings_1, ratings_2 = ([ratings[name][sample] for sample in both] for name in (first, second))
@@ -86,7 +86,7 @@ def _pairs(annotations: Sequence[Annotation], cluster: Mapping[str, int], seed: 
 def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], seed: int) -> tuple[Interval, int]:
     statistics = np.zeros((len(units), 2))
     for row, unit in enumerate(units):
-        marked = [_characters(own.gold) for own in unit if own.gold is not None]
+        marked = [_characters(annotation.gold) for annotation in unit if annotation.gold is not None]
         scores = [2 * len(a & b) / (len(a) + len(b)) for a, b in combinations(marked, 2) if a or b]
         if scores:
             statistics[row] = float(np.mean(scores)), 1.0
@@ -96,5 +96,5 @@ def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], s
 
 def _characters(gold: Sequence[Evidence]) -> set[tuple[str, int]]:
     """Return the marked characters. A whole document has none, because people cannot mark it."""
-    places = ((unit.document_id, range(unit.start or 0, unit.end or 0)) for unit in gold)
-    return {(name, place) for name, own in places for place in own}
+    spans = ((unit.document_id, range(unit.start or 0, unit.end or 0)) for unit in gold)
+    return {(name, position) for name, span in spans for position in span}

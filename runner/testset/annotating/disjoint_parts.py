@@ -44,12 +44,14 @@ def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Disjo
     chosen: dict[str, list[list[Sample]]] = {name: [] for name in sizes}
     ordered = sorted(groups.values(), key=lambda group: (-len(group), _seeded_hash(group, seed)))
     for n_left, group in zip(range(len(ordered), 0, -1), ordered, strict=True):
-        empty = [name for name, own in chosen.items() if not own]
+        empty = [name for name, part in chosen.items() if not part]
         names = empty if len(empty) == n_left else list(chosen)
         chosen[max(names, key=lambda name: requested[name] - sum(map(len, chosen[name])))].append(group)
-    parts = {name: {sample.id for group in own for sample in group} for name, own in chosen.items()}
+    parts = {name: {sample.id for group in part for sample in group} for name, part in chosen.items()}
     return [
-        DisjointSplit(name, requested[name], len(chosen[name]), tuple(own for own in testset.samples if own.id in ids))
+        DisjointSplit(
+            name, requested[name], len(chosen[name]), tuple(member for member in testset.samples if member.id in ids)
+        )
         for name, ids in parts.items()
     ]
 

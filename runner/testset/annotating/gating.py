@@ -51,17 +51,17 @@ def rejected_by(gates: Mapping[str, DraftGate], testset: Testset, names: Sequenc
     edited = set(names)
     drafts = [draft_of(sample, testset) for sample in testset.samples if sample.id in edited]
     corpus = TextsAlone(testset.texts, testset.titles)
-    found: list[Rejected] = []
+    rejections: list[Rejected] = []
     for name, gate in gates.items():
         passed: list[Draft] = [draft for draft in drafts if not gate.applies_to(draft)]
         judged = [draft for draft in drafts if gate.applies_to(draft)]
         for draft, verdict in zip(judged, gate.verdicts(judged, corpus, ask_nobody), strict=True):
             if verdict.state is VerdictState.REJECTED:
-                found.append(Rejected(draft.id, name, verdict))
+                rejections.append(Rejected(draft.id, name, verdict))
             else:
                 passed.append(draft)
         drafts = passed
-    return found
+    return rejections
 
 
 def lines_of(rejected: Sequence[Rejected], testset: Testset) -> list[dict[str, Json]]:
@@ -69,12 +69,12 @@ def lines_of(rejected: Sequence[Rejected], testset: Testset) -> list[dict[str, J
     samples = {sample.id: sample for sample in testset.samples}
     return [
         {
-            **sample_line(samples[own.sample]),
-            "gate": own.gate,
-            "state": own.verdict.state.value,
-            "reason": own.verdict.reason,
-            "detail": own.verdict.detail,
-            "provenance": testset.provenance.get(own.sample, {}),
+            **sample_line(samples[rejection.sample]),
+            "gate": rejection.gate,
+            "state": rejection.verdict.state.value,
+            "reason": rejection.verdict.reason,
+            "detail": rejection.verdict.detail,
+            "provenance": testset.provenance.get(rejection.sample, {}),
         }
-        for own in rejected
+        for rejection in rejected
     ]

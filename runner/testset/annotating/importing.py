@@ -29,16 +29,16 @@ def imported(
 
     The set itself is returned if nothing changed. Raises DataError if no annotator is called `prefer`.
     """
-    annotators = sorted({own.annotator for own in annotations})
+    annotators = sorted({annotation.annotator for annotation in annotations})
     if prefer is not None and prefer not in annotators:
         raise DataError(f"--prefer: '{prefer}' annotated nothing; annotators are: {', '.join(annotators) or 'none'}")
     about = {"annotators": annotators}
     resolved = resolve(testset, annotations, prefer)
     edited = testset.next_version(resolved.samples, resolved.edits, about)
     rejected = rejected_by(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
-    names = {own.sample for own in rejected}
+    names = {rejection.sample for rejection in rejected}
     # Resolve again without them: histories of later turns must not contain rejected samples.
-    remaining = resolve(testset, [own for own in annotations if own.sample not in names], prefer)
+    remaining = resolve(testset, [annotation for annotation in annotations if annotation.sample not in names], prefer)
     kept = [sample for sample in remaining.samples if sample.id not in names]
     edits = [edit for edit in remaining.edits if edit.sample not in names]
     following = testset.next_version(kept, edits, about)

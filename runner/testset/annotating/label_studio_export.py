@@ -26,30 +26,30 @@ def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
     Skipped annotations and drafts are counted. Raises DataError for a file that is not such an export; see also
     `Known`.
     """
-    found: list[Annotation] = []
+    annotations: list[Annotation] = []
     n_skipped = n_drafts = n_untouched = n_of_removed = 0
-    others: set[str] = set()
+    other_controls: set[str] = set()
     for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, f"{file}: expected {_EXPECTED}"), start=1):
-        where = f"{file}, task {number}"
-        record = as_record(task, where)
+        location = f"{file}, task {number}"
+        record = as_record(task, location)
         if "annotations" not in record:
-            raise DataError(f"{where}: {_describe_format(record)}. Expected: {_EXPECTED}.")
-        data = as_record(record.get("data"), f"{where}, field 'data'")
-        sample = known.sample_of(required_id(data, where), required_text(data, "version", where), where)
-        annotations = [as_record(own, where) for own in as_list(record["annotations"], where)]
-        submitted = [own for own in annotations if not own.get("was_cancelled")]
-        n_skipped += len(annotations) - len(submitted)
+            raise DataError(f"{location}: {_describe_format(record)}. Expected: {_EXPECTED}.")
+        data = as_record(record.get("data"), f"{location}, field 'data'")
+        sample = known.sample_of(required_id(data, location), required_text(data, "version", location), location)
+        records = [as_record(annotation, location) for annotation in as_list(record["annotations"], location)]
+        submitted = [annotation for annotation in records if not annotation.get("was_cancelled")]
+        n_skipped += len(records) - len(submitted)
         n_drafts += bool(record.get("drafts"))
-        n_untouched += not annotations and not record.get("drafts")
+        n_untouched += not records and not record.get("drafts")
         if sample is None:
             n_of_removed += len(submitted)
             continue
-        names = known.documents_of(optional_texts(data, "documents", where), where)
-        for own in submitted:
-            results = _Results(own, sample, names, known, where)
-            found.append(results.annotation(annotator or _annotator_of(own, where)))
-            others |= results.others
-    return Annotated(tuple(found), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(others))
+        names = known.documents_of(optional_texts(data, "documents", location), location)
+        for annotation in submitted:
+            results = _Results(annotation, sample, names, known, location)
+            annotations.append(results.annotation(annotator or _annotator_of(annotation, location)))
+            other_controls |= results.others
+    return Annotated(tuple(annotations), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(other_controls))
 
 
 def _describe_format(record: Record) -> str:
@@ -62,14 +62,14 @@ def _describe_format(record: Record) -> str:
     return f"a task without annotations, with the fields {', '.join(record) or 'none'}"
 
 
-def _annotator_of(annotation: Record, where: str) -> str:
+def _annotator_of(annotation: Record, location: str) -> str:
     who = annotation.get("completed_by")
     if isinstance(who, dict):
         who = next((who[name] for name in _NAMES if who.get(name)), None)
     if isinstance(who, bool) or not isinstance(who, int | str) or not str(who).strip():
         raise DataError(
-            f"{where}: an annotation lacks its annotator (completed_by). Give each annotator a file with their name, "
-            "and use --annotator-from file."
+            f"{location}: an annotation lacks its annotator (completed_by). Give each annotator a file with their "
+            "name, and use --annotator-from file."
         )
     return str(who)
 
@@ -77,15 +77,17 @@ def _annotator_of(annotation: Record, where: str) -> str:
 class _Results:
     """The values of the controls in one annotation."""
 
-    def __init__(self, annotation: Record, sample: Sample, documents: Sequence[str], known: Known, where: str) -> None:
+    def __init__(
+        self, annotation: Record, sample: Sample, documents: Sequence[str], known: Known, location: str
+    ) -> None:
         """`documents` are the ids of the shown documents, in their order."""
-        self._sample, self._documents, self._known, self._where = sample, documents, known, where
+        self._sample, self._documents, self._known, self._location = sample, documents, known, location
         self._values: dict[str, list[Record]] = {}
-        for result in as_list(annotation.get("result", []), where):
-            control = as_record(result, where)
+        for result in as_list(annotation.get("result", []), location):
+            control = as_record(result, location)
             if control.get("type") != "relation":
-                value = as_record(control.get("value", {}), where)
-                self._values.setdefault(required_text(control, "from_name", where), []).append(value)
+                value = as_record(control.get("value", {}), location)
+                self._values.setdefault(required_text(control, "from_name", location), []).append(value)
         of_documents = {f"gold_{number}" for number in range(1, len(self._documents) + 1)}
         checks = {f"check_{check}" for check in Check}
         self.others = self._values.keys() - {"question", "references", "topic", "rating"} - checks - of_documents
@@ -125,7 +127,7 @@ class _Results:
 
     def _texts(self, name: str) -> tuple[str, ...]:
         return tuple(
-            text for value in self._values.get(name, ()) for text in optional_texts(value, "text", self._where)
+            text for value in self._values.get(name, ()) for text in optional_texts(value, "text", self._location)
         )
 
     def _marks(self) -> Iterator[Mark]:
@@ -133,13 +135,15 @@ class _Results:
             for value in self._values.get(f"gold_{number}", ()):
                 start, end, text = (value.get(field) for field in ("start", "end", "text"))
                 if type(start) is not int or type(end) is not int or not isinstance(text, str | None):
-                    raise DataError(f"{self._where}: got the mark {dict(value)}, expected whole numbers and a text.")
+                    raise DataError(f"{self._location}: got the mark {dict(value)}, expected whole numbers and a text.")
                 yield Mark(name, start, end, text)
 
     def _choice(self, name: str) -> str | None:
-        chosen = [one for value in self._values.get(name, ()) for one in optional_texts(value, "choices", self._where)]
+        chosen = [
+            one for value in self._values.get(name, ()) for one in optional_texts(value, "choices", self._location)
+        ]
         if len(chosen) > 1:
-            raise DataError(f"{self._where}: got {len(chosen)} choices for '{name}', expected one.")
+            raise DataError(f"{self._location}: got {len(chosen)} choices for '{name}', expected one.")
         return chosen[0] if chosen else None
 
     def _checks(self) -> Iterator[tuple[Check, bool]]:
@@ -147,16 +151,16 @@ class _Results:
             chosen = self._choice(f"check_{check}")
             if chosen is not None:
                 if chosen.lower() not in YES | NO:
-                    raise DataError(f"{self._where}: got '{chosen}' for check_{check}, expected yes or no.")
+                    raise DataError(f"{self._location}: got '{chosen}' for check_{check}, expected yes or no.")
                 yield check, chosen.lower() in YES
 
     def _rating(self) -> int | None:
         """Return the rating, None without any star."""
         ratings = [value.get("rating") for value in self._values.get("rating", ())]
         if len(ratings) > 1:
-            raise DataError(f"{self._where}: got {len(ratings)} ratings, expected one.")
+            raise DataError(f"{self._location}: got {len(ratings)} ratings, expected one.")
         for rating in ratings:
             if type(rating) is not int or not 0 <= rating <= HIGHEST_RATING:
-                raise DataError(f"{self._where}: got the rating {rating!r}, expected 1 to {HIGHEST_RATING}.")
+                raise DataError(f"{self._location}: got the rating {rating!r}, expected 1 to {HIGHEST_RATING}.")
             return rating or None
         return None

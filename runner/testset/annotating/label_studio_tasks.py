@@ -73,8 +73,8 @@ def tasks_of(samples: Sequence[Sample], testset: Testset) -> Iterator[dict[str, 
     n_documents = max((len(documents_of(sample, testset)) for sample in samples), default=0)
     for sample in samples:
         names = documents_of(sample, testset)
-        shown = {f"document_{number}": testset.texts[name] for number, name in enumerate(names, start=1)}
-        shown |= {f"title_{number}": testset.titles[name] or name for number, name in enumerate(names, start=1)}
+        documents = {f"document_{number}": testset.texts[name] for number, name in enumerate(names, start=1)}
+        documents |= {f"title_{number}": testset.titles[name] or name for number, name in enumerate(names, start=1)}
         nothing = {f"{field}_{number}": "" for number in range(1, n_documents + 1) for field in ("document", "title")}
         data = {
             "id": sample.id,
@@ -84,28 +84,28 @@ def tasks_of(samples: Sequence[Sample], testset: Testset) -> Iterator[dict[str, 
             "question": sample.question,
             "documents": names,
             **nothing,
-            **shown,
+            **documents,
         }
-        results = list(_predicted(sample, names, testset))
+        results = list(_prediction(sample, names, testset))
         yield {"data": data, "predictions": [{"model_version": testset.key[:12], "result": results}]}
 
 
-def _predicted(sample: Sample, names: Sequence[str], testset: Testset) -> Iterator[dict[str, Json]]:
+def _prediction(sample: Sample, names: Sequence[str], testset: Testset) -> Iterator[dict[str, Json]]:
     yield _result("question", SHOWN, "textarea", {"text": [sample.question]})
     if sample.references:
         yield _result("references", SHOWN, "textarea", {"text": list(sample.references)})
     if sample.topic:
         yield _result("topic", SHOWN, "choices", {"choices": [sample.topic]})
-    for place, unit in enumerate(sample.gold):
+    for i, unit in enumerate(sample.gold):
         if unit.start is not None:
             number = names.index(unit.document_id) + 1
             text = testset.texts[unit.document_id][unit.start : unit.end]
             value = {"start": unit.start, "end": unit.end, "text": text, "labels": [GOLD_LABEL]}
-            yield {**_result(f"gold_{number}", f"document_{number}", "labels", value), "id": f"gold-{place}"}
+            yield {**_result(f"gold_{number}", f"document_{number}", "labels", value), "id": f"gold-{i}"}
 
 
-def _result(control: str, shown: str, kind: str, value: Json) -> dict[str, Json]:
-    return {"id": control, "from_name": control, "to_name": shown, "type": kind, "value": value}
+def _result(control: str, target: str, kind: str, value: Json) -> dict[str, Json]:
+    return {"id": control, "from_name": control, "to_name": target, "type": kind, "value": value}
 
 
 def _choices(root: Xml.Element, name: str) -> Xml.Element:

@@ -33,19 +33,19 @@ def gold_of(sample: Sample, marks: Sequence[Mark], texts: Mapping[str, str]) -> 
     units follow, ordered by document and place.
     """
     known = {(unit.document_id, unit.start, unit.end): unit for unit in sample.gold}
-    found: set[tuple[str, int, int]] = set()
+    marked: set[tuple[str, int, int]] = set()
     problems = []
     for mark in marks:
-        places = [(mark.document, *place) for place in places_of(texts[mark.document], mark.start, mark.end, mark.text)]
-        meant = [place for place in places if place in known] or places
+        spans = [(mark.document, *span) for span in places_of(texts[mark.document], mark.start, mark.end, mark.text)]
+        meant = [span for span in spans if span in known] or spans
         if len(meant) == 1:
-            found.add(meant[0])
+            marked.add(meant[0])
         else:
-            where = f"[{mark.start}, {mark.end}) of document '{mark.document}'"
+            location = f"[{mark.start}, {mark.end}) of document '{mark.document}'"
             text = "without its text" if mark.text is None else repr(mark.text[:_SHOWN_CHARACTERS])
-            problems.append(f"marked {where} {text}, which {'may be in two places' if meant else 'is not there'}")
-    stays = [unit for place, unit in known.items() if unit.start is None or place in found]
-    new = [Evidence(*place) for place in sorted(found - known.keys())]
+            problems.append(f"marked {location} {text}, which {'may be in two places' if meant else 'is not there'}")
+    stays = [unit for span, unit in known.items() if unit.start is None or span in marked]
+    new = [Evidence(*span) for span in sorted(marked - known.keys())]
     return (*stays, *new), problems
 
 
@@ -55,8 +55,8 @@ def places_of(document: str, start: int, end: int, text: str | None) -> list[Pla
     A reading counts if its slice of the document is `text`, or without a text if it is within the document. The list is
     empty if the document changed. It has two ranges if both readings fit.
     """
-    found = dict.fromkeys(_readings(document, start, end))
-    return [place for place in found if text is None or _as_marked(document[slice(*place)]) == _as_marked(text)]
+    readings = dict.fromkeys(_readings(document, start, end))
+    return [span for span in readings if text is None or _as_marked(document[slice(*span)]) == _as_marked(text)]
 
 
 def _readings(document: str, start: int, end: int) -> Iterator[Place]:

@@ -56,37 +56,42 @@ def resolve(testset: Testset, annotations: Sequence[Annotation], prefer: str | N
     are ignored. Histories of later turns of a conversation get the edited turn.
     """
     by_sample: defaultdict[str, list[Annotation]] = defaultdict(list)
-    for own in annotations:
-        by_sample[own.sample].append(own)
+    for annotation in annotations:
+        by_sample[annotation.sample].append(annotation)
     edited: dict[str, Change] = {}
     conflicts: list[Conflict] = []
     for sample in testset.samples:
-        given = by_sample[sample.id]
-        by_sample[sample.id] = given = [own for own in given if own.annotator == prefer] or given
-        found = list(_conflicts(sample, given))
-        conflicts += found
-        if not found and (changes := dict(_changes(sample, given))):
+        of_sample = by_sample[sample.id]
+        by_sample[sample.id] = of_sample = [each for each in of_sample if each.annotator == prefer] or of_sample
+        problems = list(_conflicts(sample, of_sample))
+        conflicts += problems
+        if not problems and (changes := dict(_changes(sample, of_sample))):
             edited[sample.id] = Change(sample, replace(sample, **changes))
     samples = {sample.id: sample for sample in testset.samples}
     edits = []
     for name, change in edited.items():
         samples[name] = change.after
-        edits += [_edit(change, field, _annotators_of(by_sample[name], field), testset) for field in _changed(change)]
+        edits += [
+            _edit(change, field, _annotators_of(by_sample[name], field), testset) for field in _changed_fields(change)
+        ]
     for history in changed_histories(testset, list(edited.values())):
         before = samples[history.sample]
         samples[history.sample] = after = replace(before, history=history.turns)
-        given = [own for name in history.edited for own in by_sample[name]]
-        edits.append(_edit(Change(before, after), "history", _annotators_of(given, "question", "references"), testset))
+        of_sample = [annotation for name in history.edited for annotation in by_sample[name]]
+        edits.append(
+            _edit(Change(before, after), "history", _annotators_of(of_sample, "question", "references"), testset)
+        )
     return Resolved(tuple(samples.values()), tuple(edits), tuple(conflicts))
 
 
-def _changed(change: Change) -> list[str]:
+def _changed_fields(change: Change) -> list[str]:
     return [name for name in FIELDS if getattr(change.before, name) != getattr(change.after, name)]
 
 
-def _annotators_of(given: Sequence[Annotation], *fields: str) -> tuple[str, ...]:
+def _annotators_of(annotations: Sequence[Annotation], *fields: str) -> tuple[str, ...]:
     """Return the annotators who filled in one of the fields. They all agree."""
-    return tuple(sorted({own.annotator for own in given if any(getattr(own, name) is not None for name in fields)}))
+    filled = (each for each in annotations if any(getattr(each, name) is not None for name in fields))
+    return tuple(sorted({each.annotator for each in filled}))
 
 
 def _edit(change: Change, name: str, annotators: tuple[str, ...], testset: Testset) -> Edit:
@@ -94,34 +99,34 @@ def _edit(change: Change, name: str, annotators: tuple[str, ...], testset: Tests
     return Edit(change.before.id, name, before, after, annotators, testset.key)
 
 
-def _conflicts(sample: Sample, given: Sequence[Annotation]) -> Iterator[Conflict]:
-    for own in given:
-        yield from (Conflict(sample.id, f"{own.annotator}: {problem}") for problem in own.problems)
-    if any(own.problems for own in given):
+def _conflicts(sample: Sample, annotations: Sequence[Annotation]) -> Iterator[Conflict]:
+    for annotation in annotations:
+        yield from (Conflict(sample.id, f"{annotation.annotator}: {problem}") for problem in annotation.problems)
+    if any(annotation.problems for annotation in annotations):
         return
     for name in FIELDS:
         answers: dict[Json, list[str]] = {}
-        for own in given:
-            if getattr(own, name) is not None:
-                answers.setdefault(_comparable(getattr(own, name)), []).append(own.annotator)
+        for annotation in annotations:
+            if getattr(annotation, name) is not None:
+                answers.setdefault(_normalize(getattr(annotation, name)), []).append(annotation.annotator)
         if len(answers) > 1:
             sides = " / ".join(", ".join(names) for names in answers.values())
             yield Conflict(sample.id, f"{name}: {sides} disagree")
 
 
-def _changes(sample: Sample, given: Iterable[Annotation]) -> Iterator[tuple[str, Json]]:
+def _changes(sample: Sample, annotations: Iterable[Annotation]) -> Iterator[tuple[str, Json]]:
     """Yield (field, new value) of annotations that agree."""
     for name in FIELDS:
-        value = next((value for own in given if (value := getattr(own, name)) is not None), None)
-        if value is not None and _comparable(value) != _comparable(getattr(sample, name)):
+        value = next((value for annotation in annotations if (value := getattr(annotation, name)) is not None), None)
+        if value is not None and _normalize(value) != _normalize(getattr(sample, name)):
             yield name, value
 
 
-def _comparable(value: Json) -> Json:
+def _normalize(value: Json) -> Json:
     if isinstance(value, str):
         return value.replace("\r\n", "\n").replace("\r", "\n").strip()
     if isinstance(value, tuple):
-        parts = tuple(map(_comparable, value))
+        parts = tuple(map(_normalize, value))
         return parts if all(isinstance(part, str) for part in parts) else frozenset(parts)
     return value
 
@@ -140,9 +145,9 @@ def changed_histories(testset: Testset, changes: Sequence[Change]) -> Iterator[A
     for sample in testset.samples:
         questions = tuple(turn.question for turn in sample.history)
         conversation = _conversation(sample, testset)
-        found = [edited.get((conversation, questions[: n + 1])) for n in range(len(questions))]
-        if ids := tuple(change.before.id for change in found if change):
-            turns = tuple(_turn(turn, change) for turn, change in zip(sample.history, found, strict=True))
+        edited_turns = [edited.get((conversation, questions[: n + 1])) for n in range(len(questions))]
+        if ids := tuple(change.before.id for change in edited_turns if change):
+            turns = tuple(_turn(turn, change) for turn, change in zip(sample.history, edited_turns, strict=True))
             yield AnnotationHistory(sample.id, turns, ids)
 
 

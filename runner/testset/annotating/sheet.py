@@ -40,8 +40,8 @@ def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWord
     writer.writerow([f"{name}:{titles[name]}" if name in titles else name for name in _COLUMNS])
     for sample in samples:
         history = "\n".join(f"{turn.question}\n→ {turn.answer}" for turn in sample.history)
-        own = (sample.id, testset.key, sample.task or "", sample.topic or "", history, sample.question)
-        row = [*own, _answers_cell(sample.references), _gold_cell(sample.gold, testset)]
+        cells = (sample.id, testset.key, sample.task or "", sample.topic or "", history, sample.question)
+        row = [*cells, _answers_cell(sample.references), _gold_cell(sample.gold, testset)]
         writer.writerow([escaped(cell) for cell in row] + [""] * (len(_COLUMNS) - len(row)))
     return BYTE_ORDER_MARK + text.getvalue()
 
@@ -83,14 +83,14 @@ def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
     Raises DataError for a file that is not such a sheet. Rows with an invalid rating or check, and rows that
     `Known.sample_of` rejects, are reported together.
     """
-    found = []
+    annotations = []
     errors = []
     n_untouched = n_of_removed = 0
     for number, row in enumerate(_rows(file), start=2):
-        where = f"{file}, row {number}"
+        location = f"{file}, row {number}"
         try:
-            sample = known.sample_of(row["id"], row["version"], where)
-            annotation = _annotation(row, sample, known, annotator, where) if sample else None
+            sample = known.sample_of(row["id"], row["version"], location)
+            annotation = _annotation(row, sample, known, annotator, location) if sample else None
         except DataError as error:
             errors.append(str(error))
             continue
@@ -103,11 +103,11 @@ def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
         if annotation == as_exported:
             n_untouched += 1
         else:
-            found.append(annotation)
+            annotations.append(annotation)
     if errors:
         n_more = len(errors) - _MOST_ERRORS
         raise DataError("\n".join([*errors[:_MOST_ERRORS], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
-    return Annotated(tuple(found), n_untouched=n_untouched, n_of_removed=n_of_removed)
+    return Annotated(tuple(annotations), n_untouched=n_untouched, n_of_removed=n_of_removed)
 
 
 def _rows(file: Path) -> Iterator[dict[str, str]]:
@@ -138,29 +138,29 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
         raise DataError(f"{file}: not CSV ({error}). Expected: {_EXPECTED}.") from error
 
 
-def _annotation(row: Mapping[str, str], sample: Sample, known: Known, annotator: str, where: str) -> Annotation:
+def _annotation(row: Mapping[str, str], sample: Sample, known: Known, annotator: str, location: str) -> Annotation:
     """Return the annotation in a row. Unchanged cells have the values of the sample."""
     texts = known.testset.texts
     problems: list[str] = []
     question, references, gold = sample.question, sample.references, sample.gold
-    if not _same(row["question"], question):
+    if not _is_unchanged(row["question"], question):
         question = row["question"].strip()
         problems += [] if question else ["the question is blank: rate it 1 or 2 to have it removed"]
-    if not _same(row["references"], _answers_cell(references)):
+    if not _is_unchanged(row["references"], _answers_cell(references)):
         references, unread = _answers(row["references"])
         problems += unread or ([] if references else ["no answer is left"])
-    if not _same(row["gold"], _gold_cell(gold, known.testset)):
+    if not _is_unchanged(row["gold"], _gold_cell(gold, known.testset)):
         marks, wrong = _marks(row["gold"], texts)
         gold, unplaced = gold_of(sample, marks, texts)
         problems += [*wrong, *unplaced] or ([] if marks else ["no passage is left: rate it 1 or 2 to have it removed"])
     topic = row["topic"].strip() or None
     if topic and topic not in known.topics:
         problems.append(f"this set has no topic '{topic}'")
-    rating, checks = _rating(row["rating"], where), dict(_checks(row, where))
+    rating, checks = _rating(row["rating"], location), dict(_checks(row, location))
     return Annotation(sample.id, annotator, rating, checks, topic, question, references, gold, tuple(problems))
 
 
-def _same(cell: str, before: str) -> bool:
+def _is_unchanged(cell: str, before: str) -> bool:
     """Return whether a cell is unchanged. Spreadsheets write line breaks in their own way."""
     first, second = (text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in (cell, before))
     return first == second
@@ -189,8 +189,8 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
             if isinstance(start, int) and isinstance(end, int) and document[start:end] == text:
                 marks.append(Mark(name, start, end, text))
             elif text and document.count(text) == 1:
-                place = document.index(text)
-                marks.append(Mark(name, place, place + len(text), text))
+                position = document.index(text)
+                marks.append(Mark(name, position, position + len(text), text))
             else:
                 n = document.count(text) if text else 0
                 wrong.append(f"the passage {text[:40]!r} occurs {n} times in document '{name}', expected once")
@@ -199,19 +199,19 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
     return marks, wrong
 
 
-def _checks(row: Mapping[str, str], where: str) -> Iterator[tuple[Check, bool]]:
+def _checks(row: Mapping[str, str], location: str) -> Iterator[tuple[Check, bool]]:
     for check in Check:
         cell = row[f"check_{check}"].strip().lower()
         if cell and cell not in YES | NO:
-            raise DataError(f"{where}: got '{cell}' for check_{check}, expected yes or no.")
+            raise DataError(f"{location}: got '{cell}' for check_{check}, expected yes or no.")
         if cell:
             yield check, cell in YES
 
 
-def _rating(cell: str, where: str) -> int | None:
+def _rating(cell: str, location: str) -> int | None:
     if not cell.strip():
         return None
     rating = cell.strip().removesuffix(".0")
     if rating not in map(str, range(1, HIGHEST_RATING + 1)):
-        raise DataError(f"{where}: got the rating {cell!r}, expected 1 to {HIGHEST_RATING}.")
+        raise DataError(f"{location}: got the rating {cell!r}, expected 1 to {HIGHEST_RATING}.")
     return int(rating)

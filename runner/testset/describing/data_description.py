@@ -127,16 +127,16 @@ def count_leaks(benchmark: Benchmark) -> dict[str, int]:
     for sample in benchmark.samples:
         question = _plain(sample.question)
         references = [_plain(reference) for reference in sample.references]
-        asked = {question, _plain(sample.query), _plain(sample.expansion)} - {""}
+        questions = {question, _plain(sample.query), _plain(sample.expansion)} - {""}
         gold = _gold_texts(sample, texts)
         counts["reference_equals_question"] += question in references
         counts["reference_within_question"] += any(
             len(reference) >= _SHORTEST_ANSWER and reference in question and reference != question
             for reference in references
         )
-        counts["gold_equals_question"] += not asked.isdisjoint(gold)
+        counts["gold_equals_question"] += not questions.isdisjoint(gold)
         counts["question_within_gold"] += any(question in text and question != text for text in gold)
-    return {**counts, "equal_questions_other_references": _contradictions(benchmark.samples)}
+    return {**counts, "equal_questions_other_references": _count_contradictions(benchmark.samples)}
 
 
 def _gold_texts(sample: Sample, texts: Mapping[str, str]) -> list[str]:
@@ -144,11 +144,11 @@ def _gold_texts(sample: Sample, texts: Mapping[str, str]) -> list[str]:
     return [_plain(texts[unit.document_id][unit.start : unit.end]) for unit in sample.gold if unit.document_id in texts]
 
 
-def _contradictions(samples: Sequence[Sample]) -> int:
+def _count_contradictions(samples: Sequence[Sample]) -> int:
     by_question: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
     for sample in samples:
-        asked = (sample.corpus_prefix, *(_plain(turn.question) for turn in sample.history), _plain(sample.question))
-        by_question[asked].append(tuple(map(_plain, sample.references)))
+        key = (sample.corpus_prefix, *(_plain(turn.question) for turn in sample.history), _plain(sample.question))
+        by_question[key].append(tuple(map(_plain, sample.references)))
     return sum(len(references) for references in by_question.values() if len(set(references)) > 1)
 
 

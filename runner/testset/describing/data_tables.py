@@ -13,8 +13,8 @@ _HEADER_WIDTH = 12
 def print_table(console: Console, title: str, columns: tuple[str, ...], rows: Iterable[Sequence[object]]) -> None:
     """Print a title and rows of texts and numbers. If no column has a name, the table has no header."""
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
-    for place, name in enumerate(columns):
-        is_number = place > 0 and name != "kinds"
+    for i, name in enumerate(columns):
+        is_number = i > 0 and name != "kinds"
         justify: Literal["left", "right"] = "right" if is_number else "left"
         table.add_column(escape(name), justify=justify, max_width=_HEADER_WIDTH if is_number and name else None)
     for row in rows:

@@ -51,10 +51,10 @@ def difference(file: Path, expected: HubFile) -> str:
     n_bytes = _size(file)
     if n_bytes != expected.n_bytes:
         return f"has {n_bytes:,} bytes, expected {expected.n_bytes:,}"
-    if expected.sha256 and (found := sha256_of(file)) != expected.sha256:
-        return f"is corrupted: its SHA-256 is {found}, expected {expected.sha256}"
-    if expected.git_sha1 and (found := _git_sha1_of(file)) != expected.git_sha1:
-        return f"is corrupted: its git hash is {found}, expected {expected.git_sha1}"
+    if expected.sha256 and (checksum := sha256_of(file)) != expected.sha256:
+        return f"is corrupted: its SHA-256 is {checksum}, expected {expected.sha256}"
+    if expected.git_sha1 and (checksum := _git_sha1_of(file)) != expected.git_sha1:
+        return f"is corrupted: its git hash is {checksum}, expected {expected.git_sha1}"
     return ""
 
 
@@ -91,9 +91,9 @@ def _continue(hub: Hub, repo: Repository, path: str, target: Path, start: int) -
             n_missing -= len(block)
 
 
-def _block(reply: HTTPResponse, most: int) -> bytes:
+def _block(reply: HTTPResponse, n_bytes: int) -> bytes:
     try:
-        return reply.read(most)
+        return reply.read(n_bytes)
     except (OSError, HTTPException) as error:
         raise BrokenOff(str(error) or type(error).__name__) from None
 

@@ -43,18 +43,18 @@ def fetch(name: str, source: Path | None, report: Report) -> Path:
         raise DataError(f"fetch: got {name!r}, expected one of {', '.join(sorted(NAMED_SETS))}.")
     named = NAMED_SETS[name]
     base = data_folder() / name
-    with _alone(base):
+    with _lock(base):
         if folder := fetched_folder(named):
             _check_unchanged(folder)
             report(f"{name}: is in {folder}, and its files match {MANIFEST}")
             return folder
         if source is not None:
-            return _from_folder(named, source, base, report)
-        return _from_hub(named, base, report)
+            return _take_from_folder(named, source, base, report)
+        return _fetch_from_hub(named, base, report)
 
 
 @contextmanager
-def _alone(base: Path) -> Iterator[None]:
+def _lock(base: Path) -> Iterator[None]:
     with writing(base):
         base.mkdir(parents=True, exist_ok=True)
         lock = FileLock(base / ".lock")
@@ -81,40 +81,40 @@ def _check_unchanged(folder: Path) -> None:
         raise DataError(f"{'; '.join(wrong)}. Delete {folder} and fetch again.")
 
 
-def _from_hub(named: NamedSet, base: Path, report: Report) -> Path:
+def _fetch_from_hub(named: NamedSet, base: Path, report: Report) -> Path:
     hub = Hub()
     partial = base / _PARTIAL
     try:
-        parts = _found(named, hub, partial)
+        parts = _resolve_parts(named, hub, partial)
         _report_sources(named, parts, report)
         _require_space(parts, partial)
-        files = _downloaded(hub, parts, partial / "downloads", report)
+        files = _download_parts(hub, parts, partial / "downloads", report)
     except (Offline, BrokenOff) as error:
-        raise DataError(f"{named.name}: {error}. {_by_hand(named, hub)}") from None
-    return _finished(named, parts, files, base, next(iter(parts.values()))[0].commit, report)
+        raise DataError(f"{named.name}: {error}. {_advice(named, hub)}") from None
+    return _finish(named, parts, files, base, next(iter(parts.values()))[0].commit, report)
 
 
-def _found(named: NamedSet, hub: Hub, partial: Path) -> Parts:
+def _resolve_parts(named: NamedSet, hub: Hub, partial: Path) -> Parts:
     """Return the parts at pinned revisions, or at the revisions of an interrupted download or the branch."""
     started = _read_json(partial / _STARTED) if (partial / _STARTED).is_file() else {}
     pinned = {named.repo: named.revision, named.qrels_repo: named.qrels_revision}
     if any(revision and revision != started.get(repo, revision) for repo, revision in pinned.items()):
         _remove(partial)
         started = {}
-    asked = {repo: revision or started.get(repo) or _BRANCH for repo, revision in pinned.items()}
-    repositories = {repo: _pinned(named, hub.repository(repo, revision)) for repo, revision in asked.items()}
+    revisions = {repo: revision or started.get(repo) or _BRANCH for repo, revision in pinned.items()}
+    repositories = {repo: _pin(named, hub.repository(repo, revision)) for repo, revision in revisions.items()}
     parts = _parts(named, repositories[named.repo], repositories[named.qrels_repo])
     with writing(partial):
         (partial / "downloads").mkdir(parents=True, exist_ok=True)
-        _write_json(partial / _STARTED, {repo: found.commit for repo, found in repositories.items()})
+        _write_json(partial / _STARTED, {repo: repository.commit for repo, repository in repositories.items()})
     return parts
 
 
-def _pinned(named: NamedSet, repo: Repository) -> Repository:
-    return replace(repo, files={path: _expected(named, path, file) for path, file in repo.files.items()})
+def _pin(named: NamedSet, repo: Repository) -> Repository:
+    return replace(repo, files={path: _pin_of(named, path, file) for path, file in repo.files.items()})
 
 
-def _expected(named: NamedSet, path: str, file: HubFile) -> HubFile:
+def _pin_of(named: NamedSet, path: str, file: HubFile) -> HubFile:
     """Return the pin of a file if the table has one, else what the hub says."""
     pin = named.pins.get(path)
     return HubFile(pin.n_bytes, pin.sha256) if pin else file
@@ -148,7 +148,7 @@ def _require_space(parts: Parts, partial: Path) -> None:
         )
 
 
-def _downloaded(hub: Hub, parts: Parts, folder: Path, report: Report) -> dict[str, list[Path]]:
+def _download_parts(hub: Hub, parts: Parts, folder: Path, report: Report) -> dict[str, list[Path]]:
     files: dict[str, list[Path]] = {}
     for part, (repo, paths) in parts.items():
         for number, path in enumerate(paths):
@@ -159,11 +159,11 @@ def _downloaded(hub: Hub, parts: Parts, folder: Path, report: Report) -> dict[st
     return files
 
 
-def _from_folder(named: NamedSet, source: Path, base: Path, report: Report) -> Path:
+def _take_from_folder(named: NamedSet, source: Path, base: Path, report: Report) -> Path:
     """Make the data set of files that were downloaded in another way."""
     with writing(source):
         paths = {
-            (name := path.relative_to(source).as_posix()): _expected(named, name, HubFile(path.stat().st_size))
+            (name := path.relative_to(source).as_posix()): _pin_of(named, name, HubFile(path.stat().st_size))
             for path in sorted(source.rglob("*"))
             if path.is_file()
         }
@@ -175,27 +175,27 @@ def _from_folder(named: NamedSet, source: Path, base: Path, report: Report) -> P
             raise DataError(f"{file}: {wrong}. Download it again.")
     with writing(base):
         (base / _PARTIAL).mkdir(exist_ok=True)
-    return _finished(named, parts, files, base, named.revision or BY_HAND, report)
+    return _finish(named, parts, files, base, named.revision or BY_HAND, report)
 
 
-def _finished(named: NamedSet, parts: Parts, files: Files, base: Path, revision: str, report: Report) -> Path:
+def _finish(named: NamedSet, parts: Parts, files: Files, base: Path, revision: str, report: Report) -> Path:
     """Convert the downloads, write the manifest, and rename the set to its revision."""
-    made, target = base / _PARTIAL / "set", base / revision
+    folder, target = base / _PARTIAL / "set", base / revision
     sources = _sources(named, parts, files)
-    _remove(made)
-    with writing(made):
-        made.mkdir()
+    _remove(folder)
+    with writing(folder):
+        folder.mkdir()
     try:
-        n_queries, n_left_out = convert(files["corpus"], files["queries"], files["qrels"], made)
-        contents = {name: _entry(made / name) for name in (CORPUS, QUERIES, QRELS)}
+        n_queries, n_left_out = convert(files["corpus"], files["queries"], files["qrels"], folder)
+        contents = {name: _entry(folder / name) for name in (CORPUS, QUERIES, QRELS)}
         manifest: Json = {"name": named.name, "split": named.split, "sources": sources, "files": contents}
-        with writing(made):
-            _write_json(made / MANIFEST, {**manifest, "n_queries": n_queries, "n_queries_left_out": n_left_out})
+        with writing(folder):
+            _write_json(folder / MANIFEST, {**manifest, "n_queries": n_queries, "n_queries_left_out": n_left_out})
             for name in (*contents, MANIFEST):
-                _flush(made / name)
-            made.rename(target)
+                _flush(folder / name)
+            folder.rename(target)
     except BaseException:
-        _remove(made)
+        _remove(folder)
         raise
     _remove(base / _PARTIAL)
     report(f"{named.name}: {n_queries:,} queries ({n_left_out:,} without judgements left out) in {target}")
@@ -218,17 +218,17 @@ def _entry(file: Path) -> dict[str, Json]:
         return vars(Pin(sha256_of(file), file.stat().st_size))
 
 
-def _by_hand(named: NamedSet, hub: Hub) -> str:
+def _advice(named: NamedSet, hub: Hub) -> str:
     """Return the advice for a machine without access to the hub."""
     revision, qrels_revision = named.revision or _BRANCH, named.qrels_revision or _BRANCH
     endings = ["-00000-of-00001.parquet"] * 3 if named.task else [".jsonl.gz", ".jsonl.gz", ".tsv"]
     paths = [f"{part}{ending}" for part, ending in zip(named.parts, endings, strict=True)]
     repositories = [(named.repo, revision), (named.repo, revision), (named.qrels_repo, qrels_revision)]
     addresses = [hub.address(*repo, path) for repo, path in zip(repositories, paths, strict=True)]
-    place = "the folders documents and examples of one folder" if named.task else "one folder"
+    folders = "the folders documents and examples of one folder" if named.task else "one folder"
     return (
         f"Try again later: what was downloaded is continued. Or download {', '.join(dict.fromkeys(addresses))} "
-        f"elsewhere, put the files into {place}, and run: python -m runner.datasets fetch {named.name} --from FOLDER"
+        f"elsewhere, put the files into {folders}, and run: python -m runner.datasets fetch {named.name} --from FOLDER"
     )
 
 

@@ -82,31 +82,33 @@ class Hub:
         Raises Offline if the hub cannot be reached, BrokenOff if the connection ends early, and DataError if the hub
         lacks the repository or describes it in another form.
         """
-        where = f"{repo} at revision {revision}"
-        with self._get(f"{self.endpoint}/api/datasets/{repo}/revision/{revision}?blobs=true", where, {}) as reply:
+        source = f"{repo} at revision {revision}"
+        with self._get(f"{self.endpoint}/api/datasets/{repo}/revision/{revision}?blobs=true", source, {}) as reply:
             body = _read(reply, _MOST_BYTES_OF_LIST + 1)
         try:
-            found = _repository(repo, json.loads(body))
+            repository = _repository(repo, json.loads(body))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise DataError(
-                f"{self.endpoint}: sent no list of the files of {where}. Check {_ENDPOINT}, or try later."
+                f"{self.endpoint}: sent no list of the files of {source}. Check {_ENDPOINT}, or try later."
             ) from None
-        if _COMMIT.fullmatch(revision) and found.commit != revision:
-            raise DataError(f"{where}: the hub sent commit {found.commit}, another revision. Nothing was downloaded.")
-        return found
+        if _COMMIT.fullmatch(revision) and repository.commit != revision:
+            raise DataError(
+                f"{source}: the hub sent commit {repository.commit}, another revision. Nothing was downloaded."
+            )
+        return repository
 
     def open(self, repo: Repository, path: str, start: int) -> tuple[HTTPResponse, int]:
         """Return the content of a file, and its first byte: `start`, or 0 if the server sends the whole file."""
-        where = f"{path} of {repo.name} at revision {repo.commit}"
+        source = f"{path} of {repo.name} at revision {repo.commit}"
         headers = {"Range": f"bytes={start}-"} if start else {}
-        reply = self._get(self.address(repo.name, repo.commit, path), where, headers, repo.commit)
+        reply = self._get(self.address(repo.name, repo.commit, path), source, headers, repo.commit)
         begins = re.match(r"bytes (\d+)-", reply.headers.get("content-range", "")) if reply.status == 206 else None
         if reply.status == 206 and (begins is None or int(begins[1]) != start):
             reply.close()
             raise BrokenOff("the server sent another part of the file")
         return reply, start if begins else 0
 
-    def _get(self, address: str, where: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
+    def _get(self, address: str, source: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
         """Return the reply with status 200 or 206 after redirects. `commit` is the one that the hub must name."""
         if os.environ.get(_OFFLINE, "").strip().lower() in ("1", "true", "yes", "on"):
             raise Offline(f"{_OFFLINE} is set, so {self.endpoint} is not asked")
@@ -115,13 +117,13 @@ class Hub:
             named = reply.headers.get("x-repo-commit", "")
             if commit and named and named != commit:
                 reply.close()
-                raise DataError(f"{where}: the hub sent commit {named}, another revision. Nothing of it was stored.")
+                raise DataError(f"{source}: the hub sent commit {named}, another revision. Nothing of it was stored.")
             location = reply.headers.get("location") if reply.status in REDIRECTS else None
             if location is None:
-                return self._accepted(reply, where)
+                return self._require_success(reply, source)
             reply.close()
-            address = next_hub_address(address, location, where)
-        raise DataError(f"{where}: the hub redirects more than {MOST_REDIRECTS} times. Check {_ENDPOINT}.")
+            address = next_hub_address(address, location, source)
+        raise DataError(f"{source}: the hub redirects more than {MOST_REDIRECTS} times. Check {_ENDPOINT}.")
 
     def _open(self, address: str, headers: Mapping[str, str]) -> HTTPResponse:
         sent = {"User-Agent": "rag-grid", "Accept-Encoding": "identity", **headers}
@@ -129,8 +131,8 @@ class Hub:
             sent["Authorization"] = f"Bearer {self._token}"
         if self._opener is None:
             is_secure = self.endpoint.startswith("https")  # loading certificates takes half a second
-            own = [HTTPSHandler(context=trusting_context())] if is_secure else []
-            self._opener = build_opener(_NoRedirects, *own)
+            handlers = [HTTPSHandler(context=trusting_context())] if is_secure else []
+            self._opener = build_opener(_NoRedirects, *handlers)
         try:
             reply: HTTPResponse = self._opener.open(Request(address, headers=sent), timeout=_TIMEOUT_S)  # noqa: S310
         except HTTPError as error:
@@ -141,7 +143,7 @@ class Hub:
             raise BrokenOff(str(error) or type(error).__name__) from None
         return reply
 
-    def _accepted(self, reply: HTTPResponse, where: str) -> HTTPResponse:
+    def _require_success(self, reply: HTTPResponse, source: str) -> HTTPResponse:
         if reply.status in (200, 206):
             return reply
         reply.close()
@@ -151,10 +153,10 @@ class Hub:
             advice = (
                 "check that the token in HF_TOKEN may read it" if self._token else "set HF_TOKEN if it needs a token"
             )
-            raise DataError(f"{where}: {self.endpoint} denies access (status {reply.status}); {advice}.")
+            raise DataError(f"{source}: {self.endpoint} denies access (status {reply.status}); {advice}.")
         if reply.status == 404:
-            raise DataError(f"{where}: {self.endpoint} does not have it (status 404). Check {_ENDPOINT}.")
-        raise DataError(f"{where}: {self.endpoint} answered with status {reply.status}, expected 200.")
+            raise DataError(f"{source}: {self.endpoint} does not have it (status 404). Check {_ENDPOINT}.")
+        raise DataError(f"{source}: {self.endpoint} answered with status {reply.status}, expected 200.")
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -166,21 +168,21 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
-def next_hub_address(address: str, location: str, where: str) -> str:
+def next_hub_address(address: str, location: str, source: str) -> str:
     """Return the address that a redirect leads to. Raises DataError if it is unusable or drops https."""
     try:
         target = urljoin(address, location.strip())
         here, there = (origin_of(each).partition(":")[0] for each in (address, target))
     except ValueError:
-        raise DataError(f"{where}: the hub redirects to an address that cannot be read.") from None
+        raise DataError(f"{source}: the hub redirects to an address that cannot be read.") from None
     if there not in ("http", "https") or (here, there) == ("https", "http"):
-        raise DataError(f"{where}: the hub redirects to an address without https, which was not asked.")
+        raise DataError(f"{source}: the hub redirects to an address without https, which was not asked.")
     return target
 
 
-def _read(reply: HTTPResponse, most: int) -> bytes:
+def _read(reply: HTTPResponse, n_bytes: int) -> bytes:
     try:
-        return reply.read(most)
+        return reply.read(n_bytes)
     except (OSError, HTTPException) as error:
         raise BrokenOff(str(error) or type(error).__name__) from None
 

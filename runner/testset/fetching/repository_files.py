@@ -9,29 +9,29 @@ _JSONL = ("{part}.jsonl.gz", "{part}.jsonl")
 _PARQUET = r"(?:data/)?{part}[/-][\w.-]*\.parquet"
 
 
-def record_files(paths: Iterable[str], part: str, where: str) -> list[str]:
+def record_files(paths: Iterable[str], part: str, source: str) -> list[str]:
     """Return the files of `part` ("corpus" or "queries"): one of JSON Lines, or those of Parquet in their order.
 
     Raises DataError if no path has such a name.
     """
-    known = sorted(paths)
+    names = sorted(paths)
     for name in (form.format(part=part) for form in _JSONL):
-        if name in known:
+        if name in names:
             return [name]
-    return _parquet(known, part) or _raise(where, f"{part}.jsonl.gz, {part}.jsonl or {part}/*.parquet", known)
+    return _parquet(names, part) or _raise(source, f"{part}.jsonl.gz, {part}.jsonl or {part}/*.parquet", names)
 
 
-def judgement_files(paths: Iterable[str], split: str, where: str) -> list[str]:
+def judgement_files(paths: Iterable[str], split: str, source: str) -> list[str]:
     """Return the files of judgements of a split: one of tab-separated values, or those of Parquet in their order.
 
     Raises DataError if no path has such a name.
     """
-    known = sorted(paths)
+    names = sorted(paths)
     for name in (f"{split}.tsv", f"qrels/{split}.tsv"):
-        if name in known:
+        if name in names:
             return [name]
-    found = _parquet(known, f"(?:qrels/)?{split}")
-    return found or _raise(where, f"{split}.tsv, qrels/{split}.tsv or {split}-*.parquet", known)
+    parquet = _parquet(names, f"(?:qrels/)?{split}")
+    return parquet or _raise(source, f"{split}.tsv, qrels/{split}.tsv or {split}-*.parquet", names)
 
 
 def local_name(part: str, number: int, path: str) -> str:
@@ -40,10 +40,10 @@ def local_name(part: str, number: int, path: str) -> str:
     return f"{part}-{number:05d}{next(ending for ending in endings if path.endswith(ending))}"
 
 
-def _parquet(known: Iterable[str], part: str) -> list[str]:
-    return [path for path in known if re.fullmatch(_PARQUET.format(part=part), path)]
+def _parquet(names: Iterable[str], part: str) -> list[str]:
+    return [path for path in names if re.fullmatch(_PARQUET.format(part=part), path)]
 
 
-def _raise(where: str, expected: str, known: list[str]) -> list[str]:
-    shown = ", ".join(known[:8]) or "nothing"
-    raise DataError(f"{where}: expected {expected}; it has: {shown}{' and more' if known[8:] else ''}.")
+def _raise(source: str, expected: str, names: list[str]) -> list[str]:
+    listed = ", ".join(names[:8]) or "nothing"
+    raise DataError(f"{source}: expected {expected}; it has: {listed}{' and more' if names[8:] else ''}.")

@@ -89,9 +89,9 @@ def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_dup
     n_checked: dict[str, int] = {}
     findings: list[CheckFinding] = []
     for name, gate in gates.items():
-        own = [draft for draft in drafts if gate.applies_to(draft)]
-        n_checked[name] = len(own)
-        for draft, verdict in zip(own, gate.verdicts(own, corpus, ask_nobody), strict=True):
+        judged = [draft for draft in drafts if gate.applies_to(draft)]
+        n_checked[name] = len(judged)
+        for draft, verdict in zip(judged, gate.verdicts(judged, corpus, ask_nobody), strict=True):
             if verdict.reason and not _is_allowed(verdict.reason, samples[draft.id], has_references):
                 is_remark = verdict.state is VerdictState.TAGGED
                 findings.append(CheckFinding(samples[draft.id], name, verdict.reason, verdict.detail, is_remark))

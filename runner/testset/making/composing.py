@@ -60,8 +60,8 @@ def _message_of(error: Exception, name: str, checker: list[str]) -> str:
     any.
     """
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
-    if lacking := re.search(r"Interpolation key '\w+' not found\s+full_key: ([\w.]+)", message):
-        return f"{lacking[1]}: is missing; name it: {lacking[1]}=..."
+    if missing := re.search(r"Interpolation key '\w+' not found\s+full_key: ([\w.]+)", message):
+        return f"{missing[1]}: is missing; name it: {missing[1]}=..."
     if unknown := re.search(r"Could not override '([\w.@/]+)'", message):
         return f"{unknown[1]}: {_advice_on_unknown(unknown[1], name, checker)}"
     if several := re.search(r"Ambiguous value for argument '([^']+)'", message):

@@ -42,10 +42,12 @@ class Count:
         return self.reasons.total()
 
 
-def coverage(made: Made) -> dict[Cell, Count]:
+def coverage(state: Made) -> dict[Cell, Count]:
     """Return the counts of every cell, ordered by topic."""
-    counts = {cell: Count(made.requested.per_cell, made.progress.n_documents[cell[0]]) for cell in made.requested.cells}
-    for tried in made.tried:
+    counts = {
+        cell: Count(state.requested.per_cell, state.progress.n_documents[cell[0]]) for cell in state.requested.cells
+    }
+    for tried in state.tried:
         count = counts[tried.cell]
         count.tried += 1
         count.accepted += tried.outcome is DraftOutcome.ACCEPTED
@@ -53,23 +55,23 @@ def coverage(made: Made) -> dict[Cell, Count]:
         if tried.outcome is DraftOutcome.REJECTED:
             count.reasons[tried.reason] += 1
     for cell, count in counts.items():
-        if n_lacking(made.requested, made.progress, cell):
-            count.short = _why_short(made, cell, count)
+        if n_lacking(state.requested, state.progress, cell):
+            count.short = _why_short(state, cell, count)
     return counts
 
 
-def _why_short(made: Made, cell: Cell, count: Count) -> str:
-    if made.stopped:
-        return made.stopped
-    if count.n_documents < made.requested.min_documents:
-        return f"{TOO_RARE} ({count.n_documents}, topics.min_documents={made.requested.min_documents})"
+def _why_short(state: Made, cell: Cell, count: Count) -> str:
+    if state.stopped:
+        return state.stopped
+    if count.n_documents < state.requested.min_documents:
+        return f"{TOO_RARE} ({count.n_documents}, topics.min_documents={state.requested.min_documents})"
     if count.pending >= count.requested - count.accepted:
         return PENDING
-    if count.tried >= made.requested.n_tries:
+    if count.tried >= state.requested.n_tries:
         return MOST_TRIES
     if not count.n_documents:
         return NO_DOCUMENTS
-    return NO_REMOVABLE if cell[1] in made.requested.removing else NO_EVIDENCE
+    return NO_REMOVABLE if cell[1] in state.requested.removing else NO_EVIDENCE
 
 
 def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
@@ -87,7 +89,7 @@ def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
                 no_formula(task),
                 *numbers,
                 count.short,
-                *(count.reasons[own] for own in reasons),
+                *(count.reasons[reason] for reason in reasons),
             ]
         )
     return text.getvalue().encode()

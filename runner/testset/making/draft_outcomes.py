@@ -64,11 +64,11 @@ class Pass:
 
     def judged(self) -> dict[str, list[Judged]]:
         """Return the verdicts on each draft by its id, in the order of the gates."""
-        found: dict[str, list[Judged]] = defaultdict(list)
+        by_draft: dict[str, list[Judged]] = defaultdict(list)
         for gate in self.gates:
-            for own in gate.judged:
-                found[own.draft.id].append(own)
-        return found
+            for judged in gate.judged:
+                by_draft[judged.draft.id].append(judged)
+        return by_draft
 
 
 def outcomes(
@@ -81,16 +81,16 @@ def outcomes(
     drafts: dict[str, list[Draft]] = defaultdict(list)
     for draft in written.drafts:
         drafts[draft.evidence.id].append(draft)
-    refused = {own.evidence.id: own for own in written.not_drafted}
+    refused = {refusal.evidence.id: refusal for refusal in written.not_drafted}
     return [
-        _outcome_of_drafts(cell, evidence, wave, [fates[draft.id] for draft in _by_turn(drafts[evidence.id])])
+        _outcome_of_drafts(cell, evidence, wave, [fates[draft.id] for draft in _sort_by_turn(drafts[evidence.id])])
         if drafts[evidence.id]
         else _outcome_of_refusal(cell, evidence, wave, refused[evidence.id])
         for cell, evidence in batch
     ]
 
 
-def _by_turn(drafts: Iterable[Draft]) -> list[Draft]:
+def _sort_by_turn(drafts: Iterable[Draft]) -> list[Draft]:
     return sorted(drafts, key=lambda draft: draft.turn)
 
 
@@ -142,7 +142,9 @@ def _outcome_of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequ
             accepted.append(fate)
     if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
         # The length of the conversation is not known yet, so its other turns wait with this one.
-        waiting = [own if isinstance(own, Judged) else Judged(own.draft, first.gate, first.verdict) for own in fates]
+        waiting = [
+            turn if isinstance(turn, Judged) else Judged(turn.draft, first.gate, first.verdict) for turn in fates
+        ]
         return _outcome(cell, evidence, wave, (), waiting)
     return _outcome(cell, evidence, wave, accepted, rejected)
 
@@ -168,22 +170,24 @@ def without_duplicates(tried: Tried, repeats: Mapping[str, str]) -> Tried:
     """Return the result without drafts that repeat others, and without later turns. `repeats` maps the id of a draft to
     the id that it repeats.
     """
-    kept: list[Tagged] = []
+    accepted: list[Tagged] = []
     rejected = list(tried.rejected)
-    for own in tried.accepted:
-        if own.draft.id in repeats:
-            detail = f"nearly the same as {repeats[own.draft.id]}"
+    for tagged in tried.accepted:
+        if tagged.draft.id in repeats:
+            detail = f"nearly the same as {repeats[tagged.draft.id]}"
             verdict = GateVerdict(VerdictState.REJECTED, NEAR_DUPLICATE, detail)
         elif len(rejected) > len(tried.rejected):
             verdict = GateVerdict(VerdictState.REJECTED, EARLIER_TURN)
         else:
-            kept.append(own)
+            accepted.append(tagged)
             continue
-        rejected.append(Judged(own.draft, NEAR_DUPLICATE, verdict))
-    if len(kept) == len(tried.accepted):
+        rejected.append(Judged(tagged.draft, NEAR_DUPLICATE, verdict))
+    if len(accepted) == len(tried.accepted):
         return tried
-    return _outcome(tried.cell, tried.evidence, tried.wave, kept, rejected if kept else _duplicates_first(rejected))
+    return _outcome(
+        tried.cell, tried.evidence, tried.wave, accepted, rejected if accepted else _duplicates_first(rejected)
+    )
 
 
 def _duplicates_first(rejected: Sequence[Judged]) -> list[Judged]:
-    return sorted(rejected, key=lambda own: own.verdict.reason != NEAR_DUPLICATE)
+    return sorted(rejected, key=lambda judged: judged.verdict.reason != NEAR_DUPLICATE)

@@ -37,8 +37,8 @@ def check(arguments: Sequence[str]) -> int:
     console = make_console()
     show(console, settings.dataset.name, report)
     if report.findings:
-        place = f"all findings: {options.out}" if options.out else "--out FILE writes all findings as JSON Lines"
-        console.print(place, markup=False, soft_wrap=True)
+        note = f"all findings: {options.out}" if options.out else "--out FILE writes all findings as JSON Lines"
+        console.print(note, markup=False, soft_wrap=True)
     return EXIT_FOUND if report.n_samples_found else 0
 
 
@@ -56,15 +56,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def show(console: Console, name: str, report: CheckReport) -> None:
     """Print for each gate the number of samples with findings, of how many, and the first of them."""
-    found = f"{report.n_samples_found:,} of {report.n_samples:,} samples would be rejected"
-    console.print(f"[bold]{escape(name)}[/]: {found}")
+    summary = f"{report.n_samples_found:,} of {report.n_samples:,} samples would be rejected"
+    console.print(f"[bold]{escape(name)}[/]: {summary}")
     table = Table("gate", "reason", "samples", "of", "share", "the first", box=None, padding=(0, 2, 0, 0))
     for (gate, reason), n in report.counts().items():
         first = next(finding for finding in report.findings if (finding.gate, finding.reason) == (gate, reason))
         n_checked = report.n_checked[gate]
         label = f"{reason} (remark)" if first.is_remark else reason
         table.add_row(gate, label, f"{n:,}", f"{n_checked:,}", f"{n / n_checked:.1%}", escape(first.sample.id))
-    silent = [gate for gate in report.n_checked if gate not in {own for own, _ in report.counts()}]
+    silent = [gate for gate in report.n_checked if gate not in {checked for checked, _ in report.counts()}]
     for gate in silent:
         table.add_row(gate, "–", "0", f"{report.n_checked[gate]:,}", "", "")
     console.print(table)

@@ -42,53 +42,54 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
         closing(Making(settings, progress)) as making,
     ):
         try:
-            made = making.begin(ask=not settings.run.plan_only)
+            state = making.begin(ask=not settings.run.plan_only)
         except BudgetReached as reached:
             console.print(
                 f"Not started: {stopped_at(reached)} while the topics were drafted. All replies are cached.",
                 markup=False,
             )
             return EXIT_SHORT
-        show_bound(console, made, bound(settings, made.documents, made.topics), settings)
+        show_bound(console, state, bound(settings, state.documents, state.topics), settings)
         if settings.run.plan_only:
             console.print(
                 "No request was sent. Without run.plan_only=true, the same command generates the set.", markup=False
             )
             return EXIT_FULL
-        making.run(made)
-        if made.stopped and all(tried.outcome is DraftOutcome.PENDING for tried in made.tried):
-            console.print(f"Nothing was generated or written: {made.stopped}", markup=False)
+        making.run(state)
+        if state.stopped and all(tried.outcome is DraftOutcome.PENDING for tried in state.tried):
+            console.print(f"Nothing was generated or written: {state.stopped}", markup=False)
             return EXIT_SHORT
         with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
-            testset = release(out, made, about)
+            testset = release(out, state, about)
         spent = making.spent
-    return _summarize(console, settings, made, testset, spent)
+    return _summarize(console, settings, state, testset, spent)
 
 
 def _name_of(out: Path) -> str:
     return sha256(str(out.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _summarize(console: Console, settings: GenerationSettings, made: Made, testset: Testset, spent: Spent) -> int:
+def _summarize(console: Console, settings: GenerationSettings, state: Made, testset: Testset, spent: Spent) -> int:
     """Print the results and return the exit code."""
     out = Path(settings.out)
-    counts = coverage(made)
-    show_coverage(console, made, counts)
-    if made.votes:
-        console.print(votes_line(made.votes, testset.about["voters_agreement"]), markup=False)
+    counts = coverage(state)
+    show_coverage(console, state, counts)
+    if state.votes:
+        console.print(votes_line(state.votes, testset.about["voters_agreement"]), markup=False)
     console.print(f"spent:    {spent_text(spent, settings.prices) if spent.n_requests else 'nothing'}", markup=False)
     console.print(f"set:      {out}: {len(testset.samples)} samples, {len(testset.documents)} documents", markup=False)
     is_short = any(count.short for count in counts.values())
-    if made.stopped:
+    if state.stopped:
         console.print(
-            f"Not finished: {made.stopped}. All replies are cached: the same command continues from here.", markup=False
+            f"Not finished: {state.stopped}. All replies are cached: the same command continues from here.",
+            markup=False,
         )
     elif is_short:
         for line in short_lines(counts):
             console.print(line, markup=False, soft_wrap=True)
         console.print(f"Some cells lack samples: {out}/coverage.csv lists them all.", markup=False, soft_wrap=True)
     folder = shlex.quote(str(out))
-    if made.tried:
+    if state.tried:
         console.print(
             f"look:     python -m analysis testset {folder} --html {folder}.html", markup=False, soft_wrap=True
         )
@@ -99,7 +100,7 @@ def _summarize(console: Console, settings: GenerationSettings, made: Made, tests
             markup=False,
             soft_wrap=True,
         )
-    return EXIT_SHORT if is_short or made.stopped else EXIT_FULL
+    return EXIT_SHORT if is_short or state.stopped else EXIT_FULL
 
 
 def _about(settings: GenerationSettings, config: dict[str, Json]) -> dict[str, Json]:
@@ -128,12 +129,12 @@ class _Progress:
         if self._status:
             self._status.update(f"{escape(title)}: {done:,} of {total:,} replies")
 
-    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
-        n = sum(each.outcome is DraftOutcome.ACCEPTED for each in made.tried)
-        n_requested = made.requested.per_cell * len(made.requested.cells)
+    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
+        n = sum(each.outcome is DraftOutcome.ACCEPTED for each in state.tried)
+        n_requested = state.requested.per_cell * len(state.requested.cells)
         n_new = sum(each.outcome is DraftOutcome.ACCEPTED for each in tried)
         self._console.print(
-            f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_requested} samples",
+            f"wave {state.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_requested} samples",
             markup=False,
         )
 

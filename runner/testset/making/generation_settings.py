@@ -129,7 +129,7 @@ class GenerationSettings:
         if not self.out.strip():
             problems.append("out: is empty; expected a folder for the set, e.g. out=my_set")
         elif path := getattr(self.corpus, "path", ""):
-            problems += _within(Path(path).resolve(), {"out": self.out, "run.store_dir": self.run.store_dir})
+            problems += _overlaps(Path(path).resolve(), {"out": self.out, "run.store_dir": self.run.store_dir})
         if not self.tasks:
             problems.append("tasks: got none, expected at least one, e.g. tasks=[extractive]")
         if self.per_cell < 1:
@@ -147,15 +147,15 @@ class GenerationSettings:
         return self.removable_share if any(task.removes_source for task in self.tasks.values()) else 0.0
 
 
-def _within(corpus: Path, places: Mapping[str, str]) -> list[str]:
+def _overlaps(corpus: Path, paths: Mapping[str, str]) -> list[str]:
     """Return error messages about output folders that contain the corpus or are inside it. The next run would read the
     output as documents.
     """
     problems = []
-    for name, written in places.items():
-        place = Path(written).resolve()
-        if place.is_relative_to(corpus):
+    for name, written in paths.items():
+        folder = Path(written).resolve()
+        if folder.is_relative_to(corpus):
             problems.append(f"{name}: {written} is in the corpus, {corpus}; expected a folder outside it")
-        elif corpus.is_relative_to(place):
+        elif corpus.is_relative_to(folder):
             problems.append(f"{name}: the corpus, {corpus}, is in {written}; expected a folder beside it")
     return problems

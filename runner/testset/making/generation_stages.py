@@ -148,13 +148,15 @@ class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
         """Ask the writer. Raises ComponentError for an evidence set without a draft and without a reason for having
         none.
         """
-        found = {own.id: own for stage in self.evidence for own in run.read(stage).sets}
-        evidence = [replace(found[own_id], topic=topic) for own_id, topic in self.sets]
+        by_id = {evidence_set.id: evidence_set for stage in self.evidence for evidence_set in run.read(stage).sets}
+        evidence = [replace(by_id[own_id], topic=topic) for own_id, topic in self.sets]
         ask = asking(run, self.task.llm, f"drafts {self.name}")
         corpus = self.search.read(run, leaves_of(run, self.topics))
         written = self.task.write(self.name, evidence, corpus, ask)
-        ended = {draft.evidence.id for draft in written.drafts} | {own.evidence.id for own in written.not_drafted}
-        if lost := [own.id for own in evidence if own.id not in ended]:
+        ended = {draft.evidence.id for draft in written.drafts} | {
+            refused.evidence.id for refused in written.not_drafted
+        }
+        if lost := [evidence_set.id for evidence_set in evidence if evidence_set.id not in ended]:
             raise ComponentError(
                 f"{type(self.task).__name__}: got nothing for {len(lost)} of {len(evidence)} evidence sets, e.g. "
                 f"{lost[0]}; expected drafts, or the reason for having none"
@@ -189,8 +191,10 @@ class Corrections(Stage[WrittenDraft], kind="testset_corrections", version=2):
     def make(self, run: Run) -> WrittenDraft:
         """Collect the drafts. No model is asked."""
         gated = [run.read(gate) for gate in self.gates]
-        judged = [own for gate in gated for own in gate.judged]
-        corrected = [own.verdict.draft for own in judged if is_correction(own) and own.verdict.draft]
+        judged = [judgement for gate in gated for judgement in gate.judged]
+        corrected = [
+            judgement.verdict.draft for judgement in judged if is_correction(judgement) and judgement.verdict.draft
+        ]
         return WrittenDraft(tuple(to_judge_again(corrected, gated[-1].survivors)))
 
 
@@ -216,17 +220,23 @@ class GateVerdicts(Stage[Gated], kind="testset_gate", version=2):
         drafts = _drafts_of(run.read(self.drafts))
         applied = [draft for draft in drafts if self.gate.applies_to(draft)]
         ask = asking(run, self.gate.llm, f"gate {self.name}")
-        given = self.gate.verdicts(applied, self.search.read(run, leaves_of(run, self.topics)), ask) if applied else []
-        if len(given) != len(applied):
+        returned = (
+            self.gate.verdicts(applied, self.search.read(run, leaves_of(run, self.topics)), ask) if applied else []
+        )
+        if len(returned) != len(applied):
             raise ComponentError(
-                f"{type(self.gate).__name__}: got {len(given)} verdicts for {len(applied)} drafts, expected one for "
+                f"{type(self.gate).__name__}: got {len(returned)} verdicts for {len(applied)} drafts, expected one for "
                 "each"
             )
-        verdicts = {draft.id: verdict for draft, verdict in zip(applied, given, strict=True)}
+        verdicts = {draft.id: verdict for draft, verdict in zip(applied, returned, strict=True)}
         judged = [Judged(draft, self.name, verdicts.get(draft.id, PASSED)) for draft in drafts]
         return Gated(
-            tuple(own.verdict.draft or own.draft for own in judged if own.verdict.state in _COMES_THROUGH),
-            tuple(own for own in judged if own.verdict.state is not VerdictState.PASSED),
+            tuple(
+                judgement.verdict.draft or judgement.draft
+                for judgement in judged
+                if judgement.verdict.state in _COMES_THROUGH
+            ),
+            tuple(judgement for judgement in judged if judgement.verdict.state is not VerdictState.PASSED),
         )
 
 

@@ -24,12 +24,12 @@ _LEAST_ALPHA = 0.667
 """Krippendorff draws no conclusions from a lower alpha."""
 
 
-def show_bound(console: Console, made: Made, parts: Sequence[BoundPart], settings: GenerationSettings) -> None:
+def show_bound(console: Console, state: Made, parts: Sequence[BoundPart], settings: GenerationSettings) -> None:
     """Print the corpus, the size of the matrix, and the bounds on requests."""
-    for line in corpus_lines(made.counts):
+    for line in corpus_lines(state.counts):
         console.print(line, markup=False, soft_wrap=True)
     console.print(
-        f"corpus:   {len(made.documents):,} documents; expected: {_matrix_size(made, settings)}", markup=False
+        f"corpus:   {len(state.documents):,} documents; expected: {_matrix_size(state, settings)}", markup=False
     )
     console.print(f"models:   {_models(settings)}", markup=False, soft_wrap=True)
     if settings.run.plan_only:
@@ -47,11 +47,11 @@ def show_bound(console: Console, made: Made, parts: Sequence[BoundPart], setting
     )
 
 
-def _matrix_size(made: Made, settings: GenerationSettings) -> str:
+def _matrix_size(state: Made, settings: GenerationSettings) -> str:
     """Return the number of requested samples, "at most" if the topics have yet to be drafted."""
-    n_tasks, per_cell = len(made.requested.tasks), made.requested.per_cell
-    drafted = settings.topics.tree if not made.topics else None
-    n_topics = len(made.topics) or int(getattr(drafted, "n_topics", 0))
+    n_tasks, per_cell = len(state.requested.tasks), state.requested.per_cell
+    drafted = settings.topics.tree if not state.topics else None
+    n_topics = len(state.topics) or int(getattr(drafted, "n_topics", 0))
     at_most = "at most " if drafted else ""
     of_topics = f"{at_most}{n_topics} topics x " if n_topics else ""
     return f"{at_most}{(n_topics or 1) * n_tasks * per_cell:,} samples ({of_topics}{n_tasks} tasks x {per_cell})"
@@ -76,24 +76,26 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
     if "n_documents_read" in counts:
         lines.append(f"read:     {counts['n_documents_read']:,} documents")
     for head, group in (("cleaned: ", "cleaned"), ("left out:", "left_out")):
-        found = {name.removeprefix(f"n_{group}_"): n for name, n in counts.items() if name.startswith(f"n_{group}_")}
-        parts = [f"{name} {n:,} ({counts[f'examples_{group}_{name}']})" for name, n in found.items() if n]
+        by_reason = {
+            name.removeprefix(f"n_{group}_"): n for name, n in counts.items() if name.startswith(f"n_{group}_")
+        }
+        parts = [f"{name} {n:,} ({counts[f'examples_{group}_{name}']})" for name, n in by_reason.items() if n]
         lines += [f"{head} {', '.join(parts)}"] if parts else []
-    others = list(left_out_of_data(counts))
-    return [*lines, *([f"not read: {', '.join(others)}"] if others else [])]
+    left_out = list(left_out_of_data(counts))
+    return [*lines, *([f"not read: {', '.join(left_out)}"] if left_out else [])]
 
 
-def _bound_line(head: str, asked: AskedBound, currency: str) -> str:
-    cost = "cost unknown" if asked.cost is None else money(asked.cost, currency) if asked.cost else "at no cost"
-    return f"{head} {asked.n_requests:,} requests, up to {asked.tokens.n_all:,} tokens, {cost}"
+def _bound_line(head: str, bound: AskedBound, currency: str) -> str:
+    cost = "cost unknown" if bound.cost is None else money(bound.cost, currency) if bound.cost else "at no cost"
+    return f"{head} {bound.n_requests:,} requests, up to {bound.tokens.n_all:,} tokens, {cost}"
 
 
-def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) -> None:
+def show_coverage(console: Console, state: Made, counts: Mapping[Cell, Count]) -> None:
     """Print the matrix of accepted samples, the reasons of rejections, and pending requests."""
-    labels = labels_of(made.topics)
-    table = Table("topic", *map(escape, made.requested.tasks), title="accepted / requested (tried)")
-    for topic in made.requested.topics:
-        row = [counts[topic, task] for task in made.requested.tasks]
+    labels = labels_of(state.topics)
+    table = Table("topic", *map(escape, state.requested.tasks), title="accepted / requested (tried)")
+    for topic in state.requested.topics:
+        row = [counts[topic, task] for task in state.requested.tasks]
         table.add_row(escape(labels.get(topic, topic) or "all documents"), *map(_cell_text, row))
     console.print(table)
     reasons: Counter[str] = Counter()
@@ -106,7 +108,7 @@ def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) ->
         rejected = f"{reasons.total():,} of {n_tried:,} evidence sets: {listed}{more}"
         console.print(f"rejected: {rejected}", markup=False, soft_wrap=True)
     if n_pending := sum(count.pending for count in counts.values()):
-        first = next(why_pending(tried) for tried in made.tried if tried.outcome is DraftOutcome.PENDING)
+        first = next(why_pending(tried) for tried in state.tried if tried.outcome is DraftOutcome.PENDING)
         console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
 
 

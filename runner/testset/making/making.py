@@ -62,7 +62,7 @@ class Made:
     @property
     def accepted(self) -> list[Draft]:
         """All accepted drafts, in the order of their acceptance."""
-        return [own.draft for tried in self.tried for own in tried.accepted]
+        return [tagged.draft for tried in self.tried for tagged in tried.accepted]
 
 
 class Announce(Protocol):
@@ -71,7 +71,7 @@ class Announce(Protocol):
     def stage(self, title: str, done: int, total: int) -> None:
         """Report `done` of `total` replies. Called from long stages."""
 
-    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
         """Report the evidence sets that the last wave tried."""
 
 
@@ -118,15 +118,15 @@ class Making:
         self._run([self.search.corpus])
         documents: Documents = self._read(self.search.corpus)
         check_language(self._settings.language.name, documents.texts)
-        known = [stage for stage in self.topics if ask or not stage.source.llm or self._is_kept(stage)]
-        self._run([self.search.index, *known])
+        drafted = [stage for stage in self.topics if ask or not stage.source.llm or self._is_kept(stage)]
+        self._run([self.search.index, *drafted])
         counts: dict[str, int | str] = read_kept(
             self.source, self.store, lambda entry: dict(entry.part("counts")), self._gate
         )
         # All waves share one cache of what nearly every stage reads, because decoding a large corpus takes seconds.
         always = [find_or_make(stage, self.store, self._gate) for stage in (self.search.corpus, self.search.index)]
         self._worker = Worker(self.store, self._gate, Cache(always=always))
-        topics = tuple(leaf for stage in known for leaf in self._read(stage).leaves)
+        topics = tuple(leaf for stage in drafted for leaf in self._read(stage).leaves)
         settings = self._settings
         requested = Requested(
             tuple(settings.tasks),
@@ -138,23 +138,23 @@ class Making:
         )
         return Made(documents, counts, topics, requested)
 
-    def run(self, made: Made) -> None:
-        """Add waves until nothing is left to do. If a budget is reached, `made.stopped` says so."""
+    def run(self, state: Made) -> None:
+        """Add waves until nothing is left to do. If a budget is reached, `state.stopped` says so."""
         try:
-            for wave, documents in enumerate(self._blocks(made.documents.ids)):
-                made.n_waves = wave + 1
-                n_tried = len(made.tried)
-                votes = self._find_evidence(made, documents)
-                self._try(made, wave)
-                tried = made.tried[n_tried:]
-                self._announce.wave(made, tried)
-                made.stopped = _all_failed(votes, tried)
-                if made.stopped:
+            for wave, documents in enumerate(self._blocks(state.documents.ids)):
+                state.n_waves = wave + 1
+                n_tried = len(state.tried)
+                votes = self._find_evidence(state, documents)
+                self._try(state, wave)
+                tried = state.tried[n_tried:]
+                self._announce.wave(state, tried)
+                state.stopped = _why_all_failed(votes, tried)
+                if state.stopped:
                     return
-                if is_full(made.requested, made.progress) or not (documents or tried):
+                if is_full(state.requested, state.progress) or not (documents or tried):
                     return
         except BudgetReached as reached:
-            made.stopped = stopped_at(reached)
+            state.stopped = stopped_at(reached)
 
     def _blocks(self, ids: Sequence[str]) -> Iterable[tuple[str, ...]]:
         """Yield the new documents of each wave; () once all documents were used."""
@@ -165,22 +165,22 @@ class Making:
             yield tuple(order[first : first + size])
             first, wave = first + size, wave + 1
 
-    def _find_evidence(self, made: Made, documents: tuple[str, ...]) -> list[TopicVotes]:
+    def _find_evidence(self, state: Made, documents: tuple[str, ...]) -> list[TopicVotes]:
         """Find the topics of documents and the evidence in them, and return the votes."""
         if not documents:
             return []
         share, seed = self._settings.share_taken_out, self._settings.seed
         evidence = []
         for name, task in self._settings.tasks.items():
-            own = tuple(i for i in documents if is_removable(i, share, seed) == task.removes_source)
-            if own:
-                evidence.append(DrawnEvidence(name, task, self.search, own, self._settings.evidence))
+            assigned = tuple(i for i in documents if is_removable(i, share, seed) == task.removes_source)
+            if assigned:
+                evidence.append(DrawnEvidence(name, task, self.search, assigned, self._settings.evidence))
         voting = self._votes(documents)
         self._run([*voting, *evidence])
         votes = [vote for stage in voting for vote in self._read(stage).votes]
-        topic_of = self._topics_of(made, documents, votes)
+        topic_of = self._topics_of(state, documents, votes)
         for stage in evidence:
-            made.progress.add_evidence(self._read(stage).sets, topic_of)
+            state.progress.add_evidence(self._read(stage).sets, topic_of)
         self._evidence += evidence
         return votes
 
@@ -188,50 +188,50 @@ class Making:
         voting = self._settings.topics.voting
         return [VotesOnTopics(voting, topics, self.search.corpus, documents) for topics in self.topics if voting]
 
-    def _topics_of(self, made: Made, documents: Sequence[str], votes: Sequence[TopicVotes]) -> dict[str, str]:
+    def _topics_of(self, state: Made, documents: Sequence[str], votes: Sequence[TopicVotes]) -> dict[str, str]:
         """Return the topic of each document. Documents without a topic are left out."""
-        made.votes += votes
+        state.votes += votes
         topic_of = {vote.document_id: vote.winner for vote in votes if vote.winner}
         if not self.topics:
             topic_of = dict.fromkeys(documents, NO_TOPIC)
-        made.progress.n_documents.update(topic_of.values())
+        state.progress.n_documents.update(topic_of.values())
         return topic_of
 
-    def _try(self, made: Made, wave: int) -> None:
+    def _try(self, state: Made, wave: int) -> None:
         """Write and judge a batch of drafts. Take up the accepted drafts that repeat no earlier one."""
-        batch = next_batch(made.requested, made.progress, self._settings.waves.size(wave))
+        batch = next_batch(state.requested, state.progress, self._settings.waves.size(wave))
         by_task: dict[str, list[tuple[Cell, EvidenceSet]]] = {}
         for cell, evidence in batch:
             by_task.setdefault(cell[1], []).append((cell, evidence))
-        drafts = {name: self._drafts(name, own) for name, own in by_task.items()}
+        drafts = {name: self._drafts(name, sets) for name, sets in by_task.items()}
         first = {name: self._gates(name, stage) for name, stage in drafts.items()}
         self._run([gates[-1] if gates else drafts[name] for name, gates in first.items()])
         gated = {name: [self._read(gate) for gate in gates] for name, gates in first.items()}
         second = {
             name: self._gates(name, Corrections(tuple(first[name])))
             for name, results in gated.items()
-            if any(is_correction(own) for result in results for own in result.judged)
+            if any(is_correction(judged) for result in results for judged in result.judged)
         }
         self._run([gates[-1] for gates in second.values()])
-        found: dict[str, Tried] = {}
-        for name, own in by_task.items():
+        by_evidence: dict[str, Tried] = {}
+        for name, sets in by_task.items():
             written = self._read(drafts[name])
             again = Pass([self._read(gate) for gate in second.get(name, [])], ())
-            found |= {
+            by_evidence |= {
                 tried.evidence.id: tried
-                for tried in outcomes(own, wave, written, Pass(gated[name], written.drafts), again)
+                for tried in outcomes(sets, wave, written, Pass(gated[name], written.drafts), again)
             }
-        self._take_up(made, [found[evidence.id] for _, evidence in batch])
+        self._take_up(state, [by_evidence[evidence.id] for _, evidence in batch])
 
-    def _take_up(self, made: Made, tried: Sequence[Tried]) -> None:
+    def _take_up(self, state: Made, tried: Sequence[Tried]) -> None:
         """Add the results without drafts that repeat an earlier one."""
-        earlier = made.accepted
-        new = [own.draft for each in tried for own in each.accepted]
+        earlier = state.accepted
+        new = [tagged.draft for each in tried for tagged in each.accepted]
         repeats = self._settings.near_duplicates.repeats(new, earlier)
         for each in tried:
-            kept = without_duplicates(each, repeats)
-            made.tried.append(kept)
-            made.progress.n_accepted[kept.cell] += kept.outcome is DraftOutcome.ACCEPTED
+            remaining = without_duplicates(each, repeats)
+            state.tried.append(remaining)
+            state.progress.n_accepted[remaining.cell] += remaining.outcome is DraftOutcome.ACCEPTED
 
     def _drafts(self, name: str, batch: Sequence[tuple[Cell, EvidenceSet]]) -> Drafts:
         sets = tuple((evidence.id, topic) for (topic, _), evidence in batch)
@@ -280,11 +280,11 @@ def stopped_at(reached: BudgetReached) -> str:
     return f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
 
 
-def _all_failed(votes: Sequence[TopicVotes], tried: Sequence[Tried]) -> str:
+def _why_all_failed(votes: Sequence[TopicVotes], tried: Sequence[Tried]) -> str:
     """Return why a run ends after a wave in which all requests failed, "" otherwise."""
     if tried and all(each.outcome is DraftOutcome.PENDING for each in tried):
         return f"every request of the last wave failed: {why_pending(tried[0])}"
     if votes and all(vote.is_pending for vote in votes):
-        asked = [*votes[0].votes.values(), *([votes[0].adjudication] if votes[0].adjudication else [])]
-        return f"every document waits for votes: {next(vote.reason for vote in asked if vote.has_failed)}"
+        ballots = [*votes[0].votes.values(), *([votes[0].adjudication] if votes[0].adjudication else [])]
+        return f"every document waits for votes: {next(vote.reason for vote in ballots if vote.has_failed)}"
     return ""

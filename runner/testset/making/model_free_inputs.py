@@ -17,8 +17,8 @@ def draft_of(sample: Sample, testset: Testset) -> Draft:
     """
     provenance = testset.provenance.get(sample.id, {})
     was_corrected = any(edit.field == "references" for edit in testset.edits if edit.sample == sample.id)
-    places = [unit for unit in provenance.get("evidence", []) if unit["document"] in testset.texts]
-    extracts = tuple(_extract(unit, testset) for unit in places)
+    units = [unit for unit in provenance.get("evidence", []) if unit["document"] in testset.texts]
+    extracts = tuple(_extract(unit, testset) for unit in units)
     return Draft(
         id=sample.id,
         task=sample.task or "",

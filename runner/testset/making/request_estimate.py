@@ -64,28 +64,28 @@ def bound(settings: GenerationSettings, documents: Documents, topics: Sequence[T
     sizes = _Sizes(settings, documents, topics)
     parts: list[BoundPart] = []
     if tree and tree.llm and not topics:
-        asked = Counter({0: tree.n_requests})
-        parts.append(sizes.part("topic tree", tree, tree.llm, asked, tree.n_requests))
+        requests = Counter({0: tree.n_requests})
+        parts.append(sizes.part("topic tree", tree, tree.llm, requests, tree.n_requests))
     voters = {**voting.voters, ADJUDICATOR: voting.adjudicator} if voting else {}
     for name, voter in voters.items():
-        asked = Counter({1: 0 if name == ADJUDICATOR else n_smooth_documents})
-        parts.append(sizes.part(f"vote: {name}", voter, voter.llm, asked, n_most_documents))
+        requests = Counter({1: 0 if name == ADJUDICATOR else n_smooth_documents})
+        parts.append(sizes.part(f"vote: {name}", voter, voter.llm, requests, n_most_documents))
     n_requested = n_topics * settings.per_cell
     n_tries = min(n_requested * settings.waves.most_tries, n_most_documents * settings.evidence.most_sets)
     for name, task in settings.tasks.items():
         if task.llm:
-            asked = Counter({task.n_documents: n_requested * task.n_requests})
-            parts.append(sizes.part(f"draft: {name}", task, task.llm, asked, n_tries * task.n_requests))
+            requests = Counter({task.n_documents: n_requested * task.n_requests})
+            parts.append(sizes.part(f"draft: {name}", task, task.llm, requests, n_tries * task.n_requests))
     drafts = [
         draft for name, task in settings.tasks.items() for draft in _typical_drafts(name, task, has_topic=bool(tree))
     ]
     for name, gate in settings.gates.items():
         if gate.llm:
-            asked = Counter()
+            requests = Counter()
             for draft in drafts:
-                asked[len(draft.evidence.extracts)] += n_requested * _n_requests(gate, draft)
+                requests[len(draft.evidence.extracts)] += n_requested * _n_requests(gate, draft)
             n_most = 2 * n_tries * len(drafts) * gate.n_requests
-            parts.append(sizes.part(f"gate: {name}", gate, gate.llm, asked, n_most))
+            parts.append(sizes.part(f"gate: {name}", gate, gate.llm, requests, n_most))
     return parts
 
 
@@ -105,7 +105,7 @@ def _typical_drafts(name: str, task: Task, *, has_topic: bool) -> list[Draft]:
     corpus.
     """
     extracts = tuple(Extract(str(number), "", 0, 0, "") for number in range(task.n_documents))
-    gold = tuple(Evidence(own.document_id, 0, 0) for own in extracts[int(task.removes_source) :])
+    gold = tuple(Evidence(extract.document_id, 0, 0) for extract in extracts[int(task.removes_source) :])
     topic = "topic" if has_topic else ""
     evidence = EvidenceSet(name, name, topic, extracts)
     turns = range(int(getattr(task, "most_turns", 1)))
@@ -123,12 +123,12 @@ def _n_requests(gate: DraftGate, draft: Draft) -> int:
     return gate.n_requests * len(draft.gold) // most_documents if most_documents else gate.n_requests
 
 
-def total(asked: Sequence[AskedBound]) -> AskedBound:
+def total(bounds: Sequence[AskedBound]) -> AskedBound:
     """Return the sum of all parts. Its cost is None if a part with requests has no known cost."""
-    costs = [own.cost for own in asked if own.n_requests]
+    costs = [one.cost for one in bounds if one.n_requests]
     known = [cost for cost in costs if cost is not None]
-    tokens = sum((own.tokens for own in asked), Tokens())
-    return AskedBound(sum(own.n_requests for own in asked), tokens, sum(known) if len(known) == len(costs) else None)
+    tokens = sum((one.tokens for one in bounds), Tokens())
+    return AskedBound(sum(one.n_requests for one in bounds), tokens, sum(known) if len(known) == len(costs) else None)
 
 
 class _Sizes:
@@ -150,10 +150,10 @@ class _Sizes:
         n_attempts = int(getattr(component, "max_attempts", 1))
         n_bytes = sum(len(text.encode()) for text in _texts(component)) + self._n_bytes_of_topics
         n_longest = self._n_longest_characters(component) * _BYTES + (n_attempts - 1) * _REPLY * _BYTES
-        asked = [
+        bounds = [
             self._bound(llm, n_bytes + self._n_typical_bytes(component, n_pieces), n) for n_pieces, n in smooth.items()
         ]
-        return BoundPart(name, total(asked), self._bound(llm, n_bytes + n_longest, n_most * n_attempts))
+        return BoundPart(name, total(bounds), self._bound(llm, n_bytes + n_longest, n_most * n_attempts))
 
     def _n_longest_characters(self, component: object) -> int:
         """Return the characters of documents in the component's longest request."""

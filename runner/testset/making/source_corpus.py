@@ -35,11 +35,11 @@ def check_language(named: str, texts: Iterable[str]) -> None:
     Drafts in the language of the prompts would all be paid for and then rejected. A language that is not recognised
     passes. So does any text if the user names several languages.
     """
-    found = detect_language(texts)
-    if UNKNOWN in (named, found) or found == named:
+    detected = detect_language(texts)
+    if UNKNOWN in (named, detected) or detected == named:
         return
     raise ConfigError(
-        f"language: got {named}, but the corpus seems to be {NAMES[found]}. Use language={found}, or "
+        f"language: got {named}, but the corpus seems to be {NAMES[detected]}. Use language={detected}, or "
         f"language={UNKNOWN}, which requests the language of the documents in English prompts."
     )
 
@@ -121,7 +121,7 @@ def is_removable(document_id: str, share: float, seed: int) -> bool:
 
 def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
     """Return the ids in an order that depends on the seed. Further ids do not change the order of the others."""
-    return sorted(ids, key=lambda own: (fraction_of(f"{seed} order {own}"), own))
+    return sorted(ids, key=lambda document_id: (fraction_of(f"{seed} order {document_id}"), document_id))
 
 
 @dataclass(frozen=True)
@@ -164,25 +164,25 @@ class SearchedCorpus:
         n_segments_with = np.diff(self.index.built["indptr"])
         rows = []
         for query in range(len(terms)):
-            own = np.unique(terms.row(query))
-            if len(own) <= _MOST_TERMS:
+            ids_of_query = np.unique(terms.row(query))
+            if len(ids_of_query) <= _MOST_TERMS:
                 rows.append(terms.row(query))
                 continue
-            own = own[n_segments_with[own] > 1]
-            rows.append(own[np.argsort(n_segments_with[own], kind="stable")[:_MOST_TERMS]])
+            ids_of_query = ids_of_query[n_segments_with[ids_of_query] > 1]
+            rows.append(ids_of_query[np.argsort(n_segments_with[ids_of_query], kind="stable")[:_MOST_TERMS]])
         ends = np.cumsum([0, *map(len, rows)])
         ids = np.concatenate([*rows, np.zeros(0, dtype=np.int32)]).astype(np.int32)
         return Terms(ids, ends[:-1], ends[1:], terms.n_vocabulary)
 
     def _extracts(self, positions: Sequence[int], n: int) -> list[Extract]:
         """Return the first `n` segments that belong to different documents."""
-        found: dict[int, Extract] = {}
+        by_row: dict[int, Extract] = {}
         spans = self.index.spans
         for position in positions:
-            if len(found) == n:
+            if len(by_row) == n:
                 break
             row, start, end = int(spans.document[position]), int(spans.start[position]), int(spans.end[position])
-            if row not in found:
+            if row not in by_row:
                 text = self.documents.texts[row][start:end]
-                found[row] = Extract(self.documents.ids[row], self.documents.titles[row], start, end, text)
-        return list(found.values())
+                by_row[row] = Extract(self.documents.ids[row], self.documents.titles[row], start, end, text)
+        return list(by_row.values())

@@ -27,27 +27,29 @@ def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skippe
 
     Raises DataError for a file that has no traces of Langfuse.
     """
-    for where, value in read_values(file, _EXPECTED):
+    for location, value in read_values(file, _EXPECTED):
         if not isinstance(value, dict):
-            raise DataError(f"{where}: got a {type(value).__name__}, expected an object. Expected here: {_EXPECTED}.")
+            raise DataError(
+                f"{location}: got a {type(value).__name__}, expected an object. Expected here: {_EXPECTED}."
+            )
         listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # the API's pages have it
         for trace in listed if isinstance(listed, list) else []:
-            yield _question(trace, where, feedback)
+            yield _question(trace, location, feedback)
 
 
-def _question(value: Json, where: str, feedback: str) -> TracedQuestion | Skipped:
+def _question(value: Json, location: str, feedback: str) -> TracedQuestion | Skipped:
     whole = value if isinstance(value, dict) else {}
     trace: Mapping[str, Json] = {**whole, **(whole["trace"] if isinstance(whole.get("trace"), dict) else {})}
     if not isinstance(trace.get("id"), str):
-        raise DataError(f"{where}: a trace has no `id`. Expected here: {_EXPECTED}.")
-    observations = sorted(_objects(trace, "observations"), key=lambda own: str(own.get("startTime")))
-    first = next((own for own in observations if not own.get("parentObservationId")), {})
+        raise DataError(f"{location}: a trace has no `id`. Expected here: {_EXPECTED}.")
+    observations = sorted(_objects(trace, "observations"), key=lambda observation: str(observation.get("startTime")))
+    first = next((observation for observation in observations if not observation.get("parentObservationId")), {})
     if first.get("level") == "ERROR":
         return Skipped("failed")
     inputs = trace.get("input") if trace.get("input") is not None else first.get("input")
     outputs = trace.get("output") if trace.get("output") is not None else first.get("output")
     if not answer_in(outputs):
-        generations = [own for own in observations if own.get("type") == "GENERATION"]
+        generations = [observation for observation in observations if observation.get("type") == "GENERATION"]
         outputs = generations[-1].get("output") if generations else None
     return read_trace(
         trace["id"],
@@ -61,24 +63,24 @@ def _question(value: Json, where: str, feedback: str) -> TracedQuestion | Skippe
 
 
 def _objects(value: Mapping[str, Json], name: str) -> list[dict[str, Json]]:
-    own = value.get(name)
-    return [each for each in own if isinstance(each, dict)] if isinstance(own, list) else []
+    children = value.get(name)
+    return [each for each in children if isinstance(each, dict)] if isinstance(children, list) else []
 
 
 def _passages(observations: Sequence[Mapping[str, Json]]) -> list[str]:
     """Return the documents of observations of retrieval: by their type, or by their name in older exports."""
-    searches = [own for own in observations if own.get("type") == "RETRIEVER"] or [
-        own for own in observations if "retriev" in str(own.get("name")).lower()
+    searches = [observation for observation in observations if observation.get("type") == "RETRIEVER"] or [
+        observation for observation in observations if "retriev" in str(observation.get("name")).lower()
     ]
-    return [text for own in searches for text in passages_in(own.get("output"))]
+    return [text for search in searches for text in passages_in(search.get("output"))]
 
 
 def _feedback(scores: Sequence[Mapping[str, Json]], name: str) -> str:
     """Return the last score by that name. Without a name, scores of evaluators do not count."""
-    own = [score for score in scores if (score.get("name") == name if name else score.get("source") != "EVAL")]
-    if not own:
+    eligible = [score for score in scores if (score.get("name") == name if name else score.get("source") != "EVAL")]
+    if not eligible:
         return ""
-    last = max(own, key=lambda score: str(score.get("timestamp")))
+    last = max(eligible, key=lambda score: str(score.get("timestamp")))
     is_text = last.get("dataType") == "CATEGORICAL" and isinstance(last.get("stringValue"), str)
     return feedback_label(last["stringValue"] if is_text else last.get("value"))
 

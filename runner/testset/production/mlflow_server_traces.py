@@ -50,12 +50,12 @@ def read_mlflow(uri: str, experiment: str, feedback: str) -> Iterator[TracedQues
 
 def _experiment_ids(client: "MlflowClient", name: str) -> list[str]:
     if not name:
-        return [own.experiment_id for own in client.search_experiments()]
-    found = client.get_experiment_by_name(name)
-    if found is None:
-        known = ", ".join(sorted(own.name for own in client.search_experiments()))
+        return [experiment.experiment_id for experiment in client.search_experiments()]
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
+        known = ", ".join(sorted(each.name for each in client.search_experiments()))
         raise DataError(f"--experiment: MLflow has no experiment {name!r}; it has: {known or 'none'}")
-    return [found.experiment_id]
+    return [experiment.experiment_id]
 
 
 def _question(trace: "Trace", feedback: str) -> TracedQuestion | Skipped:
@@ -88,19 +88,19 @@ def _passages(spans: "Sequence[Span]") -> list[str]:
     """Return the documents of the last reranker, or of all retrievers."""
     by_end = sorted(spans, key=lambda span: span.end_time_ns or 0)
     for span in reversed(by_end):
-        if span.span_type == "RERANKER" and (found := passages_in(_plain(span.outputs))):
-            return found
+        if span.span_type == "RERANKER" and (passages := passages_in(_plain(span.outputs))):
+            return passages
     return [text for span in by_end if span.span_type == "RETRIEVER" for text in passages_in(_plain(span.outputs))]
 
 
 def _feedback(assessments: "Sequence[Assessment]", name: str) -> str:
-    own = [
+    eligible = [
         each
         for each in assessments or ()
         if getattr(each, "feedback", None) is not None
         and (each.name == name if name else each.source is not None and each.source.source_type == "HUMAN")
     ]
-    if not own:
+    if not eligible:
         return ""
-    last = max(own, key=lambda each: each.last_update_time_ms or 0)
+    last = max(eligible, key=lambda each: each.last_update_time_ms or 0)
     return feedback_label(_plain(last.feedback.value if last.feedback else None))

@@ -43,22 +43,22 @@ def read_otlp(file: Path, feedback: str) -> Iterator[TracedQuestion | Skipped]:
     Raises DataError for a file that is not OTLP JSON.
     """
     traces: dict[str, list[OtlpSpan]] = {}
-    for where, value in read_values(file, _EXPECTED):
+    for location, value in read_values(file, _EXPECTED):
         if not isinstance(value, dict) or not isinstance(value.get("resourceSpans"), list):
-            raise DataError(f"{where}: has no list `resourceSpans`. Expected here: {_EXPECTED}.")
-        for trace_id, span in _spans(value["resourceSpans"], where):
+            raise DataError(f"{location}: has no list `resourceSpans`. Expected here: {_EXPECTED}.")
+        for trace_id, span in _spans(value["resourceSpans"], location):
             traces.setdefault(trace_id, []).append(span)
     for trace_id, spans in traces.items():
         yield _question(trace_id, spans, feedback or "feedback")
 
 
-def _spans(resources: Sequence[Json], where: str) -> Iterator[tuple[str, OtlpSpan]]:
+def _spans(resources: Sequence[Json], location: str) -> Iterator[tuple[str, OtlpSpan]]:
     for resource in resources:
         for scope in _objects(resource, "scopeSpans"):
             for span in _objects(scope, "spans"):
                 trace_id = span.get("traceId")
                 if not isinstance(trace_id, str) or not trace_id:
-                    raise DataError(f"{where}: a span has no `traceId`. Expected here: {_EXPECTED}.")
+                    raise DataError(f"{location}: a span has no `traceId`. Expected here: {_EXPECTED}.")
                 status = span.get("status")
                 yield (
                     trace_id,
@@ -74,8 +74,8 @@ def _spans(resources: Sequence[Json], where: str) -> Iterator[tuple[str, OtlpSpa
 
 
 def _objects(value: Json, name: str) -> list[dict[str, Json]]:
-    own = value.get(name) if isinstance(value, dict) else None
-    return [each for each in own if isinstance(each, dict)] if isinstance(own, list) else []
+    children = value.get(name) if isinstance(value, dict) else None
+    return [each for each in children if isinstance(each, dict)] if isinstance(children, list) else []
 
 
 def _nanoseconds(value: Json) -> float:
@@ -95,15 +95,15 @@ def _value(value: Json, depth: int = 0) -> Json:
     """Return a value of OTLP as plain JSON. Whole numbers are strings there."""
     if not isinstance(value, dict) or depth > _MOST_DEPTH:
         return None
-    for name, own in value.items():
+    for name, content in value.items():
         if name == "arrayValue":
-            return [_value(each, depth + 1) for each in _objects(own, "values")]
+            return [_value(each, depth + 1) for each in _objects(content, "values")]
         if name == "kvlistValue":
-            return {str(each.get("key")): _value(each.get("value"), depth + 1) for each in _objects(own, "values")}
-        if name == "intValue" and isinstance(own, str):
-            return int(own) if own.lstrip("-").isdecimal() and len(own) < 20 else own
+            return {str(each.get("key")): _value(each.get("value"), depth + 1) for each in _objects(content, "values")}
+        if name == "intValue" and isinstance(content, str):
+            return int(content) if content.lstrip("-").isdecimal() and len(content) < 20 else content
         if name.endswith("Value"):
-            return own
+            return content
     return None
 
 
@@ -135,8 +135,8 @@ def _passages(spans: Sequence[OtlpSpan]) -> list[str]:
     """Return the documents of the last reranker, or of all retrievers."""
     by_end = sorted(spans, key=lambda span: span.end)
     for span in reversed(by_end):
-        if span.kind == "RERANKER" and (found := _documents(span, "reranker.output_documents")):
-            return found
+        if span.kind == "RERANKER" and (documents := _documents(span, "reranker.output_documents")):
+            return documents
     return [text for span in by_end if span.kind == "RETRIEVER" for text in _documents(span, "retrieval.documents")]
 
 
@@ -146,9 +146,9 @@ def _documents(span: OtlpSpan, beginning: str) -> list[str]:
 
 
 def _numbers(span: OtlpSpan, beginning: str) -> list[int]:
-    found = {
+    numbers = {
         int(number[1])
         for name in span.attributes
         if name.startswith(beginning) and (number := _NUMBERED.search(name, len(beginning) - 1)) and len(number[1]) < 6
     }
-    return sorted(found)
+    return sorted(numbers)

@@ -32,24 +32,24 @@ class PrivateData:
         return text
 
 
-def private_data(given: Sequence[str]) -> PrivateData:
+def private_data(options: Sequence[str]) -> PrivateData:
     """Return the rules of the option --mask: names, separated by commas, and at the end a regular expression.
 
     Raises ConfigError for an expression that is none, or that matches the empty text.
     """
     rules: dict[str, re.Pattern[str]] = {}
-    for text in given:
+    for text in options:
         rest = text
         while rest:
             name, _, after = rest.partition(",")
             if name in RULES:
                 rules[name], rest = re.compile(RULES[name]), after
                 continue
-            rules[rest], rest = _compiled(rest), ""
+            rules[rest], rest = _compile(rest), ""
     return PrivateData(tuple(rules.items()))
 
 
-def _compiled(text: str) -> re.Pattern[str]:
+def _compile(text: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(text)
     except re.error as error:

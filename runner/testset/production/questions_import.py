@@ -40,7 +40,7 @@ class ImportCounts:
         )
         for name, counts in (("skipped", self.skipped), ("masked", self.masked), ("feedback", self.feedback)):
             if counts:
-                yield f"{name}: {', '.join(f'{own} {n:,}' for own, n in counts.items())}"
+                yield f"{name}: {', '.join(f'{label} {n:,}' for label, n in counts.items())}"
 
 
 def import_questions(
@@ -52,23 +52,23 @@ def import_questions(
     question. Raises DataError for a folder that is not empty, and if no trace has a question.
     """
     _require_new(out)
-    found, skipped = [], Counter[str]()
+    questions, skipped = [], Counter[str]()
     for trace in traces:
         if isinstance(trace, Skipped):
             skipped[trace.reason] += 1
         else:
-            found.append(_masked(trace, private))
-    if not found:
+            questions.append(_mask(trace, private))
+    if not questions:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in skipped.items())
         raise DataError(f"no trace has a question ({reasons or 'there are no traces'}); check the source")
-    asked = sorted(_with_sessions(found), key=lambda own: (own.time, own.id))
-    groups = _folded(asked, threshold)
+    ordered = sorted(_add_sessions(questions), key=lambda question: (question.time, question.id))
+    groups = _fold(ordered, threshold)
     records = [_record(group) for group in groups]
     feedback = Counter(str(record["subset"]).removeprefix("feedback ") for record in records)
     counts = ImportCounts(
-        len(found) + skipped.total(),
+        len(questions) + skipped.total(),
         len(records),
-        len(found) - len(records),
+        len(questions) - len(records),
         dict(skipped.most_common()),
         {name: n for name, n in private.counts.items() if n},
         dict(feedback.most_common()),
@@ -93,46 +93,46 @@ def _require_new(out: Path) -> None:
         raise DataError(f"--out: {out} exists and is not an empty folder; choose another path")
 
 
-def _masked(own: TracedQuestion, private: PrivateData) -> TracedQuestion:
+def _mask(question: TracedQuestion, private: PrivateData) -> TracedQuestion:
     mask = private.mask
     return replace(
-        own,
-        question=mask(own.question),
-        answer=mask(own.answer),
-        passages=tuple(map(mask, own.passages)),
-        history=tuple(Turn(mask(turn.question), mask(turn.answer)) for turn in own.history),
+        question,
+        question=mask(question.question),
+        answer=mask(question.answer),
+        passages=tuple(map(mask, question.passages)),
+        history=tuple(Turn(mask(turn.question), mask(turn.answer)) for turn in question.history),
     )
 
 
-def _with_sessions(found: Sequence[TracedQuestion]) -> Iterator[TracedQuestion]:
+def _add_sessions(questions: Sequence[TracedQuestion]) -> Iterator[TracedQuestion]:
     """Yield the questions, with the earlier ones of their session as the history of those that have none."""
     sessions: dict[str, list[TracedQuestion]] = {}
-    for own in sorted(found, key=lambda own: (own.time, own.id)):
-        earlier = sessions.setdefault(own.session, []) if own.session else []
+    for question in sorted(questions, key=lambda question: (question.time, question.id)):
+        earlier = sessions.setdefault(question.session, []) if question.session else []
         turns = tuple(Turn(each.question, each.answer) for each in earlier)
-        yield own if own.history or not turns else replace(own, history=turns)
-        earlier.append(own)
+        yield question if question.history or not turns else replace(question, history=turns)
+        earlier.append(question)
 
 
-def _folded(asked: Sequence[TracedQuestion], threshold: float) -> list[list[TracedQuestion]]:
+def _fold(questions: Sequence[TracedQuestion], threshold: float) -> list[list[TracedQuestion]]:
     """Return groups of near duplicates, in the order of their first questions."""
     # Two users get different answers to one question, so answers are not compared.
     drafts = [
-        Draft(str(place), "", "", Kind.QA, _NO_EVIDENCE, own.question, ("",), history=own.history)
-        for place, own in enumerate(asked)
+        Draft(str(i), "", "", Kind.QA, _NO_EVIDENCE, question.question, ("",), history=question.history)
+        for i, question in enumerate(questions)
     ]
     repeats = NearDuplicates(threshold).repeats(drafts, [])
     groups: dict[str, list[TracedQuestion]] = {}
-    for place, own in enumerate(asked):
-        groups.setdefault(repeats.get(str(place), str(place)), []).append(own)
+    for i, question in enumerate(questions):
+        groups.setdefault(repeats.get(str(i), str(i)), []).append(question)
     return list(groups.values())
 
 
 def _record(group: Sequence[TracedQuestion]) -> dict[str, Json]:
     """Return a question as a line of the data set. Of near duplicates, the first one gives the texts."""
     first = group[0]
-    given = Counter(own.feedback for own in group if own.feedback)
-    label = NO_FEEDBACK if not given else next(iter(given)) if len(given) == 1 else "mixed"
+    labels = Counter(question.feedback for question in group if question.feedback)
+    label = NO_FEEDBACK if not labels else next(iter(labels)) if len(labels) == 1 else "mixed"
     record: dict[str, Json] = {"id": first.id, "question": first.question, "subset": f"feedback {label}"}
     if first.history:
         record["history"] = [{"question": turn.question, "answer": turn.answer} for turn in first.history]
@@ -140,5 +140,5 @@ def _record(group: Sequence[TracedQuestion]) -> dict[str, Json]:
         record["passages"] = list(first.passages)
     return {
         **record,
-        "production": {"answer": first.answer, "n_asked": len(group), "feedback": dict(given.most_common())},
+        "production": {"answer": first.answer, "n_asked": len(group), "feedback": dict(labels.most_common())},
     }

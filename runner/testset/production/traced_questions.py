@@ -106,7 +106,7 @@ def read_trace(
 
 def conversation_in(value: Json, depth: int = 0) -> Conversation:
     """Return the earlier turns and the question in a value; "" if it has none."""
-    value = _parsed(value)
+    value = _parse(value)
     if isinstance(value, str):
         return (), value
     if isinstance(value, list):
@@ -120,23 +120,23 @@ def conversation_in(value: Json, depth: int = 0) -> Conversation:
             history, question = conversation_in(value[name], depth + 1)
             if question:
                 return history or _history_in(value), question
-    texts = [own for own in value.values() if isinstance(own, str)]
+    texts = [part for part in value.values() if isinstance(part, str)]
     if len(value) == 1 and texts:
         return (), texts[0]
-    nested = [own for own in value.values() if isinstance(own, dict)]
+    nested = [part for part in value.values() if isinstance(part, dict)]
     return conversation_in(nested[0], depth + 1) if len(value) == 1 and nested else ((), "")
 
 
 def answer_in(value: Json, depth: int = 0) -> str:
     """Return the answer in a value; "" if it has none."""
-    value = _parsed(value)
+    value = _parse(value)
     if isinstance(value, str):
         return value
     if depth > _DEEPEST:
         return ""
     if isinstance(value, list):
-        said = [text for role, text in _messages(value) if role in _ASSISTANT]
-        return said[-1] if said else answer_in(value[0], depth + 1) if value else ""
+        replies = [text for role, text in _messages(value) if role in _ASSISTANT]
+        return replies[-1] if replies else answer_in(value[0], depth + 1) if value else ""
     if not isinstance(value, dict):
         return ""
     if isinstance(value.get("messages"), list):
@@ -144,19 +144,19 @@ def answer_in(value: Json, depth: int = 0) -> str:
     for name in _ANSWER:
         if name in value and (text := answer_in(value[name], depth + 1)):
             return text
-    texts = [own for own in value.values() if isinstance(own, str)]
+    texts = [part for part in value.values() if isinstance(part, str)]
     return texts[0] if len(value) == 1 and texts else ""
 
 
 def passages_in(value: Json, depth: int = 0) -> list[str]:
     """Return the texts of the documents in a value, in order; [] if it has none."""
-    value = _parsed(value)
+    value = _parse(value)
     if isinstance(value, list):
-        return [text for own in value if (text := _text_of(own, 0))]
+        return [text for element in value if (text := _text_of(element, 0))]
     if isinstance(value, dict) and depth <= _DEEPEST:
         for name in _PASSAGES:
-            if found := passages_in(value.get(name), depth + 1):
-                return found
+            if passages := passages_in(value.get(name), depth + 1):
+                return passages
     return []
 
 
@@ -195,20 +195,20 @@ def _history_in(value: Mapping[str, Json]) -> tuple[Turn, ...]:
 
 
 def _turns(value: Sequence[Json]) -> tuple[Turn, ...]:
-    pairs = [(own.get("question"), own.get("answer")) for own in value if isinstance(own, dict)]
+    pairs = [(pair.get("question"), pair.get("answer")) for pair in value if isinstance(pair, dict)]
     if pairs and all(isinstance(text, str) for pair in pairs for text in pair):
         return tuple(Turn(str(question), str(answer)) for question, answer in pairs)
-    return _paired(_messages(value))
+    return _pair_turns(_messages(value))
 
 
 def _conversation_of(messages: Sequence[Json]) -> Conversation:
     """Return the turns before the last message of the user, and the text of that message."""
-    said = list(_messages(messages))
-    last = max((place for place, (role, _) in enumerate(said) if role in _USER), default=-1)
-    return (_paired(said[:last]), said[last][1]) if last >= 0 else ((), "")
+    turns = list(_messages(messages))
+    last = max((i for i, (role, _) in enumerate(turns) if role in _USER), default=-1)
+    return (_pair_turns(turns[:last]), turns[last][1]) if last >= 0 else ((), "")
 
 
-def _paired(messages: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> tuple[Turn, ...]:
+def _pair_turns(messages: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> tuple[Turn, ...]:
     turns, question = [], ""
     for role, text in messages:
         if role in _USER:
@@ -221,15 +221,15 @@ def _paired(messages: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> 
 
 def _messages(value: Sequence[Json]) -> Iterator[tuple[str, str]]:
     """Yield role and text of messages: objects with `role` or `type` and `content`, or pairs."""
-    for own in value:
-        if isinstance(own, dict):
-            message = own.get("message")
-            inner = message if isinstance(message, dict) else own
+    for element in value:
+        if isinstance(element, dict):
+            message = element.get("message")
+            inner = message if isinstance(message, dict) else element
             role, text = inner.get("role") or inner.get("type"), _content(inner.get("content"))
-        elif isinstance(own, list) and len(own) == 2 and all(isinstance(each, str) for each in own):
-            role, text = own
-        elif isinstance(own, list):
-            yield from _messages(own)
+        elif isinstance(element, list) and len(element) == 2 and all(isinstance(each, str) for each in element):
+            role, text = element
+        elif isinstance(element, list):
+            yield from _messages(element)
             continue
         else:
             continue
@@ -255,7 +255,7 @@ def _text_of(value: Json, depth: int) -> str:
     return ""
 
 
-def _parsed(value: Json) -> Json:
+def _parse(value: Json) -> Json:
     """Return the JSON in a string that is an object or a list, other values unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):

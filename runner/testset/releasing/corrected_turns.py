@@ -13,21 +13,23 @@ def to_judge_again(corrected: Sequence[Draft], survivors: Sequence[Draft]) -> li
     Each gets its current earlier turns as its history. A turn after a rejected one is left out, unless it was itself
     corrected.
     """
-    found = [draft for draft in corrected if not draft.conversation]
-    conversations: dict[str, dict[int, Draft]] = {own.conversation: {} for own in corrected if own.conversation}
+    drafts = [draft for draft in corrected if not draft.conversation]
+    conversations: dict[str, dict[int, Draft]] = {
+        corrected_draft.conversation: {} for corrected_draft in corrected if corrected_draft.conversation
+    }
     for draft in (*survivors, *corrected):
         if draft.conversation in conversations:
             conversations[draft.conversation][draft.turn] = draft
-    places = {(draft.conversation, draft.turn) for draft in corrected}
+    corrected_turns = {(draft.conversation, draft.turn) for draft in corrected}
     for name, turns in conversations.items():
         history: tuple[Turn, ...] = ()
         has_changed = False
         for turn, draft in sorted(turns.items()):
-            is_corrected = (name, turn) in places
+            is_corrected = (name, turn) in corrected_turns
             if turn == len(history):
                 has_changed |= is_corrected
-                found += [replace(draft, history=history)] if has_changed else []
+                drafts += [replace(draft, history=history)] if has_changed else []
                 history = (*history, Turn(draft.question, draft.references[0]))
             elif is_corrected:
-                found.append(draft)
-    return found
+                drafts.append(draft)
+    return drafts

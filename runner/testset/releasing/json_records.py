@@ -38,27 +38,27 @@ def encoded(record: object) -> dict[str, Json]:
 
 def decoded(record: type[T], raw: Mapping[str, Json]) -> T:
     """Return the record that was encoded as `raw`."""
-    value: T = _decoded(record, raw)
+    value: T = _decode(record, raw)
     return value
 
 
-def _decoded(annotation: object, raw: Json) -> Any:
+def _decode(annotation: object, raw: Json) -> Any:
     origin = get_origin(annotation)
     if origin in (typing.Union, types.UnionType):
         inner = next(option for option in get_args(annotation) if option is not type(None))
-        return None if raw is None else _decoded(inner, raw)
+        return None if raw is None else _decode(inner, raw)
     if origin is tuple:
         kinds = get_args(annotation)
         if kinds[-1] is not Ellipsis:
-            return tuple(_decoded(kind, item) for kind, item in zip(kinds, raw, strict=True))
-        return tuple(_decoded(kinds[0], item) for item in raw)
+            return tuple(_decode(kind, item) for kind, item in zip(kinds, raw, strict=True))
+        return tuple(_decode(kinds[0], item) for item in raw)
     if origin in (dict, Mapping):
-        return {name: _decoded(get_args(annotation)[1], item) for name, item in raw.items()}
+        return {name: _decode(get_args(annotation)[1], item) for name, item in raw.items()}
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return annotation(raw)
     if isinstance(annotation, type) and is_dataclass(annotation):
         hints = _hints(annotation)
-        return annotation(**{field.name: _decoded(hints[field.name], raw[field.name]) for field in fields(annotation)})
+        return annotation(**{field.name: _decode(hints[field.name], raw[field.name]) for field in fields(annotation)})
     return raw
 
 

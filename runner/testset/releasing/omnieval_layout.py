@@ -46,13 +46,13 @@ def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str,
         path = names.get(turns[0].topic or "", (turns[0].topic or "all",))
         if task and all(_is_kept_whole(sample, testset) for sample in turns) and _is_complete(turns):
             records = [_item(sample, path, task, testset) for sample in turns]
-            place = "/".join(map(_file_name, (path[-2] if len(path) > 1 else path[-1], path[-1], task)))
-            items[f"{_ITEMS}/{place}.jsonl"].append(records if turns[0].task == "conversational" else records[0])
+            file_path = "/".join(map(_file_name, (path[-2] if len(path) > 1 else path[-1], path[-1], task)))
+            items[f"{_ITEMS}/{file_path}.jsonl"].append(records if turns[0].task == "conversational" else records[0])
         else:
             n_left_out += len(turns)
     if not items:
         return {}, n_left_out
-    files = {name: b"".join(map(line_of, own)) for name, own in items.items()}
+    files = {name: b"".join(map(line_of, entries)) for name, entries in items.items()}
     documents = zip(testset.documents.ids, testset.documents.titles, testset.documents.texts, strict=True)
     nodes = ({"id": own_id, "title": title, "contents": text} for own_id, title, text in documents)
     return {_CORPUS: b"".join(map(line_of, nodes)), **files}, n_left_out
@@ -60,10 +60,10 @@ def omnieval_files(testset: Testset, topics: Sequence[Topic]) -> tuple[dict[str,
 
 def _conversations(testset: Testset) -> list[list[Sample]]:
     """Return the turns of each conversation in order. Any other sample is a list of its own."""
-    found: dict[str, list[Sample]] = defaultdict(list)
+    by_conversation: dict[str, list[Sample]] = defaultdict(list)
     for sample in testset.samples:
-        found[str(testset.provenance[sample.id].get("conversation") or sample.id)].append(sample)
-    return [sorted(turns, key=lambda sample: len(sample.history)) for turns in found.values()]
+        by_conversation[str(testset.provenance[sample.id].get("conversation") or sample.id)].append(sample)
+    return [sorted(turns, key=lambda sample: len(sample.history)) for turns in by_conversation.values()]
 
 
 def _is_complete(turns: Sequence[Sample]) -> bool:
@@ -99,5 +99,5 @@ def _item(sample: Sample, path: Sequence[str], task: str, testset: Testset) -> d
 
 def _file_name(name: str) -> str:
     """Return a name that is one part of a path on any system."""
-    kept = "".join("_" if character in '<>:"/\\|?*' or ord(character) < 32 else character for character in name)
-    return kept.strip(" .") or "_"
+    safe = "".join("_" if character in '<>:"/\\|?*' or ord(character) < 32 else character for character in name)
+    return safe.strip(" .") or "_"

@@ -24,50 +24,50 @@ COVERAGE, PICTURE, REJECTED, VOTES = "coverage.csv", "coverage.svg", "rejected.j
 TREE = "topic_tree.json"
 
 
-def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
+def release(folder: Path, state: Made, about: Mapping[str, Json]) -> Testset:
     """Write the set in place of an earlier one, and return it.
 
     Raises DataError for an invalid set, and if the folder cannot be written.
     """
-    counts, labels = coverage(made), labels_of(made.topics)
-    testset = _testset_of(made, counts, labels, about)
-    layout, n_left_out = omnieval_files(testset, made.topics)
+    counts, labels = coverage(state), labels_of(state.topics)
+    testset = _testset_of(state, counts, labels, about)
+    layout, n_left_out = omnieval_files(testset, state.topics)
     testset = replace(testset, about={**testset.about, "n_samples_not_in_omnieval_layout": n_left_out})
-    others = {
+    files = {
         **layout,
         COVERAGE: as_csv(counts, labels),
         PICTURE: as_svg(counts, labels),
-        REJECTED: b"".join(map(line_of, rejections(made.tried, labels))),
+        REJECTED: b"".join(map(line_of, rejections(state.tried, labels))),
     }
     rmtree(folder / FOLDER, ignore_errors=True)  # topics of an earlier release may no longer exist
     for name in (VOTES, TREE):
         (folder / name).unlink(missing_ok=True)
-    if made.topics:
-        others[TREE] = json.dumps(nested(made.topics), ensure_ascii=False, indent=2).encode()
-    if made.votes:
-        others[VOTES] = b"".join(line_of(asdict(vote)) for vote in made.votes)
-    write_testset(folder, testset, others, replace=True)
+    if state.topics:
+        files[TREE] = json.dumps(nested(state.topics), ensure_ascii=False, indent=2).encode()
+    if state.votes:
+        files[VOTES] = b"".join(line_of(asdict(vote)) for vote in state.votes)
+    write_testset(folder, testset, files, replace=True)
     return testset
 
 
 def _testset_of(
-    made: Made, counts: Mapping[Cell, Count], labels: Mapping[str, str], about: Mapping[str, Json]
+    state: Made, counts: Mapping[Cell, Count], labels: Mapping[str, str], about: Mapping[str, Json]
 ) -> Testset:
     """Return the documents that stay in the corpus, and all samples in the order of their acceptance."""
-    documents = made.documents
-    accepted = [(tried, own) for tried in made.tried for own in tried.accepted]
-    removed = {document_id for _, own in accepted for document_id in own.draft.removed}
+    documents = state.documents
+    accepted = [(tried, tagged) for tried in state.tried for tagged in tried.accepted]
+    removed = {document_id for _, tagged in accepted for document_id in tagged.draft.removed}
     return Testset(
         documents.at([row for row, document_id in enumerate(documents.ids) if document_id not in removed]),
-        tuple(_sample(own.draft, labels) for _, own in accepted),
-        {own.draft.id: _provenance(tried, own.draft, own) for tried, own in accepted},
+        tuple(_sample(tagged.draft, labels) for _, tagged in accepted),
+        {tagged.draft.id: _provenance(tried, tagged.draft, tagged) for tried, tagged in accepted},
         about={
             **about,
-            "corpus": made.counts,
-            "n_waves": made.n_waves,
-            "stopped": made.stopped,
+            "corpus": state.counts,
+            "n_waves": state.n_waves,
+            "stopped": state.stopped,
             "coverage": as_record(counts, labels),
-            "voters_agreement": asdict(agreement(made.votes)) if made.votes else None,
+            "voters_agreement": asdict(agreement(state.votes)) if state.votes else None,
         },
     )
 
@@ -94,8 +94,8 @@ def _provenance(tried: Tried, draft: Draft, tagged: Tagged | None = None) -> dic
         "was_corrected": draft.was_corrected,
     }
     tags = [
-        {"gate": own.gate, "reason": own.verdict.reason, "detail": own.verdict.detail}
-        for own in (tagged.tags if tagged else ())
+        {"gate": tag.gate, "reason": tag.verdict.reason, "detail": tag.verdict.detail}
+        for tag in (tagged.tags if tagged else ())
     ]
     more = {
         "tags": tags,
@@ -110,18 +110,20 @@ def _provenance(tried: Tried, draft: Draft, tagged: Tagged | None = None) -> dic
 
 def evidence_fields(evidence: EvidenceSet) -> list[dict[str, Json]]:
     """Return the places of the extracts in documents, as in the field `gold` of a sample."""
-    return gold_fields(tuple(Evidence(own.document_id, own.start, own.end) for own in evidence.extracts))
+    return gold_fields(
+        tuple(Evidence(extract.document_id, extract.start, extract.end) for extract in evidence.extracts)
+    )
 
 
 def rejections(tried: Iterable[Tried], labels: Mapping[str, str]) -> Iterable[dict[str, Json]]:
     """Yield a line for every rejected or pending draft, and for every evidence set without a draft."""
     for each in tried:
-        place = {"task": each.cell[1], "topic": labels.get(each.cell[0], each.cell[0]) or None}
+        cell = {"task": each.cell[1], "topic": labels.get(each.cell[0], each.cell[0]) or None}
         if each.not_drafted:
             refused = each.not_drafted
             yield {
                 "id": each.evidence.id,
-                **place,
+                **cell,
                 "question": "",
                 "gate": DRAFTING,
                 "state": _state(each.outcome),
@@ -129,18 +131,18 @@ def rejections(tried: Iterable[Tried], labels: Mapping[str, str]) -> Iterable[di
                 "detail": refused.detail,
                 "evidence": evidence_fields(each.evidence),
             }
-        for own in each.rejected:
-            draft = own.draft
+        for judged in each.rejected:
+            draft = judged.draft
             yield {
                 "id": draft.id,
-                **place,
+                **cell,
                 "question": draft.question,
                 "references": list(draft.references),
                 "history": [vars(turn) for turn in draft.history],
-                "gate": own.gate,
-                "state": own.verdict.state.value,
-                "reason": own.verdict.reason,
-                "detail": own.verdict.detail,
+                "gate": judged.gate,
+                "state": judged.verdict.state.value,
+                "reason": judged.verdict.reason,
+                "detail": judged.verdict.detail,
                 "gold": gold_fields(draft.gold),
                 "evidence": evidence_fields(draft.evidence),
                 "provenance": _provenance(each, draft),

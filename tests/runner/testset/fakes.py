@@ -197,16 +197,16 @@ class Silent:
     def stage(self, title: str, done: int, total: int) -> None:
         pass
 
-    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
         pass
 
 
 def make(settings: GenerationSettings, announce: Announce | None = None) -> Made:
     """A whole run."""
     with closing(Making(settings, announce or Silent())) as making:
-        made = making.begin()
-        making.run(made)
-    return made
+        state = making.begin()
+        making.run(state)
+    return state
 
 
 def most(n: int) -> Budget:

@@ -39,9 +39,9 @@ CELL = ("", "lamps")
 
 
 def test_run_ends_with_the_requested_number_of_drafts(tmp_path: Path) -> None:
-    made = make(generation(tmp_path, texts(40), per_cell=7))
-    assert len(made.accepted) == len({draft.question for draft in made.accepted}) == 7
-    count = coverage(made)[CELL]
+    state = make(generation(tmp_path, texts(40), per_cell=7))
+    assert len(state.accepted) == len({draft.question for draft in state.accepted}) == 7
+    count = coverage(state)[CELL]
     assert (count.tried, count.accepted, count.rejected, count.short) == (7, 7, 0, "")
     assert len(ASKED) == 7
 
@@ -53,7 +53,7 @@ class Pruning(Silent):
         self.n_prunes = 0
         self._command = ["--store-dir", str(store), "prune", "--older-than-days", "0"]
 
-    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
         self.n_prunes += 1
         for more in ([], ["--stage", "replies"]):
             assert store_main([*self._command, *more]) == 0
@@ -62,18 +62,18 @@ class Pruning(Silent):
 def test_prune_between_waves_keeps_results_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = generation(tmp_path, texts(40), per_cell=7)
     pruning = Pruning(tmp_path / "store")
-    made = make(settings, pruning)
+    state = make(settings, pruning)
     n_running = capsys.readouterr().out.count("a sweep is running")
     assert n_running == 2 * pruning.n_prunes > 2
-    assert make(settings).accepted == made.accepted
+    assert make(settings).accepted == state.accepted
     assert len(ASKED) == 7, "every reply is still stored"
 
 
 def test_every_draft_that_is_tried_is_accepted_or_rejected_for_one_reason(tmp_path: Path) -> None:
     marks = dict.fromkeys(range(0, 30, 5), "DECLINE") | dict.fromkeys(range(1, 30, 5), "RUDE") | {3: "LONG RUDE"}
     gates = {"long": Marks("LONG"), "rude": Marks("RUDE", Echo())}
-    made = make(generation(tmp_path, texts(30, marks), gates=gates, per_cell=30))
-    count = coverage(made)[CELL]
+    state = make(generation(tmp_path, texts(30, marks), gates=gates, per_cell=30))
+    count = coverage(state)[CELL]
     assert count.reasons == {"declined": 6, "rude": 6, "long": 1}
     assert (count.tried, count.accepted, count.rejected) == (30, 17, 13)
     assert count.short == NO_EVIDENCE
@@ -83,10 +83,10 @@ def test_every_draft_that_is_tried_is_accepted_or_rejected_for_one_reason(tmp_pa
 def test_a_corrected_draft_goes_through_all_gates_again(tmp_path: Path) -> None:
     gates = {"corrected": Marks("fixed"), "typo": Marks("TYPO", corrects=True), "both": Marks("corrected RUDE")}
     documents = texts(12, {1: "TYPO", 2: "TYPO RUDE"})
-    made = make(generation(tmp_path, documents, gates=gates, per_cell=12))
-    count = coverage(made)[CELL]
+    state = make(generation(tmp_path, documents, gates=gates, per_cell=12))
+    count = coverage(state)[CELL]
     assert (count.accepted, count.reasons) == (11, {"corrected rude": 1})
-    (corrected,) = [draft for draft in made.accepted if draft.was_corrected]
+    (corrected,) = [draft for draft in state.accepted if draft.was_corrected]
     assert "corrected" in corrected.question
     assert "TYPO" not in corrected.question
 
@@ -103,8 +103,8 @@ def test_added_gate_does_not_repeat_the_writing(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(20), gates={"rude": Marks("RUDE", Echo())}, per_cell=20)
     make(settings)
     ASKED.clear()
-    made = make(replace(settings, gates={"long": Marks("LONG"), **settings.gates}))
-    assert len(made.accepted) == 20
+    state = make(replace(settings, gates={"long": Marks("LONG"), **settings.gates}))
+    assert len(state.accepted) == 20
     assert ASKED == []
 
 
@@ -138,18 +138,18 @@ class Losing(Making):
 def test_recomputed_drafts_stay_within_the_budget(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(60), per_cell=30)
     with closing(Losing(replace(settings, budget=most(20)), Silent())) as making:
-        made = making.begin()
-        making.run(made)
+        state = making.begin()
+        making.run(state)
         spent = making.spent
     assert spent.n_requests == len(ASKED) == 20
-    assert "max_requests" in made.stopped
+    assert "max_requests" in state.stopped
 
 
 def test_failed_requests_are_not_rejections_and_are_asked_again(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(12), gates={"rude": Marks("RUDE", Echo())}, per_cell=12)
     DOWN.update({"lamps: Company 3 ", "RUDE? Company 5 "})
-    made = make(settings)
-    count = coverage(made)[CELL]
+    state = make(settings)
+    count = coverage(state)[CELL]
     assert (count.tried, count.accepted, count.rejected, count.pending) == (12, 10, 0, 2)
     assert count.short == "requests failed"
     DOWN.clear()
@@ -161,16 +161,16 @@ def test_failed_requests_are_not_rejections_and_are_asked_again(tmp_path: Path) 
 
 def test_a_server_that_is_down_ends_the_run(tmp_path: Path) -> None:
     DOWN.add("Company")
-    made = make(generation(tmp_path, texts(200), per_cell=100))
-    assert made.stopped == "every request of the last wave failed: down"
+    state = make(generation(tmp_path, texts(200), per_cell=100))
+    assert state.stopped == "every request of the last wave failed: down"
     assert len(ASKED) == 2
 
 
 def test_no_cell_is_tried_more_often_than_allowed(tmp_path: Path) -> None:
     documents = texts(50, dict.fromkeys(range(50), "RUDE"))
     waves = WaveSettings(first=2, largest=8, most_tries=3)
-    made = make(generation(tmp_path, documents, gates={"rude": Marks("RUDE")}, per_cell=4, waves=waves))
-    count = coverage(made)[CELL]
+    state = make(generation(tmp_path, documents, gates={"rude": Marks("RUDE")}, per_cell=4, waves=waves))
+    count = coverage(state)[CELL]
     assert (count.tried, count.short) == (12, MOST_TRIES)
 
 
@@ -179,8 +179,8 @@ def test_turns_before_a_rejected_turn_are_kept(tmp_path: Path) -> None:
     documents = texts(3, {1: "RUDE", 2: "LONG"})
     tasks = {"lamps": AskOnce(n_turns=3)}
     settings = generation(tmp_path, documents, gates=gates, tasks=tasks, per_cell=3)
-    made = make(replace(settings, near_duplicates=NearDuplicates(1.0)))
-    turns = {own.evidence.extracts[0].document_id: own for own in made.tried}
+    state = make(replace(settings, near_duplicates=NearDuplicates(1.0)))
+    turns = {own.evidence.extracts[0].document_id: own for own in state.tried}
     assert [len(turns[name].accepted) for name in ("d000", "d001", "d002")] == [3, 1, 0]
     assert [own.verdict.reason for own in turns["d001"].rejected] == ["rude", EARLIER_TURN]
     assert turns["d002"].outcome is DraftOutcome.REJECTED
@@ -192,14 +192,14 @@ def test_conversation_with_a_failed_turn_request_stays_pending(tmp_path: Path) -
     settings = generation(tmp_path, texts(3), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=3)
     settings = replace(settings, near_duplicates=NearDuplicates(1.0))
     DOWN.add("RUDE? 1. Company 1 ")
-    made = make(settings)
-    assert sorted(own.outcome for own in made.tried) == [
+    state = make(settings)
+    assert sorted(own.outcome for own in state.tried) == [
         DraftOutcome.ACCEPTED,
         DraftOutcome.ACCEPTED,
         DraftOutcome.PENDING,
     ]
-    assert len(made.accepted) == 6
-    assert [line["state"] for line in rejections(made.tried, {})] == ["failed"] * 3
+    assert len(state.accepted) == 6
+    assert [line["state"] for line in rejections(state.tried, {})] == ["failed"] * 3
     DOWN.clear()
     assert len(make(settings).accepted) == 9
 
@@ -240,14 +240,14 @@ def test_turn_that_needs_a_second_correction_is_rejected(tmp_path: Path) -> None
 
 def test_tasks_that_remove_their_source_use_separate_documents(tmp_path: Path) -> None:
     tasks = {"lamps": AskOnce(), "gone": AskOnce(removes_source=True)}
-    made = make(generation(tmp_path, texts(80), tasks=tasks, per_cell=200, removable_share=0.3))
+    state = make(generation(tmp_path, texts(80), tasks=tasks, per_cell=200, removable_share=0.3))
     used: dict[str, set[str]] = {name: set() for name in tasks}
-    for tried in made.tried:
+    for tried in state.tried:
         used[tried.cell[1]].add(tried.evidence.extracts[0].document_id)
     assert used["lamps"] | used["gone"] == {f"d{n:03}" for n in range(80)}
     assert used["lamps"] & used["gone"] == set()
     assert len(used["gone"]) in range(10, 40)
-    short = {task: count.short for (_, task), count in coverage(made).items()}
+    short = {task: count.short for (_, task), count in coverage(state).items()}
     assert short == {"lamps": NO_EVIDENCE, "gone": NO_REMOVABLE}
 
 
@@ -258,8 +258,8 @@ def test_a_source_with_a_copy_that_may_leave_as_well_is_not_used(tmp_path: Path)
         zip(leaving, [f"{story}.", f"{story} again.", "Nobody has seen the 12 goats of Mill Lane."], strict=True)
     )
     gone = {"gone": AskOnce(removes_source=True)}
-    made = make(generation(tmp_path, (*texts(20), *copies), tasks=gone, per_cell=50, removable_share=0.3))
-    used = {tried.evidence.extracts[0].document_id for tried in made.tried}
+    state = make(generation(tmp_path, (*texts(20), *copies), tasks=gone, per_cell=50, removable_share=0.3))
+    used = {tried.evidence.extracts[0].document_id for tried in state.tried}
     assert used & set(leaving) == {leaving[2]}
 
 
