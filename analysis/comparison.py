@@ -36,8 +36,8 @@ from runner.results import (
     SubsetMetric,
     common_samples,
     equal_groups,
+    format_level,
     scores_of,
-    shown,
     varying_axes,
 )
 
@@ -72,7 +72,7 @@ class Standing:
 
     def level(self, axis: str) -> str:
         """Return the value of an axis; for several cells their values, e.g. "2, 8"."""
-        return ", ".join(dict.fromkeys(shown(cell.axes.get(axis)) for cell in self.cells))
+        return ", ".join(dict.fromkeys(format_level(cell.axes.get(axis)) for cell in self.cells))
 
 
 @dataclass(frozen=True)

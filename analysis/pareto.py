@@ -143,7 +143,7 @@ def _columns(
     return [
         TableColumn("cell", [cell.cell_id[:8] for cell in cells], is_number=False, is_id=True),
         *(
-            TableColumn(axis, [escape(results.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
+            TableColumn(axis, [escape(results.format_level(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes
         ),
         TableColumn(head, [about(cost, _COST_DIGITS) for cost in costs.tolist()]),

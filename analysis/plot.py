@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from analysis import table_output as terminal
-from analysis.charts.canvas import shown
+from analysis.charts.canvas import tick_label
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
 from analysis.table_output import UNKNOWN, TableColumn
@@ -63,7 +63,7 @@ def _title(averages: AxisMeans) -> str:
 
 
 def _columns(averages: AxisMeans, digits: int) -> list[TableColumn]:
-    levels = [row.level if isinstance(row.level, str) else shown(row.level) for row in averages.means]
+    levels = [row.level if isinstance(row.level, str) else tick_label(row.level) for row in averages.means]
     second = (
         [TableColumn(averages.by, [escape(row.by) for row in averages.means], is_number=False)] if averages.by else []
     )

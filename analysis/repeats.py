@@ -116,7 +116,9 @@ def _columns(rows: Sequence[Repeated], axes: Sequence[str]) -> list[TableColumn]
     return [
         TableColumn("cell", [each.cell.cell_id[:8] for each in rows], is_number=False, is_id=True),
         *(
-            TableColumn(axis, [escape(results.shown(each.cell.axes.get(axis))) for each in rows], is_number=False)
+            TableColumn(
+                axis, [escape(results.format_level(each.cell.axes.get(axis))) for each in rows], is_number=False
+            )
             for axis in shown_axes
         ),
         TableColumn("samples", [str(each.split.n_samples) for each in rows]),

@@ -177,7 +177,7 @@ def _block_columns(table: PrintedTable, block: PrintedBlock, scale: _Scale) -> l
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
         *(
-            TableColumn(axis, [results.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
+            TableColumn(axis, [results.format_level(cell.axes.get(axis)) for cell in cells], is_number=False)
             for axis in _further_axes(lines)
         ),
         TableColumn("ours", [scale.written(line.value) for line in lines]),

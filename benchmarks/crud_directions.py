@@ -17,7 +17,7 @@ from analysis.published import Number, read_table
 from components.errors import DataError
 from components.statistics import PairedTest
 from runner import results
-from runner.results import shown
+from runner.results import format_level
 
 _TABLES = {"chunk.size": "crud_rag/3", "chunk.overlap": "crud_rag/4", "retriever": "crud_rag/5", "top_k": "crud_rag/7"}
 _WITH = {"chunk.size": ("top_k",), "retriever": ("embedder", "reranker")}
@@ -70,7 +70,7 @@ def directions(sweep: str, baseline: str, metric: str, printed: str, subset: str
     loaded = results.load(sweep)
     wanted = loaded.metric(f"{subset}:{metric}")
     family = comparison.compare_cells(loaded, wanted, PairedTest(), baseline=baseline)
-    base = {axis: shown(value) for axis, value in family.baseline.cell.axes.items()}
+    base = {axis: format_level(value) for axis, value in family.baseline.cell.axes.items()}
     numbers = {
         axis: [number for number in read_table(table).numbers if (number.subset, number.metric) == (subset, printed)]
         for axis, table in _TABLES.items()
@@ -78,7 +78,7 @@ def directions(sweep: str, baseline: str, metric: str, printed: str, subset: str
     found = []
     for row in family.rows:
         for cell in row.standing.cells:
-            levels = {axis: shown(value) for axis, value in cell.axes.items()}
+            levels = {axis: format_level(value) for axis, value in cell.axes.items()}
             axis = _changed(base, levels)
             published = _difference(numbers[axis], axis, base, levels) if axis in numbers else None
             test = row.comparison
@@ -95,7 +95,7 @@ def directions(sweep: str, baseline: str, metric: str, printed: str, subset: str
 def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     """Return the axis on which a cell differs from the base. Raises DataError if it differs in none or in several."""
     # Cells that do not use an axis (the embedder under bm25) do not differ on it.
-    differing = [axis for axis, level in levels.items() if len({level, base[axis]} - {shown(None)}) > 1]
+    differing = [axis for axis, level in levels.items() if len({level, base[axis]} - {format_level(None)}) > 1]
     coupled = {other for axis in differing for other in _WITH.get(axis, ())}
     owners = [axis for axis in differing if axis not in coupled]
     if len(owners) != 1:
@@ -105,7 +105,10 @@ def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
 
 def _change(axis: str, base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     """Return the levels that differ from the base, e.g. "chunk.size=256, top_k=4"."""
-    axes = [axis, *(other for other in _WITH.get(axis, ()) if levels[other] not in (base[other], shown(None), "none"))]
+    axes = [
+        axis,
+        *(other for other in _WITH.get(axis, ()) if levels[other] not in (base[other], format_level(None), "none")),
+    ]
     return ", ".join(f"{each}={levels[each]}" for each in axes)
 
 

@@ -23,12 +23,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Export the cell. Return the exit code: 0, or 2 after one clear message, with nothing written."""
     options = _parser().parse_args(arguments)
     from runner.results.loaded_sweep import load  # --help needs none of these
-    from runner.serving.exporting.exported_cell import exported_cell
+    from runner.serving.exporting.exported_cell import collect_export
     from runner.serving.exporting.exported_folder import write_folder
 
     try:
         sweep = load(options.sweep)
-        cell = exported_cell(sweep, sweep.cell(options.cell), options.store)
+        cell = collect_export(sweep, sweep.cell(options.cell), options.store)
         n_bytes = write_folder(cell, options.out)
     except RagGridError as error:
         say_error(error)

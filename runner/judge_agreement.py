@@ -28,7 +28,7 @@ from runner.engine.plugins.trusted_packages import add_option, trust
 if TYPE_CHECKING:
     from runner.engine.store import Store
     from runner.labels.agreement.labelled_claims import ChecksAnswers
-    from runner.labels.agreement.labelled_sweep import OfCell
+    from runner.labels.agreement.labelled_sweep import CellEstimate
     from runner.labels.rating import Rated
 
 _OVERALL = "all metrics"
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("expected one of --labels, --claims and --write-claims")
     from runner.engine.store import open_store  # --help needs none of these
     from runner.labels.agreement.labelled_claims import claim_judge, rate_claims
-    from runner.labels.agreement.labelled_sweep import cells_by_answer, held_against_labels
+    from runner.labels.agreement.labelled_sweep import cells_by_answer, compare_with_labels
     from runner.labels.claim_labels import read_claim_labels
     from runner.labels.graders import graders_of
     from runner.labels.label_files import read_labels
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
             items = read_labels(options.labels)
             graders = graders_of(config, items)
             rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
-            cells = held_against_labels(sweep, graders, items) if sweep else []
+            cells = compare_with_labels(sweep, graders, items) if sweep else []
             n_ties = sum(len(item.ties) for item in items)
         report = {**_report(rated, n_ties, cells_of), "cells": [_cell_entry(each) for each in cells]}
         if options.json:
@@ -182,8 +182,8 @@ def _drop_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in entry.items() if name != "n_graded" and "weighted" not in name}
 
 
-def _cell_entry(each: "OfCell") -> dict[str, Json]:
-    estimate = {} if each.found is None else asdict(each.found)
+def _cell_entry(each: "CellEstimate") -> dict[str, Json]:
+    estimate = {} if each.estimate is None else asdict(each.estimate)
     return {"metric": each.metric, "cell_id": each.cell.cell_id, "overrides": list(each.cell.overrides), **estimate}
 
 

@@ -62,7 +62,7 @@ def _round_step(step: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step * (1 - 1e-9))
 
 
-def around(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, float]:
+def padded_range(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, float]:
     """Return the range of the values, extended by a margin at both ends; the range (0, 1) for no values."""
     numbers = list(values)
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
@@ -70,7 +70,7 @@ def around(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, flo
     return low - room, high + room
 
 
-def shown(value: float) -> str:
+def tick_label(value: float) -> str:
     """Format a value for an axis, without trailing zeros."""
     return f"{value:,.10g}".replace("-", "\u2212")
 
@@ -121,7 +121,7 @@ def legend(labels: Sequence[str], x: float, y: float) -> list[str]:
     return parts
 
 
-def framed(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+def svg_document(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     """Return the complete SVG. Screen readers read out `title`."""
     return "\n".join(
         [

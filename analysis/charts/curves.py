@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.charts.canvas import LEGEND_ROW, LINE, MUTED, Scale, framed, legend, line, stroke_of, text, text_width
+from analysis.charts.canvas import (
+    LEGEND_ROW,
+    LINE,
+    MUTED,
+    Scale,
+    legend,
+    line,
+    stroke_of,
+    svg_document,
+    text,
+    text_width,
+)
 
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 48, 12, 420, 220
 
@@ -37,4 +48,4 @@ def curves(x_labels: Sequence[str], series: Sequence[Curve], x_title: str, title
     right = _LEFT + _PLOT_WIDTH + 20
     parts += legend(labels, right, _TOP)
     width = right + 40 + max(map(text_width, labels), default=0)
-    return framed(width, max(bottom + 42, _TOP + 8 + len(series) * LEGEND_ROW), title, parts)
+    return svg_document(width, max(bottom + 42, _TOP + 8 + len(series) * LEGEND_ROW), title, parts)

@@ -3,7 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.charts.canvas import ACCENT, INK, LINE, MUTED, PALE, Scale, around, framed, line, shown, text, text_width
+from analysis.charts.canvas import (
+    ACCENT,
+    INK,
+    LINE,
+    MUTED,
+    PALE,
+    Scale,
+    line,
+    padded_range,
+    svg_document,
+    text,
+    text_width,
+    tick_label,
+)
 
 _ROW, _MARGIN, _PLOT = 22, 8, 320
 
@@ -22,7 +35,7 @@ class Dot:
 
 def dots(rows: Sequence[Dot], title: str, *, with_zero: bool = False, plot_width: int = _PLOT) -> str:
     """Return an SVG with a row for each value. `with_zero` draws a line at 0, for differences."""
-    scale_low, scale_high = around([*_ends(rows), *([0.0] if with_zero else [])])
+    scale_low, scale_high = padded_range([*_ends(rows), *([0.0] if with_zero else [])])
     left = 2 * _MARGIN + max((text_width(row.label) for row in rows), default=0)
     right = 2 * _MARGIN + max((text_width(row.note) for row in rows), default=0)
     scale = Scale(scale_low, scale_high, left, left + plot_width)
@@ -37,7 +50,7 @@ def dots(rows: Sequence[Dot], title: str, *, with_zero: bool = False, plot_width
             mark(scale, row, y),
             text(left + plot_width + _MARGIN, y + 4, row.note, ink=INK if row.is_strong else MUTED),
         ]
-    return framed(left + plot_width + right, bottom + 20, title, parts)
+    return svg_document(left + plot_width + right, bottom + 20, title, parts)
 
 
 def mark(scale: Scale, row: Dot, y: float) -> str:
@@ -56,7 +69,7 @@ def _ends(rows: Sequence[Dot]) -> list[float]:
 def _tick(scale: Scale, value: float, bottom: float) -> str:
     x = scale.of(value)
     return line(x, _MARGIN, x, bottom, stroke=LINE) + text(
-        x, bottom + 14, shown(value), anchor="middle", ink=MUTED, size=11
+        x, bottom + 14, tick_label(value), anchor="middle", ink=MUTED, size=11
     )
 
 

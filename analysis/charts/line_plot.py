@@ -13,14 +13,14 @@ from analysis.charts.canvas import (
     MUTED,
     PAPER,
     Scale,
-    around,
-    framed,
     legend,
     line,
-    shown,
+    padded_range,
     stroke_of,
+    svg_document,
     text,
     text_width,
+    tick_label,
 )
 
 Level = str | float
@@ -59,12 +59,12 @@ def line_plot(lines: Sequence[PlotLine], x_title: str, y_title: str, *, notes: S
     axis = _Axis.of(levels)
     ends = [end for each in lines for point in each.points for end in (point.value, point.low, point.high)]
     bottom = _TOP + _PLOT_HEIGHT
-    ys = Scale(*around(end for end in ends if end is not None), bottom, _TOP)
+    ys = Scale(*padded_range(end for end in ends if end is not None), bottom, _TOP)
     right = _LEFT + axis.width
     parts = [f'<rect width="100%" height="100%" fill="{PAPER}"/>', text(8, 18, y_title, ink=INK)]
     for value in ys.ticks():
         parts.append(line(_LEFT, ys.of(value), right, ys.of(value), stroke=LINE))
-        parts.append(text(_LEFT - 6, ys.of(value) + 4, shown(value), anchor="end", ink=MUTED, size=11))
+        parts.append(text(_LEFT - 6, ys.of(value) + 4, tick_label(value), anchor="end", ink=MUTED, size=11))
     parts += _level_labels(axis, bottom)
     parts.append(text((_LEFT + right) / 2, bottom + 38, x_title, anchor="middle", ink=MUTED))
     for number, each in enumerate(lines):
@@ -79,7 +79,7 @@ def line_plot(lines: Sequence[PlotLine], x_title: str, y_title: str, *, notes: S
         8 + max(map(text_width, (y_title, *rows))),
     )
     height = max(bottom + 48 + _NOTE_ROW * len(rows) + (8 if rows else 0), _TOP + LEGEND_ROW * len(lines) + 8)
-    return framed(width, height, f"{y_title}, by {x_title}", parts)
+    return svg_document(width, height, f"{y_title}, by {x_title}", parts)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _level_labels(axis: _Axis, bottom: float) -> list[str]:
     parts = []
     end = float("-inf")
     for level, x in sorted(axis.places.items(), key=lambda item: item[1]):
-        label = level if isinstance(level, str) else shown(level)
+        label = level if isinstance(level, str) else tick_label(level)
         half = text_width(label, 11) / 2
         parts.append(line(x, bottom, x, bottom + 4, stroke=MUTED))
         if x - half > end:

@@ -12,12 +12,12 @@ from analysis.charts.canvas import (
     PALE,
     SOFT,
     Scale,
-    around,
-    framed,
     line,
-    shown,
+    padded_range,
+    svg_document,
     text,
     text_width,
+    tick_label,
 )
 
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _BOTTOM, _RIGHT = 64, 12, 600, 280, 46, 16
@@ -40,9 +40,9 @@ class Point:
 
 def scatter(points: Sequence[Point], x_title: str, y_title: str, title: str) -> str:
     """Return an SVG of the points and their front. The x axis starts near the smallest value."""
-    xs = Scale(*around(point.x for point in points), _LEFT, _LEFT + _PLOT_WIDTH)
+    xs = Scale(*padded_range(point.x for point in points), _LEFT, _LEFT + _PLOT_WIDTH)
     heights = [end for point in points for end in (point.y, point.low, point.high) if end is not None]
-    ys = Scale(*around(heights), _TOP + _PLOT_HEIGHT, _TOP)
+    ys = Scale(*padded_range(heights), _TOP + _PLOT_HEIGHT, _TOP)
     front = sorted((point for point in points if point.is_on_front), key=lambda point: point.x)
     bottom = _TOP + _PLOT_HEIGHT
     parts = [*_axes(xs, ys, bottom)]
@@ -52,7 +52,7 @@ def scatter(points: Sequence[Point], x_title: str, y_title: str, title: str) -> 
     parts += _labels(xs, ys, [point for point in points if point.is_on_front or point.is_strong])
     parts.append(text(_LEFT + _PLOT_WIDTH / 2, bottom + 38, x_title, anchor="middle", ink=MUTED))
     parts.append(text(_LEFT, _TOP - 1, y_title, ink=MUTED, size=11))
-    return framed(_LEFT + _PLOT_WIDTH + _RIGHT, bottom + _BOTTOM, title, parts)
+    return svg_document(_LEFT + _PLOT_WIDTH + _RIGHT, bottom + _BOTTOM, title, parts)
 
 
 def _axes(xs: Scale, ys: Scale, bottom: float) -> list[str]:
@@ -60,10 +60,10 @@ def _axes(xs: Scale, ys: Scale, bottom: float) -> list[str]:
     for value in ys.ticks():
         y = ys.of(value)
         parts.append(line(_LEFT, y, _LEFT + _PLOT_WIDTH, y, stroke=LINE))
-        parts.append(text(_LEFT - 6, y + 4, shown(value), anchor="end", ink=MUTED, size=11))
+        parts.append(text(_LEFT - 6, y + 4, tick_label(value), anchor="end", ink=MUTED, size=11))
     for value in xs.ticks():
         parts.append(line(xs.of(value), bottom, xs.of(value), bottom + 4, stroke=MUTED))
-        parts.append(text(xs.of(value), bottom + 18, shown(value), anchor="middle", ink=MUTED, size=11))
+        parts.append(text(xs.of(value), bottom + 18, tick_label(value), anchor="middle", ink=MUTED, size=11))
     return parts
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.charts.canvas import PAPER, framed, text, text_width
+from analysis.charts.canvas import PAPER, svg_document, text, text_width
 
 _ROW, _BAR, _MARGIN, _PLOT = 26, 20, 8, 640
 _SMALLEST_WITH_NUMBER = 22
@@ -35,7 +35,7 @@ def stacked_bars(bars: Mapping[str, Mapping[str, int]], kinds: Sequence[BarKind]
                 width = n / longest * _PLOT
                 parts.append(_part(x, y, width, n, kind))
                 x += width
-    return framed(left + _PLOT + _MARGIN, 2 * _MARGIN + len(bars) * _ROW, title, parts)
+    return svg_document(left + _PLOT + _MARGIN, 2 * _MARGIN + len(bars) * _ROW, title, parts)
 
 
 def _part(x: float, y: float, width: float, n: int, kind: BarKind) -> str:

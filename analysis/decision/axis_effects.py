@@ -9,7 +9,7 @@ from analysis.decision.design import LevelDesign, level_design
 from analysis.decision.interactions import Interaction, find_interactions
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, Scenario, ScenarioScores, ScoredCells
 from components.statistics import Contrasts, contrasts, pairs
-from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, common_base, shown
+from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, common_base, format_level
 
 BASE, BEST = "base", "best"
 """The reference level: the base of the sweep, or the best level on these samples."""
@@ -87,7 +87,7 @@ def axis_effects(
     scored = scores.of(parsed)
     base = common_base((cell.axes for cell in scored.cells), list(scored.levels)) or {}
     effects = [
-        _axis_effect(scored, design, shown(base[axis]) if axis in base else None, alpha)
+        _axis_effect(scored, design, format_level(base[axis]) if axis in base else None, alpha)
         for axis in scored.axes
         if (design := level_design(axis, scored.levels))
     ]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.results import TOKENS, CellResult, cheap_places, known_costs, noise_of_seconds, per_given, share_given
+from runner.results import TOKENS, CellResult, cheap_indices, known_costs, noise_of_seconds, per_given, share_given
 
 
 class MeanCost(NamedTuple):
@@ -60,7 +60,7 @@ def cheapest(of: Sequence[MeanCost]) -> int | None:
     """
     if all(cost.tokens is None and cost.seconds is None for cost in of):
         return None
-    cheap = cheap_places(
+    cheap = cheap_indices(
         [per_given(cost.tokens, cost.given) for cost in of],
         [per_given(cost.seconds, cost.given) for cost in of],
         [cost.noise for cost in of],

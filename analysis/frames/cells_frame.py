@@ -13,8 +13,8 @@ from runner.results import (
     common_base,
     common_means,
     describe,
+    format_level,
     ranked,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def axes_frame(sweep: LoadedSweep) -> "pd.DataFrame":
 
 
 def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | float | str) else shown(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else format_level(value)
 
 
 def cells_frame(sweep: LoadedSweep) -> "pd.DataFrame":

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from runner.results import CellResult, change_name, common_base, shown, varying_axes
+from runner.results import CellResult, change_name, common_base, format_level, varying_axes
 
 _ID_LENGTH = 8
 
@@ -62,8 +62,10 @@ class CellNames:
     def levels(self, cells: Sequence[CellResult]) -> list[str]:
         """Return the values of the cells on each axis that they use; several values are joined."""
         levels = [dict.fromkeys(cell.axes.get(axis) for cell in cells) for axis in self.axes]
-        return [" or ".join(map(shown, values)) for values in levels if list(values) != [None]]
+        return [" or ".join(map(format_level, values)) for values in levels if list(values) != [None]]
 
     def by_axis(self, cells: Sequence[CellResult]) -> dict[str, str]:
         """Return the value of each axis, or the values of several cells; a dash for an unused axis."""
-        return {axis: " or ".join(dict.fromkeys(shown(cell.axes.get(axis)) for cell in cells)) for axis in self.axes}
+        return {
+            axis: " or ".join(dict.fromkeys(format_level(cell.axes.get(axis)) for cell in cells)) for axis in self.axes
+        }

@@ -6,7 +6,7 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from analysis.charts.canvas import around
+from analysis.charts.canvas import padded_range
 from analysis.charts.dots import Dot, interval
 from analysis.comparison import MAY_BE_BEST
 from analysis.html import page_environment
@@ -84,4 +84,4 @@ def _picture_of(row: CellRow, table: CellTable) -> Markup:
     """Return the row's value and interval on the scale of the table."""
     ends = [end for each in table.shown for end in (each.own_mean, each.low, each.high) if end is not None]
     dot = Dot(row.name, row.own_mean, row.low, row.high, is_strong=row.verdict in (BEST, MAY_BE_BEST))
-    return Markup(interval(dot, *around(ends, margin=0.02)))  # noqa: S704 - only numbers
+    return Markup(interval(dot, *padded_range(ends, margin=0.02)))  # noqa: S704 - only numbers

@@ -8,7 +8,7 @@ from rich.markup import escape
 from analysis import table_output as terminal
 from analysis.table_output import TableColumn
 from analysis.testset.drafts_terminal import show
-from analysis.testset.items import ACCEPTED, Item, ShownSet, chosen, counts_by_reason, read_items
+from analysis.testset.items import ACCEPTED, Item, ShownSet, counts_by_reason, filter_items, read_items
 from components.errors import DataError
 
 _STATES = (ACCEPTED, "rejected", "failed")
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Show the drafts. Returns 0. Raises DataError if the set cannot be read, or if no draft matches the options."""
     shown_set = read_items(options.set)
     conditions = {name: getattr(options, name) for name in ("state", "reason", "gate", "topic", "task")}
-    items = chosen(shown_set.items, **conditions)
+    items = filter_items(shown_set.items, **conditions)
     if not items:
         raise DataError(f"{options.set}: {_explain_no_match(shown_set, conditions)}")
     console = terminal.make_console()

@@ -133,7 +133,7 @@ def _rejected_item(line: str, location: str, texts: _Texts) -> Item:
         ) from error
 
 
-def chosen(
+def filter_items(
     items: Sequence[Item], *, state: str = "", reason: str = "", gate: str = "", topic: str = "", task: str = ""
 ) -> list[Item]:
     """Return the drafts that meet all conditions; "" is no condition."""

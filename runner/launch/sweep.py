@@ -53,7 +53,7 @@ from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, finishing, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes_of
-from runner.results.leaderboard_order import headlines, led_by, ranked, ranked_part
+from runner.results.leaderboard_order import headlines, put_leaders_first, ranked, ranked_part
 from runner.results.partial_sweeps import search_text
 
 _LOGGING_AFTER_INTERRUPT_S = 30
@@ -487,12 +487,12 @@ class RunningSweep:
         results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common, search))
         rows, common = over_draws(ordered, common)
         metrics, rows = ranked(rows, self._headline, common)
-        rows = led_by(rows, standings.leaders)
+        rows = put_leaders_first(rows, standings.leaders)
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
         first_row = first_row_line(standings, stopped)
         terminal.show_leaderboard(self._console, metrics, rows, common, equal, first_row, stopped)
         terminal.show_stopped(self._console, of_sweep)
-        terminal.show_subsets(self._console, metrics, terminal.unfolded(rows, equal))
+        terminal.show_subsets(self._console, metrics, terminal.cells_with_row(rows, equal))
         sweep_warnings.show_answer_states(self._console, cells)
         sweep_warnings.show_unread_judgements(self._console, cells)
         sweep_warnings.show_cut_texts(self._console, cells)

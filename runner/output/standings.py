@@ -11,7 +11,14 @@ from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.choice_wording import race_winner_text
 from runner.results.indistinguishable_cells import paired_test
 from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
-from runner.results.leaderboard_order import NO_QUALITY, common_to_all, direction_sign, lacks_quality, led_by, ranked
+from runner.results.leaderboard_order import (
+    NO_QUALITY,
+    common_to_all,
+    direction_sign,
+    lacks_quality,
+    put_leaders_first,
+    ranked,
+)
 
 MOST_TESTED = 60
 """Cells. All pairs are tested, and a sweep should not wait for more. `python -m analysis compare` has no limit."""
@@ -68,7 +75,7 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
     if lacks_quality(metrics, headline):
         return Standings(ordered, [], lacks_quality=True)
     standings = Standings(ordered, metrics, common, _choice(cells, sweep_dir, metrics[0]))
-    return replace(standings, ordered=led_by(ordered, standings.leaders))
+    return replace(standings, ordered=put_leaders_first(ordered, standings.leaders))
 
 
 def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice | None:

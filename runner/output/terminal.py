@@ -115,7 +115,7 @@ def _leaderboard_notes(
     equal: Mapping[str, Sequence[CellResult]],
 ) -> Iterator[str]:
     """Yield notes about the rows, and about the first `n_metrics` metrics, which are columns of the table."""
-    rows = unfolded(ordered, equal)
+    rows = cells_with_row(ordered, equal)
     if len(rows) > _MOST_ROWS:
         n_shown = sum(1 + len(equal.get(cell.cell_id, ())) for cell in rows[:_MOST_ROWS])
         yield f"the first {n_shown:,} of {len(ordered):,} cells; all are in leaderboard.csv"
@@ -136,7 +136,7 @@ def _leaderboard_notes(
         )
 
 
-def unfolded(ordered: Sequence[CellResult], equal: Mapping[str, Sequence[CellResult]]) -> list[CellResult]:
+def cells_with_row(ordered: Sequence[CellResult], equal: Mapping[str, Sequence[CellResult]]) -> list[CellResult]:
     """Return the cells that are not folded into the row of another cell."""
     folded = {cell.cell_id for others in equal.values() for cell in others}
     return [cell for cell in ordered if cell.cell_id not in folded]
@@ -226,7 +226,7 @@ def _leaderboard(
     sound = [cell for cell in ordered if cell.status == OK] or ordered
     best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
     digits = {name: digits_of(cell.value(name) for cell in ordered) for name in metrics}
-    for cell in unfolded(ordered, equal)[:_MOST_ROWS]:
+    for cell in cells_with_row(ordered, equal)[:_MOST_ROWS]:
         failed = "" if cell.status == OK else " [red]FAILED[/]"
         cells = [cell, *equal.get(cell.cell_id, ())]
         more = f" [dim]+{len(cells) - 1} equal[/]" if len(cells) > 1 else ""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from components.statistics import PairedTest
 from runner.results.cell_result import CellResult
-from runner.results.costs import EQUALLY_CHEAP, TOKENS, Cost, cheap_places, known_costs, per_given, share_given
-from runner.results.indistinguishable_cells import undecided
+from runner.results.costs import EQUALLY_CHEAP, TOKENS, Cost, cheap_indices, known_costs, per_given, share_given
+from runner.results.indistinguishable_cells import find_indistinguishable_cells
 from runner.results.leaderboard_order import COVERAGE
 from runner.results.metric_components import sees_prompts
 from runner.results.timing import noise_of_seconds
@@ -110,13 +110,15 @@ def find_choice(
 ) -> Choice:
     """Test the cells and choose one.
 
-    `cells` are the successful cells of a sweep that have a value, at least one: see `undecided`. Raises DataError if
-    samples cannot be read.
+    `cells` are the successful cells of a sweep that have a value, at least one: see `find_indistinguishable_cells`.
+    Raises DataError if samples cannot be read.
     """
     if len(cells) == 1:
         only = ((cells[0],),)
         return Choice(cells[0], only, only, (cells[0],), {}, sees_prompts(cells[0], metric))
-    undecided_cells = undecided(cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test)
+    undecided_cells = find_indistinguishable_cells(
+        cells, folder_of, metric, subset, larger_is_better=larger_is_better, test=test
+    )
     compared = undecided_cells.joined.cells
     tied = [[compared[index] for index in indices] for indices in undecided_cells.groups]
     means = dict(zip((cell.cell_id for cell in compared), undecided_cells.joined.means().tolist(), strict=True))
@@ -143,7 +145,7 @@ def choose(
     cost = _tokens(options, weighs_tokens=weighs_tokens)
     noise = noise_of_seconds(compared)
     shares = [share_given(cell) if weighs_tokens else 1.0 for cell in options]
-    cheap = cheap_places(
+    cheap = cheap_indices(
         [per_given(cost.of(cell) if cost else None, share) for cell, share in zip(options, shares, strict=True)],
         [per_given(cell.latency_s.get("p50"), share) for cell, share in zip(options, shares, strict=True)],
         [noise[cell.cell_id] for cell in options],

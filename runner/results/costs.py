@@ -126,7 +126,7 @@ TOKENS = ("tokens", CONTEXT_TOKENS)
 """Token costs by preference: tokens counted by the provider, or else tokens of the passages in a prompt."""
 
 
-def cheap_places(tokens: Sequence[float | None], seconds: Sequence[float | None], noise: Sequence[float]) -> list[int]:
+def cheap_indices(tokens: Sequence[float | None], seconds: Sequence[float | None], noise: Sequence[float]) -> list[int]:
     """Return the places of the cheap cells.
 
     These have the fewest tokens, where hardly more counts as equal. Of these, they are the fastest, where a difference

@@ -56,7 +56,7 @@ def scores_of(joined: CommonSamples, groups: Sequence[Sequence[int]]) -> SampleS
     return SampleScores(statistics, joined.clusters, joined.strata, joined.combine)
 
 
-class Undecided(NamedTuple):
+class IndistinguishableCells(NamedTuple):
     """The samples that cells have in common, and the groups of equal cells that may be the best, best mean first.
 
     `is_near` tells for each group whether it is within one standard error of the first. `too_few` is "" or says that no
@@ -69,7 +69,7 @@ class Undecided(NamedTuple):
     too_few: str = ""
 
 
-def undecided(
+def find_indistinguishable_cells(
     cells: Sequence[CellResult],
     folder_of: Callable[[CellResult], Path],
     metric: str,
@@ -77,7 +77,7 @@ def undecided(
     *,
     larger_is_better: bool,
     test: PairedTest,
-) -> Undecided:
+) -> IndistinguishableCells:
     """Find the cells that may be the best.
 
     All cells have a value of the metric. The first cell of `most_samples_first` is complete, with its configuration.
@@ -86,7 +86,7 @@ def undecided(
     joined = common_samples(most_samples_first(cells, metric, subset), folder_of, metric, subset)
     groups = equal_groups(joined, larger_is_better=larger_is_better)
     if not joined.n or len(groups) < 2:
-        return Undecided(joined, groups, [True] * len(groups))
+        return IndistinguishableCells(joined, groups, [True] * len(groups))
     alpha = 1 - test.confidence
     scores = scores_of(joined, groups)
     confidence_set = best_cells(
@@ -102,7 +102,7 @@ def undecided(
     n_clusters, n_others = len(np.unique(joined.clusters)), len(groups) - 1
     against_first = right_or_wrong(scores, np.vstack([np.full(n_others, -1.0), np.eye(n_others)]))
     smallest_p = test.smallest_p(n_clusters, spread.n_effective, is_right_or_wrong=any(against_first))
-    return Undecided(
+    return IndistinguishableCells(
         joined,
         [groups[index] for index in tied],
         [is_near[index] for index in tied],

@@ -100,7 +100,7 @@ def ranked(
     return metrics, sorted(cells, key=place)
 
 
-def led_by(ordered: Iterable[CellResult], leaders: Iterable[CellResult]) -> list[CellResult]:
+def put_leaders_first(ordered: Iterable[CellResult], leaders: Iterable[CellResult]) -> list[CellResult]:
     """Return the rows of a leaderboard with the rows of `leaders` first, the others in their order.
 
     A row of several draws has the id of its first draw, and the number of the others.

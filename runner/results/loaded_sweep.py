@@ -319,7 +319,7 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
         matches = [
             cell
             for cell in cells
-            if all(_normalize(shown(cell.axes.get(axis))) == value for axis, value in levels.items())
+            if all(_normalize(format_level(cell.axes.get(axis))) == value for axis, value in levels.items())
         ]
     else:
         matches = [cell for cell in cells if cell.cell_id.startswith(text)]
@@ -340,7 +340,7 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
     """Return the value of every cell as a string, by axis. None if the cell does not use the axis."""
     names = dict.fromkeys(name for cell in cells for name in cell.axes)
     values = {name: [cell.axes.get(name) for cell in cells] for name in names}
-    return {name: [None if value is None else shown(value) for value in row] for name, row in values.items()}
+    return {name: [None if value is None else format_level(value) for value in row] for name, row in values.items()}
 
 
 def varying_axes(cells: Iterable[CellResult]) -> list[str]:
@@ -351,9 +351,9 @@ def varying_axes(cells: Iterable[CellResult]) -> list[str]:
 def describe(cell: CellResult, axes: Iterable[str]) -> str:
     """Describe a cell by the axes that it uses, e.g. "retriever=bm25, top_k=2"."""
     used = (axis for axis in axes if cell.axes.get(axis) is not None)
-    return ", ".join(f"{axis}={shown(cell.axes[axis])}" for axis in used)
+    return ", ".join(f"{axis}={format_level(cell.axes[axis])}" for axis in used)
 
 
-def shown(value: object) -> str:
+def format_level(value: object) -> str:
     """Return an axis value as it is displayed and typed; a dash for an axis that a cell does not use."""
     return "–" if value is None else str(value)

@@ -38,20 +38,20 @@ class ServedGraph:
     """
 
     samples: Samples
-    found: "Found | None"
+    search: "SearchStages | None"
     answers: Stage[Sequence[Answer]]
     used: frozenset[str]
 
     @property
     def targets(self) -> Iterator[AnyStage]:
         """All stages that serving reads."""
-        if self.found:
-            yield from self.found.targets
+        if self.search:
+            yield from self.search.targets
         yield self.answers
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchStages:
     """The stages of the search.
 
     `hits` are among the `chunks` of `corpus`, in places of the original texts. `context` are the hits in the prompt.
@@ -118,14 +118,14 @@ def served_graph(cell: Cell, data: DataFacts, pool: DataFacts | None, chosen: st
     return ServedGraph(served_data.samples, _search_of(graph), graph.result.answers, graph.used)
 
 
-def _search_of(graph: Graph) -> Found | None:
+def _search_of(graph: Graph) -> SearchStages | None:
     retrieved, passages = graph.result.retrieved, graph.passages
     if not isinstance(retrieved, Retrieved) or not isinstance(passages, RetrievedPassages):
         return None
     stages = retrieved.queries, retrieved.corpus, retrieved.chunks, retrieved.hits, retrieved.context
     read_chunks = retrieved.read[0].spans if retrieved.read else retrieved.chunks
     hit_chunks = next((compressed.passages.chunks for compressed in retrieved.compressed), passages.chunks)
-    return Found(*stages, passages, _ranking(passages), hit_chunks, read_chunks)
+    return SearchStages(*stages, passages, _ranking(passages), hit_chunks, read_chunks)
 
 
 def _ranking(passages: PromptPassages) -> Stage[Hits]:

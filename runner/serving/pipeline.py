@@ -23,7 +23,7 @@ from runner.serving.folder_trust import require_trust
 from runner.serving.graph import ServedGraph, cell_of, served_graph
 from runner.serving.in_memory import QuestionRun
 from runner.serving.nodes import with_model_folders
-from runner.serving.retrieved_passages import Passage, found_passages, prompt_passages
+from runner.serving.retrieved_passages import Passage, best_passages, prompt_passages
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class Pipeline:
             raise DataError(f"n: got {n}, expected at least 1 passage")
         sample = self._as_sample(question, options)
         graph = self._graph(sample)
-        if graph.found is None:
+        if graph.search is None:
             raise DataError("this pipeline does not search (retriever=closed_book); use `answer`")
         with self._lock, self._tracer.span("search", "RETRIEVER", {"input.value": sample.question}) as span:
-            passages = found_passages(graph.found, self._run(graph, sample), n or self._cell.top_k)
+            passages = best_passages(graph.search, self._run(graph, sample), n or self._cell.top_k)
             span.set_passages(passages)
             return passages
 
@@ -117,7 +117,7 @@ class Pipeline:
         return graph, self._run(graph, sample)
 
     def _answer_of(self, graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
-        search, passages, queries = graph.found, tuple[Passage, ...](), tuple[str, ...]()
+        search, passages, queries = graph.search, tuple[Passage, ...](), tuple[str, ...]()
         if search:
             with self._tracer.span("search", "RETRIEVER", {}) as span:
                 passages = prompt_passages(search, run)

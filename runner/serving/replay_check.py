@@ -110,8 +110,8 @@ def _spread(
 def _compare(pipeline: Pipeline, sample: Sample, expected: Mapping[str, Json]) -> ComparedAnswer:
     graph, run = pipeline.run_of(sample)
     difference = ""
-    if graph.found:
-        difference = _difference_of_rankings(sweep_hits(graph.found, run), expected["retrieved"])
+    if graph.search:
+        difference = _difference_of_rankings(sweep_hits(graph.search, run), expected["retrieved"])
     if expected["state"] in (AnswerState.NOT_ASKED, AnswerState.ERROR):
         return ComparedAnswer(sample.id, difference, None)
     (answer,) = run.read(graph.answers)

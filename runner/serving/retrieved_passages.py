@@ -8,7 +8,7 @@ import numpy as np
 from components.json_value import Json
 from components.records import ChunkOrigins, Documents, Spans, SpanTexts
 from runner.engine.stage_run import Run
-from runner.serving.graph import Found
+from runner.serving.graph import SearchStages
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Passage:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def sweep_hits(search: Found, run: Run) -> list[dict[str, Json]]:
+def sweep_hits(search: SearchStages, run: Run) -> list[dict[str, Json]]:
     """Return all hits as in the samples table of a sweep: place in the original document, score, and whether they are
     in the context.
     """
@@ -48,7 +48,7 @@ def sweep_hits(search: Found, run: Run) -> list[dict[str, Json]]:
     ]
 
 
-def found_passages(search: Found, run: Run, n: int) -> tuple[Passage, ...]:
+def best_passages(search: SearchStages, run: Run, n: int) -> tuple[Passage, ...]:
     """Return the `n` best hits as passages."""
     ranking = run.read(search.ranking)
     hits = [(chunk, score) for chunk, score in zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True)]
@@ -56,7 +56,7 @@ def found_passages(search: Found, run: Run, n: int) -> tuple[Passage, ...]:
     return tuple(passages.of((chunk,), score) for chunk, score in hits[:n] if chunk >= 0)
 
 
-def prompt_passages(search: Found, run: Run) -> tuple[Passage, ...]:
+def prompt_passages(search: SearchStages, run: Run) -> tuple[Passage, ...]:
     """Return the passages of the prompt, in its order."""
     ranking = run.read(search.ranking)
     score = dict(zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True))
@@ -75,7 +75,7 @@ def prompt_passages(search: Found, run: Run) -> tuple[Passage, ...]:
 
 
 class _Passages:
-    def __init__(self, search: Found, run: Run) -> None:
+    def __init__(self, search: SearchStages, run: Run) -> None:
         self._documents: Documents = run.read(search.read.corpus)
         self._texts = SpanTexts(self._documents.texts, run.read(search.hit_chunks))
         self._facts = next((run.read(stage) for stage in search.read.facts), None)

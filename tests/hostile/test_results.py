@@ -18,7 +18,7 @@ import runner.track
 from analysis.__main__ import main
 from components.errors import ConfigError, DataError
 from runner.engine.plugins import trusted_packages
-from runner.labels.agreement.labelled_sweep import held_against_labels
+from runner.labels.agreement.labelled_sweep import compare_with_labels
 from runner.results import combiner, sees_prompts
 from runner.results.loaded_sweep import load
 from tests.conftest import MakeOnce
@@ -213,7 +213,7 @@ def test_custom_judge_of_a_sweep_is_not_instantiated(folder: Path, given: Plante
         cell["config"]["judge"] = {"llm": {"_target_": f"{NAME}.run"}, "scores": {}}
         path.write_text(json.dumps(cell), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"cell .* judge\.llm\._target_ names given_package\.run"):
-        held_against_labels(tmp_path / "judged", {"rouge_l": grader}, [])
+        compare_with_labels(tmp_path / "judged", {"rouge_l": grader}, [])
 
 
 def test_tracking_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:

@@ -21,15 +21,17 @@ Labels = Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True)
-class OfCell:
-    """A metric of one cell. `found` is None if no answer of the cell has a label."""
+class CellEstimate:
+    """A metric of one cell. `estimate` is None if no answer of the cell has a label."""
 
     metric: str
     cell: CellResult
-    found: PredictionPowered | None
+    estimate: PredictionPowered | None
 
 
-def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: Sequence[LabelledItem]) -> list[OfCell]:
+def compare_with_labels(
+    sweep_dir: Path, graders: Mapping[str, Graded], items: Sequence[LabelledItem]
+) -> list[CellEstimate]:
     """Return an estimate for each cell and each metric that grades answers, in the order of the sweep.
 
     A label belongs to the answer with its id and text, in every cell that gave this answer. Raises DataError if no
@@ -42,8 +44,8 @@ def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: S
         for name, labels_of_metric in labels.items():
             if name in cell.larger_is_better:
                 _require_same_judge(cell, graders[name])
-                results.append(OfCell(name, cell, _estimate(folder, name, labels_of_metric)))
-    if not any(result.found for result in results):
+                results.append(CellEstimate(name, cell, _estimate(folder, name, labels_of_metric)))
+    if not any(result.estimate for result in results):
         n_labels = sum(map(len, labels.values()))
         raise DataError(
             f"{sweep_dir}: none of the {n_labels} labelled answers is a judged answer of this sweep. Expected: labels "

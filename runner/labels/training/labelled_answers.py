@@ -39,7 +39,7 @@ def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, LabelledQuest
     return questions
 
 
-def completed(items: Sequence[LabelledItem], questions: Mapping[str, LabelledQuestion]) -> list[LabelledItem]:
+def complete_items(items: Sequence[LabelledItem], questions: Mapping[str, LabelledQuestion]) -> list[LabelledItem]:
     """Return the items with the sweep's earlier turns, and with references and answers that they lack.
 
     An answer is added only if all cells gave the same one. Raises DataError for an id that the sweep does not have, for

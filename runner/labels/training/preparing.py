@@ -12,9 +12,9 @@ from components.records import Sample
 from runner.engine.identity import describe, key_of
 from runner.labels.graders import graders_of
 from runner.labels.label_files import LabelledItem, read_labels
-from runner.labels.training.labelled_answers import LabelledQuestion, completed, questions_in
+from runner.labels.training.labelled_answers import LabelledQuestion, complete_items, questions_in
 from runner.labels.training.prepared_folder import SPLITS, TrainingManifest, file_contents, key_of_files, write_prepared
-from runner.labels.training.question_splits import divided
+from runner.labels.training.question_splits import split_groups
 from runner.labels.training.training_pairs import TrainingPair, pairs_of
 from runner.launch.compose import compose_config
 from runner.launch.overrides import readable
@@ -49,13 +49,13 @@ def prepare(preparation: Preparation, folder: Path) -> TrainingManifest:
     questions: Mapping[str, LabelledQuestion] = {}
     if preparation.sweep_dir:
         questions = questions_in(preparation.sweep_dir, (item.judged.sample.id for item in items))
-        items = completed(items, questions)
+        items = complete_items(items, questions)
     config = compose_config(readable([f"judge={preparation.judge}", NO_MODEL, *preparation.overrides]))
     graders = graders_of(config, items)
     training_pairs = pairs_of(graders.values(), items)
     groups = connected([_ties(item.judged.sample, questions) for item in items])
     strata: list[list[Hashable]] = [_strata(item) for item in items]
-    split_of = [SPLITS[index] for index in divided(groups, strata, preparation.shares, preparation.seed)]
+    split_of = [SPLITS[index] for index in split_groups(groups, strata, preparation.shares, preparation.seed)]
     pairs = {split: [pair for pair in training_pairs.pairs if split_of[pair.item] == split] for split in SPLITS}
     held_out = [item for item, split in zip(items, split_of, strict=True) if split == SPLITS[-1]]
     contents = file_contents(pairs, held_out)

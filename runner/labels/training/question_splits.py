@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from components.errors import DataError
 
 
-def divided(
+def split_groups(
     groups: NDArray[np.int64], strata: Sequence[Sequence[Hashable]], shares: Sequence[float], seed: int
 ) -> list[int]:
     """Return the split of each item, as an index into `shares`, which sum to 1. No split is empty.

@@ -45,7 +45,7 @@ class Training:
     versions: Mapping[str, str]
 
 
-def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
+def begin_training(folder: Path, settings: Mapping[str, Json]) -> Training | None:
     """Begin a training in a folder or continue it. Return its result if it has already ended.
 
     Raises ConfigError for a folder with another training or with other contents.

@@ -12,7 +12,7 @@ from components.pretrained.model_folder import folder_hash, reading, torch_devic
 from components.pretrained.package_logs import without_remarks
 from runner.engine.store.locks import held
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
-from runner.labels.training.trained import CHECKPOINTS, Training, begun, finish
+from runner.labels.training.trained import CHECKPOINTS, Training, begin_training, finish
 from runner.labels.training.trainer import make_trainer, run, save_adapter
 from runner.labels.training.training_examples import Lessons, examples_of
 from runner.labels.training.training_settings import PACKAGES, Settings
@@ -47,10 +47,10 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
         "data": manifest.key,
     }
     folder = folder.resolve()
-    if ended := begun(folder, full_settings):
+    if ended := begin_training(folder, full_settings):
         return ended
     with held(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
-        if ended := begun(folder, full_settings):
+        if ended := begin_training(folder, full_settings):
             return ended  # the process that held the lock has trained it
         trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
         run(trainer, folder / CHECKPOINTS, settings.at_once)

@@ -77,7 +77,7 @@ class ExportedCell:
         return sorted({model for model in named if model and local_folder(model) is None})
 
 
-def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None = None) -> ExportedCell:
+def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | None = None) -> ExportedCell:
     """Find everything that the cell's answers need.
 
     Raises DataError or ConfigError for a cell that cannot be exported, and DataError for cached stages that are missing

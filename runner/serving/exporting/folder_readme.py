@@ -8,7 +8,7 @@ from components.subsets import OVERALL
 from runner.console.display import printable
 from runner.results import CellResult
 from runner.results.leaderboard_order import headlines
-from runner.results.loaded_sweep import shown
+from runner.results.loaded_sweep import format_level
 from runner.serving.exporting.exported_cell import ExportedCell
 
 _PAGE = """\
@@ -70,7 +70,9 @@ def readme(cell: ExportedCell) -> str:
         n_documents=data["n_documents"],
         n_samples=data["n_samples"],
         python=result.versions.get("python", "3.11"),
-        axes="\n".join(f"| {_plain(name)} | {_plain(shown(value))} |" for name, value in cell.description.axes.items()),
+        axes="\n".join(
+            f"| {_plain(name)} | {_plain(format_level(value))} |" for name, value in cell.description.axes.items()
+        ),
         metrics="\n".join(_metric_rows(result, cell.sweep.headline)),
         model_folders="| `model/artifacts/pipeline/models/` | pretrained models |\n" if cell.models else "",
         needs=_needs(cell) + _code(cell),

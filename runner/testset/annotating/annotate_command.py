@@ -14,7 +14,7 @@ from runner.results.set_files import holds_testset, read_testset, write_testset,
 from runner.results.set_lines import line_of
 from runner.testset.annotating import annotation_tables as tables
 from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_of
-from runner.testset.annotating.annotated_set import drawn
+from runner.testset.annotating.annotated_set import sample_per_cell
 from runner.testset.annotating.annotation_choices import AnnotationFormat, Language
 from runner.testset.annotating.annotation_files import read_annotations
 from runner.testset.annotating.annotations import Annotated
@@ -22,7 +22,7 @@ from runner.testset.annotating.annotator_agreement import annotator_agreement
 from runner.testset.annotating.annotator_wording import WORDINGS
 from runner.testset.annotating.disjoint_parts import split
 from runner.testset.annotating.gating import gates_of
-from runner.testset.annotating.importing import imported
+from runner.testset.annotating.importing import import_annotations
 from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
 from runner.testset.annotating.sheet import sheet_of
 
@@ -56,7 +56,7 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
         raise ConfigError(
             f"--to: got {options.to}, expected a file that ends in {ending} for --format {options.format}"
         )
-    samples = drawn(testset.samples, options.per_cell, options.seed)
+    samples = sample_per_cell(testset.samples, options.per_cell, options.seed)
     if not samples:
         raise DataError(f"{options.folder}: has no samples to annotate")
     is_chinese = detect_language(sample.question for sample in samples) == "zh"
@@ -76,7 +76,7 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
     annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=False)
     if annotated == Annotated():
         raise DataError("FILE: contains no annotations; export annotated tasks as JSON, or fill in the sheet")
-    new = imported(testset, annotated.annotations, options.prefer, gates_of(testset))
+    new = import_annotations(testset, annotated.annotations, options.prefer, gates_of(testset))
     lines_by_file = {"conflicts.jsonl": map(vars, new.conflicts), "rejected.jsonl": new.rejected}
     files = {name: b"".join(map(line_of, lines)) for name, lines in lines_by_file.items()}
     files = {name: content for name, content in files.items() if content}

@@ -10,7 +10,7 @@ from components.records import Sample
 from runner.results.released_set import Testset
 
 
-def drawn(samples: Sequence[Sample], per_cell: int | None, seed: int) -> list[Sample]:
+def sample_per_cell(samples: Sequence[Sample], per_cell: int | None, seed: int) -> list[Sample]:
     """Return `per_cell` samples of each topic and task, in their order. Smaller cells keep all samples, and so does
     None.
 
@@ -37,7 +37,7 @@ def topics_of(testset: Testset) -> list[str]:
     return sorted({sample.topic for sample in testset.samples if sample.topic})
 
 
-class Known:
+class AnnotatedVersions:
     """A set with its accepted versions, against which annotations are checked.
 
     Annotations of this version are accepted. With `of_parent`, annotations of its parent are too, because their ratings

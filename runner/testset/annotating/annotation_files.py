@@ -5,9 +5,9 @@ from pathlib import Path
 
 from components.errors import DataError
 from runner.results.released_set import Testset
-from runner.testset.annotating.annotated_set import Known
+from runner.testset.annotating.annotated_set import AnnotatedVersions
 from runner.testset.annotating.annotation_choices import AnnotatorFrom
-from runner.testset.annotating.annotations import Annotated, joined
+from runner.testset.annotating.annotations import Annotated, join_annotations
 from runner.testset.annotating.label_studio_export import read_export
 from runner.testset.annotating.sheet import read_sheet
 
@@ -20,7 +20,7 @@ def read_annotations(
 
     Raises DataError for a file that cannot be read, annotations of another set, and two annotators of the same name.
     """
-    known = Known(testset, of_parent=of_parent)
+    known = AnnotatedVersions(testset, of_parent=of_parent)
     parts = []
     names: dict[str, Path] = {}
     for file in files:
@@ -37,4 +37,4 @@ def read_annotations(
         annotated = read_sheet(file, known, file.stem) if suffix == ".csv" else None
         annotated = annotated or read_export(file, known, file.stem if is_one_person else None)
         parts.append((str(file), annotated))
-    return joined(parts)
+    return join_annotations(parts)

@@ -62,7 +62,7 @@ class Annotated:
     others: frozenset[str] = frozenset()
 
 
-def joined(parts: Iterable[tuple[str, Annotated]]) -> Annotated:
+def join_annotations(parts: Iterable[tuple[str, Annotated]]) -> Annotated:
     """Return the annotations of several named files as one.
 
     Raises DataError if one annotator annotated a sample twice: two people may have the same name.

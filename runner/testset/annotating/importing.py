@@ -9,7 +9,7 @@ from components.testset.protocols import DraftGate
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation
 from runner.testset.annotating.gating import lines_of, rejected_by
-from runner.testset.annotating.resolving import Conflict, resolve
+from runner.testset.annotating.resolving import Conflict, resolve_annotations
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Imported:
     rejected: tuple[dict[str, Json], ...]
 
 
-def imported(
+def import_annotations(
     testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, DraftGate]
 ) -> Imported:
     """Return the next version: the annotated set, without the edited samples that a gate now rejects.
@@ -33,12 +33,14 @@ def imported(
     if prefer is not None and prefer not in annotators:
         raise DataError(f"--prefer: '{prefer}' annotated nothing; annotators are: {', '.join(annotators) or 'none'}")
     about = {"annotators": annotators}
-    resolved = resolve(testset, annotations, prefer)
+    resolved = resolve_annotations(testset, annotations, prefer)
     edited = testset.next_version(resolved.samples, resolved.edits, about)
     rejected = rejected_by(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
     names = {rejection.sample for rejection in rejected}
     # Resolve again without them: histories of later turns must not contain rejected samples.
-    remaining = resolve(testset, [annotation for annotation in annotations if annotation.sample not in names], prefer)
+    remaining = resolve_annotations(
+        testset, [annotation for annotation in annotations if annotation.sample not in names], prefer
+    )
     kept = [sample for sample in remaining.samples if sample.id not in names]
     edits = [edit for edit in remaining.edits if edit.sample not in names]
     following = testset.next_version(kept, edits, about)

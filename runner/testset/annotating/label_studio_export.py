@@ -10,7 +10,7 @@ from components.datasets.json_fields import Record, as_list, as_record, optional
 from components.datasets.json_files import read_json
 from components.errors import DataError
 from components.records import Sample
-from runner.testset.annotating.annotated_set import Known
+from runner.testset.annotating.annotated_set import AnnotatedVersions
 from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
 from runner.testset.annotating.annotator_wording import NO, YES
 from runner.testset.annotating.marks import Mark, gold_of
@@ -20,7 +20,7 @@ _NAMES = ("email", "username", "id")
 """Fields that identify an annotator, by preference."""
 
 
-def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
+def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> Annotated:
     """Read all annotations of a file, made by `annotator`, or by whom Label Studio recorded if None.
 
     Skipped annotations and drafts are counted. Raises DataError for a file that is not such an export; see also
@@ -78,7 +78,7 @@ class _Results:
     """The values of the controls in one annotation."""
 
     def __init__(
-        self, annotation: Record, sample: Sample, documents: Sequence[str], known: Known, location: str
+        self, annotation: Record, sample: Sample, documents: Sequence[str], known: AnnotatedVersions, location: str
     ) -> None:
         """`documents` are the ids of the shown documents, in their order."""
         self._sample, self._documents, self._known, self._location = sample, documents, known, location

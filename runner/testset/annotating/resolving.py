@@ -48,7 +48,7 @@ class Resolved(NamedTuple):
     conflicts: tuple[Conflict, ...]
 
 
-def resolve(testset: Testset, annotations: Sequence[Annotation], prefer: str | None = None) -> Resolved:
+def resolve_annotations(testset: Testset, annotations: Sequence[Annotation], prefer: str | None = None) -> Resolved:
     """Change the fields on which all annotators of a sample agree.
 
     If they disagree on any field, the whole sample stays as it is, because the other changes may depend on it. If

@@ -17,7 +17,7 @@ from components.records import Evidence, Sample
 from components.text.spreadsheets import delimiter_of, texts_in
 from runner.console.display import FORMULA_STARTS
 from runner.results.released_set import Testset
-from runner.testset.annotating.annotated_set import Known
+from runner.testset.annotating.annotated_set import AnnotatedVersions
 from runner.testset.annotating.annotations import HIGHEST_RATING, Annotated, Annotation, Check
 from runner.testset.annotating.annotator_wording import NO, YES, AnnotatorWording
 from runner.testset.annotating.marks import Mark, gold_of
@@ -77,7 +77,7 @@ def _gold_cell(gold: Sequence[Evidence], testset: Testset) -> str:
     return json.dumps(units, ensure_ascii=False, indent=0) if units else ""
 
 
-def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
+def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotated:
     """Read one person's annotations. A row in which nothing was changed or filled in counts as untouched.
 
     Raises DataError for a file that is not such a sheet. Rows with an invalid rating or check, and rows that
@@ -138,7 +138,9 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
         raise DataError(f"{file}: not CSV ({error}). Expected: {_EXPECTED}.") from error
 
 
-def _annotation(row: Mapping[str, str], sample: Sample, known: Known, annotator: str, location: str) -> Annotation:
+def _annotation(
+    row: Mapping[str, str], sample: Sample, known: AnnotatedVersions, annotator: str, location: str
+) -> Annotation:
     """Return the annotation in a row. Unchanged cells have the values of the sample."""
     texts = known.testset.texts
     problems: list[str] = []

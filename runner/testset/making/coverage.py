@@ -11,7 +11,7 @@ from components.subsets import AVERAGE
 from runner.console.display import no_formula
 from runner.output.heatmap import draw
 from runner.testset.making.draft_outcomes import DraftOutcome
-from runner.testset.making.making import NO_TOPIC, Made
+from runner.testset.making.making import NO_TOPIC, GenerationState
 from runner.testset.making.scheduling import Cell, n_lacking
 
 TOO_RARE = "too few documents"
@@ -42,7 +42,7 @@ class Count:
         return self.reasons.total()
 
 
-def coverage(state: Made) -> dict[Cell, Count]:
+def coverage(state: GenerationState) -> dict[Cell, Count]:
     """Return the counts of every cell, ordered by topic."""
     counts = {
         cell: Count(state.requested.per_cell, state.progress.n_documents[cell[0]]) for cell in state.requested.cells
@@ -60,7 +60,7 @@ def coverage(state: Made) -> dict[Cell, Count]:
     return counts
 
 
-def _why_short(state: Made, cell: Cell, count: Count) -> str:
+def _why_short(state: GenerationState, cell: Cell, count: Count) -> str:
     if state.stopped:
         return state.stopped
     if count.n_documents < state.requested.min_documents:

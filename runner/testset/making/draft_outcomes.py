@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.records import Draft, EvidenceSet, GateVerdict, NotDrafted, Refusal, VerdictState, WrittenDraft
-from runner.testset.making.generation_stages import Gated, Judged, is_correction
+from runner.testset.making.generation_stages import GateResult, Judged, is_correction
 from runner.testset.making.scheduling import Cell
 
 DRAFTING = "draft"
@@ -34,7 +34,7 @@ class Tagged:
 
 
 @dataclass(frozen=True)
-class Tried:
+class EvidenceOutcome:
     """An evidence set that was tried in wave `wave`. `reason` explains why nothing was accepted, "" otherwise.
 
     The turns of a conversation are accepted up to the first rejected one. If this turn only FAILED, no turn is accepted
@@ -52,10 +52,10 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Pass:
+class GatePass:
     """One run of drafts through all gates. Corrected drafts, and the turns after them, take a second one."""
 
-    gates: Sequence[Gated]
+    gates: Sequence[GateResult]
     drafts: Sequence[Draft]
 
     def survivors(self) -> dict[str, Draft]:
@@ -72,8 +72,8 @@ class Pass:
 
 
 def outcomes(
-    batch: Sequence[tuple[Cell, EvidenceSet]], wave: int, written: WrittenDraft, first: Pass, second: Pass
-) -> list[Tried]:
+    batch: Sequence[tuple[Cell, EvidenceSet]], wave: int, written: WrittenDraft, first: GatePass, second: GatePass
+) -> list[EvidenceOutcome]:
     """Return the outcomes of the evidence sets of one task, in their order. `second` is the pass of the corrected
     drafts.
     """
@@ -98,7 +98,7 @@ _Fate = Tagged | Judged
 """A draft that passed all gates, or the verdict of the gate that stopped it."""
 
 
-def _fates(drafts: Sequence[Draft], first: Pass, second: Pass) -> dict[str, _Fate]:
+def _fates(drafts: Sequence[Draft], first: GatePass, second: GatePass) -> dict[str, _Fate]:
     """Return the fate of each draft, by the id under which it was written."""
     survivors, judged = (first.survivors(), second.survivors()), (first.judged(), second.judged())
     fates: dict[str, _Fate] = {}
@@ -124,13 +124,13 @@ def _rejection(judged: Judged) -> Judged:
     return replace(judged, verdict=GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
 
 
-def _outcome_of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> Tried:
+def _outcome_of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> EvidenceOutcome:
     pending = refused.refusal is Refusal.FAILED
     outcome = DraftOutcome.PENDING if pending else DraftOutcome.REJECTED
-    return Tried(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)
+    return EvidenceOutcome(cell, evidence, wave, outcome, "" if pending else refused.refusal.value, not_drafted=refused)
 
 
-def _outcome_of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fate]) -> Tried:
+def _outcome_of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fate]) -> EvidenceOutcome:
     accepted: list[Tagged] = []
     rejected: list[Judged] = []
     for fate in fates:
@@ -151,22 +151,22 @@ def _outcome_of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequ
 
 def _outcome(
     cell: Cell, evidence: EvidenceSet, wave: int, accepted: Sequence[Tagged], rejected: Sequence[Judged]
-) -> Tried:
+) -> EvidenceOutcome:
     if accepted:
         outcome, reason = DraftOutcome.ACCEPTED, ""
     elif rejected[0].verdict.state is VerdictState.FAILED:
         outcome, reason = DraftOutcome.PENDING, ""
     else:
         outcome, reason = DraftOutcome.REJECTED, rejected[0].verdict.reason
-    return Tried(cell, evidence, wave, outcome, reason, tuple(accepted), tuple(rejected))
+    return EvidenceOutcome(cell, evidence, wave, outcome, reason, tuple(accepted), tuple(rejected))
 
 
-def why_pending(tried: Tried) -> str:
+def why_pending(tried: EvidenceOutcome) -> str:
     """Return the error of the failed request."""
     return tried.not_drafted.detail if tried.not_drafted else tried.rejected[0].verdict.detail
 
 
-def without_duplicates(tried: Tried, repeats: Mapping[str, str]) -> Tried:
+def without_duplicates(tried: EvidenceOutcome, repeats: Mapping[str, str]) -> EvidenceOutcome:
     """Return the result without drafts that repeat others, and without later turns. `repeats` maps the id of a draft to
     the id that it repeats.
     """

@@ -19,10 +19,10 @@ from runner.output.money import spent_text
 from runner.results.released_set import Testset
 from runner.results.set_files import require_replaceable
 from runner.testset.making.coverage import coverage
-from runner.testset.making.draft_outcomes import DraftOutcome, Tried
+from runner.testset.making.draft_outcomes import DraftOutcome, EvidenceOutcome
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
-from runner.testset.making.making import Made, Making, stopped_at
+from runner.testset.making.making import GenerationState, Making, stopped_at
 from runner.testset.making.request_estimate import bound
 from runner.testset.releasing.release import release
 
@@ -69,7 +69,9 @@ def _name_of(out: Path) -> str:
     return sha256(str(out.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _summarize(console: Console, settings: GenerationSettings, state: Made, testset: Testset, spent: Spent) -> int:
+def _summarize(
+    console: Console, settings: GenerationSettings, state: GenerationState, testset: Testset, spent: Spent
+) -> int:
     """Print the results and return the exit code."""
     out = Path(settings.out)
     counts = coverage(state)
@@ -129,7 +131,7 @@ class _Progress:
         if self._status:
             self._status.update(f"{escape(title)}: {done:,} of {total:,} replies")
 
-    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
+    def wave(self, state: GenerationState, tried: Sequence[EvidenceOutcome]) -> None:
         n = sum(each.outcome is DraftOutcome.ACCEPTED for each in state.tried)
         n_requested = state.requested.per_cell * len(state.requested.cells)
         n_new = sum(each.outcome is DraftOutcome.ACCEPTED for each in tried)

@@ -25,7 +25,7 @@ from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.testset.making.model_free_inputs import ask_nobody
 from runner.testset.making.source_corpus import SearchedCorpus, SegmentIndex
-from runner.testset.releasing.corrected_turns import to_judge_again
+from runner.testset.releasing.corrected_turns import drafts_to_rejudge
 from runner.testset.releasing.json_records import JsonRecord
 
 
@@ -174,7 +174,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Gated:
+class GateResult:
     """The drafts that passed a gate, and all verdicts other than plain passes."""
 
     survivors: tuple[Draft, ...]
@@ -195,13 +195,13 @@ class Corrections(Stage[WrittenDraft], kind="testset_corrections", version=2):
         corrected = [
             judgement.verdict.draft for judgement in judged if is_correction(judgement) and judgement.verdict.draft
         ]
-        return WrittenDraft(tuple(to_judge_again(corrected, gated[-1].survivors)))
+        return WrittenDraft(tuple(drafts_to_rejudge(corrected, gated[-1].survivors)))
 
 
-class GateVerdicts(Stage[Gated], kind="testset_gate", version=2):
+class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
     """The verdicts of one gate on the drafts of one task that passed the earlier gates."""
 
-    codec = JsonRecord(Gated)
+    codec = JsonRecord(GateResult)
 
     name: str
     task_name: str
@@ -215,7 +215,7 @@ class GateVerdicts(Stage[Gated], kind="testset_gate", version=2):
         """The gate and its task, for progress lines."""
         return f"{self.name}, {self.task_name}"
 
-    def make(self, run: Run) -> Gated:
+    def make(self, run: Run) -> GateResult:
         """Judge the drafts to which the gate applies. The others pass."""
         drafts = _drafts_of(run.read(self.drafts))
         applied = [draft for draft in drafts if self.gate.applies_to(draft)]
@@ -230,7 +230,7 @@ class GateVerdicts(Stage[Gated], kind="testset_gate", version=2):
             )
         verdicts = {draft.id: verdict for draft, verdict in zip(applied, returned, strict=True)}
         judged = [Judged(draft, self.name, verdicts.get(draft.id, PASSED)) for draft in drafts]
-        return Gated(
+        return GateResult(
             tuple(
                 judgement.verdict.draft or judgement.draft
                 for judgement in judged
@@ -249,7 +249,7 @@ def is_correction(judged: Judged) -> bool:
 
 
 def _drafts_of(result: object) -> tuple[Draft, ...]:
-    if isinstance(result, Gated):
+    if isinstance(result, GateResult):
         return result.survivors
     assert isinstance(result, WrittenDraft)
     return result.drafts

@@ -15,7 +15,7 @@ from runner.output.plan_report import left_out_of_data
 from runner.testset.making.coverage import Count
 from runner.testset.making.draft_outcomes import DraftOutcome, why_pending
 from runner.testset.making.generation_settings import GenerationSettings
-from runner.testset.making.making import Made
+from runner.testset.making.making import GenerationState
 from runner.testset.making.request_estimate import AskedBound, BoundPart, total
 from runner.testset.making.scheduling import Cell
 
@@ -24,7 +24,9 @@ _LEAST_ALPHA = 0.667
 """Krippendorff draws no conclusions from a lower alpha."""
 
 
-def show_bound(console: Console, state: Made, parts: Sequence[BoundPart], settings: GenerationSettings) -> None:
+def show_bound(
+    console: Console, state: GenerationState, parts: Sequence[BoundPart], settings: GenerationSettings
+) -> None:
     """Print the corpus, the size of the matrix, and the bounds on requests."""
     for line in corpus_lines(state.counts):
         console.print(line, markup=False, soft_wrap=True)
@@ -47,7 +49,7 @@ def show_bound(console: Console, state: Made, parts: Sequence[BoundPart], settin
     )
 
 
-def _matrix_size(state: Made, settings: GenerationSettings) -> str:
+def _matrix_size(state: GenerationState, settings: GenerationSettings) -> str:
     """Return the number of requested samples, "at most" if the topics have yet to be drafted."""
     n_tasks, per_cell = len(state.requested.tasks), state.requested.per_cell
     drafted = settings.topics.tree if not state.topics else None
@@ -90,7 +92,7 @@ def _bound_line(head: str, bound: AskedBound, currency: str) -> str:
     return f"{head} {bound.n_requests:,} requests, up to {bound.tokens.n_all:,} tokens, {cost}"
 
 
-def show_coverage(console: Console, state: Made, counts: Mapping[Cell, Count]) -> None:
+def show_coverage(console: Console, state: GenerationState, counts: Mapping[Cell, Count]) -> None:
     """Print the matrix of accepted samples, the reasons of rejections, and pending requests."""
     labels = labels_of(state.topics)
     table = Table("topic", *map(escape, state.requested.tasks), title="accepted / requested (tried)")

@@ -18,7 +18,14 @@ from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_kept
 from runner.pipeline.corpus.loaded_data import ReadSource
-from runner.testset.making.draft_outcomes import DraftOutcome, Pass, Tried, outcomes, why_pending, without_duplicates
+from runner.testset.making.draft_outcomes import (
+    DraftOutcome,
+    EvidenceOutcome,
+    GatePass,
+    outcomes,
+    why_pending,
+    without_duplicates,
+)
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_stages import (
     ChosenTopics,
@@ -30,7 +37,7 @@ from runner.testset.making.generation_stages import (
     VotesOnTopics,
     is_correction,
 )
-from runner.testset.making.scheduling import Cell, Progress, Requested, is_full, next_batch
+from runner.testset.making.scheduling import Cell, GenerationRequest, Progress, is_full, next_batch
 from runner.testset.making.source_corpus import (
     IndexedSegments,
     SourceCorpus,
@@ -46,15 +53,15 @@ NO_TOPIC = ""
 
 
 @dataclass
-class Made:
+class GenerationState:
     """The state of a run. `stopped` is the reason for an early end, "" without one."""
 
     documents: Documents
     counts: dict[str, int | str]
     topics: tuple[Topic, ...]
-    requested: Requested
+    requested: GenerationRequest
     votes: list[TopicVotes] = field(default_factory=list)
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[EvidenceOutcome] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
     n_waves: int = 0
     stopped: str = ""
@@ -71,7 +78,7 @@ class Announce(Protocol):
     def stage(self, title: str, done: int, total: int) -> None:
         """Report `done` of `total` replies. Called from long stages."""
 
-    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
+    def wave(self, state: GenerationState, tried: Sequence[EvidenceOutcome]) -> None:
         """Report the evidence sets that the last wave tried."""
 
 
@@ -109,7 +116,7 @@ class Making:
         self._leases.close()
         self._ledger.unlink(missing_ok=True)
 
-    def begin(self, *, ask: bool = True) -> Made:
+    def begin(self, *, ask: bool = True) -> GenerationState:
         """Read the corpus and its topics. Without `ask`, topics that a model has yet to draft are left out.
 
         Raises ComponentError if reading or drafting fails, BudgetReached if a limit of the budget stops them, and
@@ -128,7 +135,7 @@ class Making:
         self._worker = Worker(self.store, self._gate, Cache(always=always))
         topics = tuple(leaf for stage in drafted for leaf in self._read(stage).leaves)
         settings = self._settings
-        requested = Requested(
+        requested = GenerationRequest(
             tuple(settings.tasks),
             tuple(topic.slug for topic in topics) or (NO_TOPIC,),
             settings.per_cell,
@@ -136,9 +143,9 @@ class Making:
             settings.topics.min_documents,
             frozenset(name for name, task in settings.tasks.items() if task.removes_source),
         )
-        return Made(documents, counts, topics, requested)
+        return GenerationState(documents, counts, topics, requested)
 
-    def run(self, state: Made) -> None:
+    def run(self, state: GenerationState) -> None:
         """Add waves until nothing is left to do. If a budget is reached, `state.stopped` says so."""
         try:
             for wave, documents in enumerate(self._blocks(state.documents.ids)):
@@ -165,7 +172,7 @@ class Making:
             yield tuple(order[first : first + size])
             first, wave = first + size, wave + 1
 
-    def _find_evidence(self, state: Made, documents: tuple[str, ...]) -> list[TopicVotes]:
+    def _find_evidence(self, state: GenerationState, documents: tuple[str, ...]) -> list[TopicVotes]:
         """Find the topics of documents and the evidence in them, and return the votes."""
         if not documents:
             return []
@@ -188,7 +195,9 @@ class Making:
         voting = self._settings.topics.voting
         return [VotesOnTopics(voting, topics, self.search.corpus, documents) for topics in self.topics if voting]
 
-    def _topics_of(self, state: Made, documents: Sequence[str], votes: Sequence[TopicVotes]) -> dict[str, str]:
+    def _topics_of(
+        self, state: GenerationState, documents: Sequence[str], votes: Sequence[TopicVotes]
+    ) -> dict[str, str]:
         """Return the topic of each document. Documents without a topic are left out."""
         state.votes += votes
         topic_of = {vote.document_id: vote.winner for vote in votes if vote.winner}
@@ -197,7 +206,7 @@ class Making:
         state.progress.n_documents.update(topic_of.values())
         return topic_of
 
-    def _try(self, state: Made, wave: int) -> None:
+    def _try(self, state: GenerationState, wave: int) -> None:
         """Write and judge a batch of drafts. Take up the accepted drafts that repeat no earlier one."""
         batch = next_batch(state.requested, state.progress, self._settings.waves.size(wave))
         by_task: dict[str, list[tuple[Cell, EvidenceSet]]] = {}
@@ -213,17 +222,17 @@ class Making:
             if any(is_correction(judged) for result in results for judged in result.judged)
         }
         self._run([gates[-1] for gates in second.values()])
-        by_evidence: dict[str, Tried] = {}
+        by_evidence: dict[str, EvidenceOutcome] = {}
         for name, sets in by_task.items():
             written = self._read(drafts[name])
-            again = Pass([self._read(gate) for gate in second.get(name, [])], ())
+            again = GatePass([self._read(gate) for gate in second.get(name, [])], ())
             by_evidence |= {
                 tried.evidence.id: tried
-                for tried in outcomes(sets, wave, written, Pass(gated[name], written.drafts), again)
+                for tried in outcomes(sets, wave, written, GatePass(gated[name], written.drafts), again)
             }
         self._take_up(state, [by_evidence[evidence.id] for _, evidence in batch])
 
-    def _take_up(self, state: Made, tried: Sequence[Tried]) -> None:
+    def _take_up(self, state: GenerationState, tried: Sequence[EvidenceOutcome]) -> None:
         """Add the results without drafts that repeat an earlier one."""
         earlier = state.accepted
         new = [tagged.draft for each in tried for tagged in each.accepted]
@@ -280,7 +289,7 @@ def stopped_at(reached: BudgetReached) -> str:
     return f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
 
 
-def _why_all_failed(votes: Sequence[TopicVotes], tried: Sequence[Tried]) -> str:
+def _why_all_failed(votes: Sequence[TopicVotes], tried: Sequence[EvidenceOutcome]) -> str:
     """Return why a run ends after a wave in which all requests failed, "" otherwise."""
     if tried and all(each.outcome is DraftOutcome.PENDING for each in tried):
         return f"every request of the last wave failed: {why_pending(tried[0])}"

@@ -14,7 +14,7 @@ Cell = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Requested:
+class GenerationRequest:
     """The requested number of samples per cell, and the limits on evidence.
 
     At most `most_tries` evidence sets are tried per sample. The tasks in `removing` use only the removable documents.
@@ -59,7 +59,7 @@ class Progress:
                 self.evidence.setdefault((topic, each.task), []).append(each)
 
 
-def next_batch(requested: Requested, progress: Progress, size: int) -> list[tuple[Cell, EvidenceSet]]:
+def next_batch(requested: GenerationRequest, progress: Progress, size: int) -> list[tuple[Cell, EvidenceSet]]:
     """Return at most `size` evidence sets, taking cells in turn, and count them as tried. A cell gets no more than it
     lacks.
     """
@@ -75,12 +75,12 @@ def next_batch(requested: Requested, progress: Progress, size: int) -> list[tupl
     return batch
 
 
-def n_lacking(requested: Requested, progress: Progress, cell: Cell) -> int:
+def n_lacking(requested: GenerationRequest, progress: Progress, cell: Cell) -> int:
     """Return the number of samples that a cell still lacks."""
     return max(requested.per_cell - progress.n_accepted[cell], 0)
 
 
-def n_to_try(requested: Requested, progress: Progress, cell: Cell) -> int:
+def n_to_try(requested: GenerationRequest, progress: Progress, cell: Cell) -> int:
     """Return the number of evidence sets of a cell that may be tried now."""
     if progress.n_documents[cell[0]] < requested.min_documents:
         return 0
@@ -89,7 +89,7 @@ def n_to_try(requested: Requested, progress: Progress, cell: Cell) -> int:
     return max(min(n_lacking(requested, progress, cell), n_untried, n_left), 0)
 
 
-def is_full(requested: Requested, progress: Progress) -> bool:
+def is_full(requested: GenerationRequest, progress: Progress) -> bool:
     """Return True if every cell has its samples or has no tries left, so that more documents would change nothing."""
     return all(
         not n_lacking(requested, progress, cell) or progress.n_tried[cell] >= requested.n_tries

@@ -7,7 +7,7 @@ from components.records import Turn
 from components.testset.records import Draft
 
 
-def to_judge_again(corrected: Sequence[Draft], survivors: Sequence[Draft]) -> list[Draft]:
+def drafts_to_rejudge(corrected: Sequence[Draft], survivors: Sequence[Draft]) -> list[Draft]:
     """Return the corrected drafts, and the `survivors` after the first corrected turn of a conversation.
 
     Each gets its current earlier turns as its history. A turn after a rejected one is left out, unless it was itself

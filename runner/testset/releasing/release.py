@@ -15,8 +15,8 @@ from runner.results.released_set import Testset
 from runner.results.set_files import write_testset
 from runner.results.set_lines import gold_fields, line_of
 from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
-from runner.testset.making.draft_outcomes import DRAFTING, DraftOutcome, Tagged, Tried
-from runner.testset.making.making import Made
+from runner.testset.making.draft_outcomes import DRAFTING, DraftOutcome, EvidenceOutcome, Tagged
+from runner.testset.making.making import GenerationState
 from runner.testset.making.scheduling import Cell
 from runner.testset.releasing.omnieval_layout import FOLDER, omnieval_files
 
@@ -24,7 +24,7 @@ COVERAGE, PICTURE, REJECTED, VOTES = "coverage.csv", "coverage.svg", "rejected.j
 TREE = "topic_tree.json"
 
 
-def release(folder: Path, state: Made, about: Mapping[str, Json]) -> Testset:
+def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> Testset:
     """Write the set in place of an earlier one, and return it.
 
     Raises DataError for an invalid set, and if the folder cannot be written.
@@ -51,7 +51,7 @@ def release(folder: Path, state: Made, about: Mapping[str, Json]) -> Testset:
 
 
 def _testset_of(
-    state: Made, counts: Mapping[Cell, Count], labels: Mapping[str, str], about: Mapping[str, Json]
+    state: GenerationState, counts: Mapping[Cell, Count], labels: Mapping[str, str], about: Mapping[str, Json]
 ) -> Testset:
     """Return the documents that stay in the corpus, and all samples in the order of their acceptance."""
     documents = state.documents
@@ -86,7 +86,7 @@ def _sample(draft: Draft, labels: Mapping[str, str]) -> Sample:
     )
 
 
-def _provenance(tried: Tried, draft: Draft, tagged: Tagged | None = None) -> dict[str, Json]:
+def _provenance(tried: EvidenceOutcome, draft: Draft, tagged: Tagged | None = None) -> dict[str, Json]:
     facts: dict[str, Json] = {
         "draft": draft.id,
         "evidence": evidence_fields(draft.evidence),
@@ -115,7 +115,7 @@ def evidence_fields(evidence: EvidenceSet) -> list[dict[str, Json]]:
     )
 
 
-def rejections(tried: Iterable[Tried], labels: Mapping[str, str]) -> Iterable[dict[str, Json]]:
+def rejections(tried: Iterable[EvidenceOutcome], labels: Mapping[str, str]) -> Iterable[dict[str, Json]]:
     """Yield a line for every rejected or pending draft, and for every evidence set without a draft."""
     for each in tried:
         cell = {"task": each.cell[1], "topic": labels.get(each.cell[0], each.cell[0]) or None}

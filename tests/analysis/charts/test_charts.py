@@ -1,6 +1,6 @@
 from xml.etree import ElementTree
 
-from analysis.charts.canvas import Scale, around
+from analysis.charts.canvas import Scale, padded_range
 from analysis.charts.curves import Curve, curves
 from analysis.charts.dots import Dot, dots
 from analysis.charts.scatter import Point, scatter
@@ -23,7 +23,7 @@ def test_a_scale_has_round_ticks() -> None:
     assert Scale(0.1, 0.95, 0, 100).ticks(2) == [0.5]
     assert Scale(0, 2000, 0, 100).ticks(5) == [0, 500, 1000, 1500, 2000]
     assert Scale(3, 3, 0, 100).of(3) == 50
-    assert around([]) == (-0.05, 1.05)
+    assert padded_range([]) == (-0.05, 1.05)
 
 
 def test_dots_are_where_their_values_are() -> None:

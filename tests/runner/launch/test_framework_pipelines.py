@@ -7,7 +7,7 @@ import pytest
 from components.errors import ConfigError, DataError
 from runner.launch.sweep import EXIT_CELL_FAILED
 from runner.results import load, sample_verdicts
-from runner.serving.exporting.exported_cell import exported_cell
+from runner.serving.exporting.exported_cell import collect_export
 from tests.extras import skip_without
 from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, cells_in, only_sweep, plan_small, run_small
 
@@ -107,7 +107,7 @@ def test_a_pipeline_without_passages_has_no_numbers_of_retrieval(tmp_path: Path,
     assert result.steps["pipeline"]["n_samples_without_passages"] == 12
     assert len(sample_verdicts(sweep, result)) == 12
     with pytest.raises(DataError, match="is a pipeline of your own"):
-        exported_cell(sweep, result)
+        collect_export(sweep, result)
 
 
 def test_pipeline_answers_of_a_wrong_type_are_failures(tmp_path: Path) -> None:

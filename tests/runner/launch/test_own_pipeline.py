@@ -12,7 +12,7 @@ import pytest
 from components.errors import ConfigError, DataError
 from runner.launch.sweep import EXIT_CELL_FAILED
 from runner.results import load, sample_verdicts
-from runner.serving.exporting.exported_cell import exported_cell
+from runner.serving.exporting.exported_cell import collect_export
 from tests.llms.chat_server import Reply, chat_server
 from tests.runner.sweeping import (
     FEW_METRICS,
@@ -150,7 +150,7 @@ def test_pipeline_cell_is_not_exportable_and_its_failures_are_explained(tmp_path
     sweep = load(only_sweep(tmp_path))
     (cell,) = sweep.cells
     with pytest.raises(DataError, match="is a pipeline of your own"):
-        exported_cell(sweep, cell)
+        collect_export(sweep, cell)
     assert len(sample_verdicts(sweep, cell)) == 12
 
 

@@ -10,7 +10,7 @@ from runner.engine.spending.ledger import NO_BUDGET
 from runner.launch.sweep import EXIT_CELL_FAILED
 from runner.output.money import bound_lines
 from runner.results import load, sample_verdicts
-from runner.serving.exporting.exported_cell import exported_cell
+from runner.serving.exporting.exported_cell import collect_export
 from tests.runner.sweeping import (
     FEW_METRICS,
     QUIET,
@@ -137,5 +137,5 @@ def test_search_cell_is_not_exportable_and_its_failures_are_explained(tmp_path: 
     sweep = load(only_sweep(tmp_path))
     (cell,) = sweep.cells
     with pytest.raises(ConfigError, match=r"searches an index of your own.*; deploy your search as it is"):
-        exported_cell(sweep, cell)
+        collect_export(sweep, cell)
     assert len(sample_verdicts(sweep, cell)) == 12

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.console.display import SafeConsole
-from runner.output.terminal import show_leaderboard, show_stopped, show_subsets, unfolded
+from runner.output.terminal import cells_with_row, show_leaderboard, show_stopped, show_subsets
 from runner.results import CellResult
 from runner.results.joined_samples import CommonMeans
 from runner.results.leaderboard_order import HEADLINES, ranked
@@ -100,7 +100,7 @@ def test_equal_cells_share_one_leaderboard_row() -> None:
     assert lines[4].startswith(
         f"+n equal: the row stands for n more cells with the same {metrics[0]} for every sample;"
     )
-    assert [each.cell_id for each in unfolded(ordered, equal)] == ["hybrid2", "bm25"]
+    assert [each.cell_id for each in cells_with_row(ordered, equal)] == ["hybrid2", "bm25"]
 
 
 def test_failed_cell_is_ranked_last() -> None:

@@ -19,7 +19,7 @@ from runner.serving.cached_stages import KeptFiles, KeptStages, made_by, needed_
 from runner.serving.exporting.stored_stages import facts_of
 from runner.serving.graph import ServedGraph, cell_of, served_graph, unevaluated
 from runner.serving.in_memory import QuestionRun
-from runner.serving.retrieved_passages import found_passages, prompt_passages, sweep_hits
+from runner.serving.retrieved_passages import best_passages, prompt_passages, sweep_hits
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 
 SEARCHING = [
@@ -92,8 +92,8 @@ def test_graph_answers_one_question_like_all_together(name: str, tmp_path: Path)
         graph, run = answered.ask(sample)
         (answer,) = run.read(graph.answers)
         assert (answer.text, answer.state) == (row["answer"], row["state"])
-        if graph.found:
-            hits = sweep_hits(graph.found, run)
+        if graph.search:
+            hits = sweep_hits(graph.search, run)
             assert len(hits) == len(row["retrieved"])
             assert all(hit.items() <= kept.items() for hit, kept in zip(hits, row["retrieved"], strict=True))
             n_found += len(hits)
@@ -106,9 +106,9 @@ def test_prompt_passages_are_those_kept_by_a_compressor(name: str, tmp_path: Pat
     n_shorter = 0
     for sample in answered.samples:
         graph, run = answered.ask(sample)
-        assert graph.found
-        hits = {hit.text: hit for hit in found_passages(graph.found, run, 10)}
-        for passage in prompt_passages(graph.found, run):
+        assert graph.search
+        hits = {hit.text: hit for hit in best_passages(graph.search, run, 10)}
+        for passage in prompt_passages(graph.search, run):
             (around,) = [
                 hit for text, hit in hits.items() if passage.text.split(".")[0] in text and passage.score == hit.score
             ]

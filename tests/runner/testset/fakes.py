@@ -26,7 +26,7 @@ from components.testset.records import (
 )
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
-from runner.testset.making.draft_outcomes import Tried
+from runner.testset.making.draft_outcomes import EvidenceOutcome
 from runner.testset.making.generation_settings import (
     GenerationLanguage,
     GenerationRun,
@@ -34,7 +34,7 @@ from runner.testset.making.generation_settings import (
     TopicSettings,
     WaveSettings,
 )
-from runner.testset.making.making import Announce, Made, Making
+from runner.testset.making.making import Announce, GenerationState, Making
 
 ASKED: list[str] = []
 """The prompts that came to any model of this process."""
@@ -197,11 +197,11 @@ class Silent:
     def stage(self, title: str, done: int, total: int) -> None:
         pass
 
-    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
+    def wave(self, state: GenerationState, tried: Sequence[EvidenceOutcome]) -> None:
         pass
 
 
-def make(settings: GenerationSettings, announce: Announce | None = None) -> Made:
+def make(settings: GenerationSettings, announce: Announce | None = None) -> GenerationState:
     """A whole run."""
     with closing(Making(settings, announce or Silent())) as making:
         state = making.begin()

@@ -19,9 +19,9 @@ from runner.engine.stage_run import Run
 from runner.engine.worker import no_report
 from runner.store import main as store_main
 from runner.testset.making.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
-from runner.testset.making.draft_outcomes import EARLIER_TURN, DraftOutcome, Tried
+from runner.testset.making.draft_outcomes import EARLIER_TURN, DraftOutcome, EvidenceOutcome
 from runner.testset.making.generation_settings import WaveSettings
-from runner.testset.making.making import Made, Making
+from runner.testset.making.making import GenerationState, Making
 from runner.testset.making.source_corpus import is_removable
 from runner.testset.releasing.release import rejections
 from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, Silent, generation, make, most, texts
@@ -53,7 +53,7 @@ class Pruning(Silent):
         self.n_prunes = 0
         self._command = ["--store-dir", str(store), "prune", "--older-than-days", "0"]
 
-    def wave(self, state: Made, tried: Sequence[Tried]) -> None:
+    def wave(self, state: GenerationState, tried: Sequence[EvidenceOutcome]) -> None:
         self.n_prunes += 1
         for more in ([], ["--stage", "replies"]):
             assert store_main([*self._command, *more]) == 0

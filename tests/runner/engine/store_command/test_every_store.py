@@ -20,7 +20,7 @@ from runner.judge_training import main as judge_training
 from runner.models import main as models
 from runner.results.loaded_sweep import load
 from runner.score import main as score
-from runner.serving.exporting.exported_cell import exported_cell
+from runner.serving.exporting.exported_cell import collect_export
 from runner.store import main
 from tests.buckets import Bucket
 from tests.conftest import MakeOnce
@@ -72,7 +72,7 @@ def exported(folder: Path) -> None:
     with quick_exports():
         assert export(folder, "top_k=2", folder / "whole") == 0
         sweep = load(folder / "results" / SWEEP_ID)
-        cell = exported_cell(sweep, sweep.cell("top_k=4"), store_of(folder).root)
+        cell = collect_export(sweep, sweep.cell("top_k=4"), store_of(folder).root)
         n_steps = die(cell, folder / "killed")
         shutil.rmtree(folder / "killed")
         die(cell, folder / "killed", n_steps // 2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from components.errors import DataError
-from runner.labels.training.question_splits import divided
+from runner.labels.training.question_splits import split_groups
 
 SHARES = (0.5, 0.1, 0.4)
 
@@ -24,7 +24,7 @@ def drawn(n_items: int, seed: int) -> list[list[Hashable]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_every_grade_has_its_share(seed: int) -> None:
     strata = drawn(127, seed)
-    split_of = divided(np.arange(127), strata, SHARES, seed)
+    split_of = split_groups(np.arange(127), strata, SHARES, seed)
     whole = Counter(stratum for own in strata for stratum in own)
     for split, share in enumerate(SHARES):
         counts = Counter(s for own, place in zip(strata, split_of, strict=True) if place == split for s in own)
@@ -34,19 +34,19 @@ def test_every_grade_has_its_share(seed: int) -> None:
 def test_groups_are_not_parted() -> None:
     groups = np.random.default_rng(0).integers(0, 30, 200)
     groups = np.unique(groups, return_inverse=True)[1]
-    split_of = np.array(divided(groups, drawn(200, 0), SHARES, 0))
+    split_of = np.array(split_groups(groups, drawn(200, 0), SHARES, 0))
     assert all(len(set(split_of[groups == group])) == 1 for group in range(groups.max() + 1))
     assert np.bincount(split_of) / 200 == pytest.approx(SHARES, abs=0.05)
 
 
 def test_no_split_is_empty_and_the_seed_decides() -> None:
     for n_groups in (3, 4, 5, 8):
-        assert set(divided(np.arange(n_groups), drawn(n_groups, 1), SHARES, 0)) == {0, 1, 2}
+        assert set(split_groups(np.arange(n_groups), drawn(n_groups, 1), SHARES, 0)) == {0, 1, 2}
     strata = drawn(60, 2)
-    assert divided(np.arange(60), strata, SHARES, 1) == divided(np.arange(60), strata, SHARES, 1)
-    assert divided(np.arange(60), strata, SHARES, 1) != divided(np.arange(60), strata, SHARES, 2)
+    assert split_groups(np.arange(60), strata, SHARES, 1) == split_groups(np.arange(60), strata, SHARES, 1)
+    assert split_groups(np.arange(60), strata, SHARES, 1) != split_groups(np.arange(60), strata, SHARES, 2)
 
 
 def test_too_few_groups_are_an_error() -> None:
     with pytest.raises(DataError, match="got 2 groups of questions that have to stay together, expected at least 3"):
-        divided(np.array([0, 0, 1]), drawn(3, 0), SHARES, 0)
+        split_groups(np.array([0, 0, 1]), drawn(3, 0), SHARES, 0)

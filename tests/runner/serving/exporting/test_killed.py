@@ -14,7 +14,7 @@ import pytest
 from runner.engine.store import Store
 from runner.engine.store.unfinished_exports import HalfExport
 from runner.results.loaded_sweep import load
-from runner.serving.exporting.exported_cell import ExportedCell, exported_cell
+from runner.serving.exporting.exported_cell import ExportedCell, collect_export
 from runner.serving.exporting.exported_folder import write_folder
 from runner.store import main as store_main
 from tests.conftest import MakeOnce
@@ -50,7 +50,7 @@ def folder(sweep: Path, tmp_path: Path) -> Iterator[Path]:
 def cells(folder: Path) -> dict[str, ExportedCell]:
     found = load(folder / "results" / SWEEP_ID)
     store = store_of(folder).root
-    return {name: exported_cell(found, found.cell(name), store) for name in (SMALL, LARGE)}
+    return {name: collect_export(found, found.cell(name), store) for name in (SMALL, LARGE)}
 
 
 @pytest.fixture

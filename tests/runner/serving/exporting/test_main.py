@@ -16,7 +16,7 @@ from runner.engine.store import Store
 from runner.results.loaded_sweep import load
 from runner.serving.agent import make_agent
 from runner.serving.exporting import exported_folder as export_folder
-from runner.serving.exporting.exported_cell import exported_cell
+from runner.serving.exporting.exported_cell import collect_export
 from runner.serving.exporting.stored_stages import ExportStore
 from runner.serving.folder_description import CHECK, PIPELINE
 from runner.serving.pipeline import load_pipeline
@@ -220,10 +220,10 @@ def test_failed_cells_and_oracles_cannot_be_exported(sweep: Path) -> None:
     whole = load(sweep / "results" / SWEEP_ID)
     cell = whole.cell(BM25)
     with pytest.raises(DataError, match=r"the cell failed \(all went wrong\); export another"):
-        exported_cell(whole, replace(cell, status="FAILED", reason="all went wrong"))
+        collect_export(whole, replace(cell, status="FAILED", reason="all went wrong"))
     oracle = {"_target_": "components.retrievers.oracle.Oracle", "depth": 100}
     with pytest.raises(ConfigError, match="Oracle picks its passages without a search"):
-        exported_cell(whole, replace(cell, config={**cell.config, "retriever": oracle}))
+        collect_export(whole, replace(cell, config={**cell.config, "retriever": oracle}))
 
 
 def test_export_does_not_overwrite_an_unrelated_folder(

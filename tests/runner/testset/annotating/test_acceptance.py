@@ -11,7 +11,7 @@ from components.errors import ConfigError
 from components.records import Documents, Evidence, Kind, Sample
 from runner.results import released_set as content
 from runner.testset.annotating.acceptance import acceptance, acceptance_csv, is_accepted, ratings_of
-from runner.testset.annotating.annotated_set import drawn
+from runner.testset.annotating.annotated_set import sample_per_cell
 from runner.testset.annotating.annotations import Annotation, Check
 from runner.testset.annotating.annotator_agreement import annotator_agreement
 from runner.testset.annotating.disjoint_parts import split
@@ -165,11 +165,11 @@ def test_more_parts_than_groups_are_rejected() -> None:
 
 
 def test_larger_draws_contain_smaller_draws_of_each_cell() -> None:
-    few, more = (drawn(SET.samples, n, seed=1) for n in (2, 5))
+    few, more = (sample_per_cell(SET.samples, n, seed=1) for n in (2, 5))
     assert len(few) == 8
     assert len(more) == 20
     assert {own.id for own in few} < {own.id for own in more}
     assert [own.id for own in more] == sorted(own.id for own in more)
-    assert drawn(SET.samples, 2, seed=2) != few
-    assert drawn(SET.samples, None, seed=1) == list(SET.samples)
-    assert len(drawn(SET.samples, 1000, seed=1)) == 60
+    assert sample_per_cell(SET.samples, 2, seed=2) != few
+    assert sample_per_cell(SET.samples, None, seed=1) == list(SET.samples)
+    assert len(sample_per_cell(SET.samples, 1000, seed=1)) == 60

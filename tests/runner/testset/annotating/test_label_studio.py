@@ -17,7 +17,7 @@ from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annot
 from runner.testset.annotating.annotations import Annotated, Check
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.label_studio_tasks import labelling_config, tasks_of
-from runner.testset.annotating.resolving import resolve
+from runner.testset.annotating.resolving import resolve_annotations
 from tests.runner.testset.annotating.exports import (
     Task,
     add,
@@ -68,7 +68,7 @@ def test_topic_with_a_control_character_is_rejected() -> None:
 def test_unchanged_label_studio_export_changes_no_sample(tmp_path: Path) -> None:
     found = read(write(tmp_path / "export.json", untouched(SET)))
     assert [own.gold for own in found.annotations] == [sample.gold for sample in SAMPLES]
-    assert resolve(SET, found.annotations) == (SAMPLES, (), ())
+    assert resolve_annotations(SET, found.annotations) == (SAMPLES, (), ())
 
 
 def test_every_label_studio_field_is_imported(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_every_label_studio_field_is_imported(tmp_path: Path) -> None:
     assert own.topic == "towers"
     assert own.gold == (*SAMPLES[0].gold, Evidence("bridge", 33, 39))
     assert found.others == {"mine"}
-    edits = resolve(SET, found.annotations).edits
+    edits = resolve_annotations(SET, found.annotations).edits
     assert [edit.field for edit in edits] == ["question", "references", "gold", "topic"]
     assert {edit.by for edit in edits} == {("ann@example.org",)}
 
@@ -104,7 +104,7 @@ def test_utf_16_offsets_of_old_label_studio_are_converted(tmp_path: Path) -> Non
                 for edge in ("start", "end"):
                     result["value"][edge] = len(text[: result["value"][edge]].encode("utf-16-le")) // 2
     found = read(write(tmp_path / "export.json", tasks))
-    assert resolve(SET, found.annotations) == (SAMPLES, (), ())
+    assert resolve_annotations(SET, found.annotations) == (SAMPLES, (), ())
 
 
 def test_rating_without_a_prediction_changes_no_field(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_unusable_annotation_is_a_conflict_without_changes(
     tasks = untouched(SET)
     value_of(tasks[2], "question")["text"] = ["何时建塔?"]
     change(tasks[2])
-    found = resolve(SET, read(write(tmp_path / "export.json", tasks)).annotations)
+    found = resolve_annotations(SET, read(write(tmp_path / "export.json", tasks)).annotations)
     assert found.samples == SAMPLES
     ((sample, detail),) = [(conflict.sample, conflict.detail) for conflict in found.conflicts]
     assert sample == "s3"

@@ -12,8 +12,8 @@ from components.records import Evidence, Turn
 from components.testset.protocols import SourceCorpus
 from components.testset.records import PASSED, Draft, GateVerdict, VerdictState
 from runner.testset.annotating.annotations import Annotation
-from runner.testset.annotating.importing import imported
-from runner.testset.annotating.resolving import resolve
+from runner.testset.annotating.importing import import_annotations
+from runner.testset.annotating.resolving import resolve_annotations
 from tests.runner.testset.small import SAMPLES, small_set
 
 SET = small_set()
@@ -24,7 +24,9 @@ def edited(annotator: str, question: str, sample: str = "s1") -> Annotation:
 
 
 def test_equal_edits_of_several_annotators_are_merged() -> None:
-    found = resolve(SET, [edited("bo", "Why?"), edited("ann", " Why?\r\n"), Annotation("s1", "cy", rating=4)])
+    found = resolve_annotations(
+        SET, [edited("bo", "Why?"), edited("ann", " Why?\r\n"), Annotation("s1", "cy", rating=4)]
+    )
     (edit,) = found.edits
     assert (edit.sample, edit.field, edit.before, edit.after) == ("s1", "question", SAMPLES[0].question, "Why?")
     assert (edit.by, edit.version) == (("ann", "bo"), SET.key)
@@ -34,22 +36,24 @@ def test_equal_edits_of_several_annotators_are_merged() -> None:
 
 def test_conflicting_annotations_leave_the_sample_unchanged() -> None:
     other = Annotation("s1", "bo", question=SAMPLES[0].question, topic="water")
-    found = resolve(SET, [edited("ann", "Why?"), other, edited("bo", "How long?", "s2")])
+    found = resolve_annotations(SET, [edited("ann", "Why?"), other, edited("bo", "How long?", "s2")])
     assert [(own.sample, own.detail) for own in found.conflicts] == [("s1", "question: ann / bo disagree")]
     assert found.samples[0] == SAMPLES[0]
     assert found.samples[1].question == "How long?"
 
 
 def test_preferred_annotator_decides_only_samples_they_edited() -> None:
-    found = resolve(SET, [edited("ann", "Why?"), edited("bo", "How?"), edited("ann", "How far?", "s2")], "bo")
+    found = resolve_annotations(
+        SET, [edited("ann", "Why?"), edited("bo", "How?"), edited("ann", "How far?", "s2")], "bo"
+    )
     assert [own.question for own in found.samples[:2]] == ["How?", "How far?"]
     assert found.conflicts == ()
     with pytest.raises(DataError, match="--prefer: 'cy' annotated nothing; annotators are: ann"):
-        imported(SET, [edited("ann", "Why?")], "cy", {})
+        import_annotations(SET, [edited("ann", "Why?")], "cy", {})
 
 
 def test_the_order_of_marks_is_not_a_change() -> None:
-    found = resolve(SET, [Annotation("s4", "ann", gold=SAMPLES[3].gold[::-1])])
+    found = resolve_annotations(SET, [Annotation("s4", "ann", gold=SAMPLES[3].gold[::-1])])
     assert (found.edits, found.samples) == ((), SAMPLES)
 
 
@@ -70,7 +74,7 @@ def test_later_turns_get_the_edited_turn_for_their_history() -> None:
         SET, samples=samples, provenance={name: {"conversation": own} for name, own in names.items()}
     )
     said = [Annotation("t0", "ann", references=("Answer A",)), Annotation("t1", "bo", question="Question B?")]
-    found = resolve(conversations, said)
+    found = resolve_annotations(conversations, said)
     assert found.samples[1].history == (Turn("Question 0?", "Answer A"),)
     assert found.samples[2].history == (Turn("Question 0?", "Answer A"), Turn("Question B?", "another answer"))
     assert found.samples[3] == samples[3]
@@ -83,17 +87,17 @@ def test_later_turns_get_the_edited_turn_for_their_history() -> None:
 
 
 def test_a_new_version_names_its_parent() -> None:
-    made = imported(SET, [edited("ann", "Why?")], None, {}).testset
+    made = import_annotations(SET, [edited("ann", "Why?")], None, {}).testset
     assert made.key != SET.key
     assert (made.parent, len(made.edits), made.about["annotators"]) == (SET.key, 1, ["ann"])
     assert made.provenance["s1"] == SET.provenance["s1"]
-    again = imported(made, [edited("bo", "Why not?")], None, {}).testset
+    again = import_annotations(made, [edited("bo", "Why not?")], None, {}).testset
     assert again.parent == made.key
     assert [(edit.after, edit.version) for edit in again.edits] == [("Why?", SET.key), ("Why not?", made.key)]
 
 
 def test_the_same_content_is_the_same_version() -> None:
-    assert imported(SET, [edited("ann", SAMPLES[0].question)], None, {}).testset == SET
+    assert import_annotations(SET, [edited("ann", SAMPLES[0].question)], None, {}).testset == SET
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class NoLongQuestions:
 
 def test_edited_samples_pass_the_gates_again() -> None:
     said = [edited("ann", "Why so?"), edited("ann", "Why on earth?", "s2"), edited("ann", "Why is it there?", "s4")]
-    found = imported(SET, said, None, {"form": NoLongQuestions()})
+    found = import_annotations(SET, said, None, {"form": NoLongQuestions()})
     assert [sample.id for sample in found.testset.samples] == ["s1", "s3", "s4", "s5"]
     (line,) = found.rejected
     assert (line["id"], line["gate"], line["reason"], line["detail"]) == ("s2", "form", "too_long", "Why on earth?")
@@ -128,7 +132,7 @@ def test_edited_samples_pass_the_gates_again() -> None:
 def test_an_edit_that_a_gate_rejects_is_in_no_history() -> None:
     later = replace(SAMPLES[0], id="later", question="Why?", history=(Turn(SAMPLES[1].question, "503 metres"),))
     conversation = replace(SET, samples=(SAMPLES[1], later))
-    found = imported(conversation, [edited("ann", "Why on earth?", "s2")], None, {"form": NoLongQuestions()})
+    found = import_annotations(conversation, [edited("ann", "Why on earth?", "s2")], None, {"form": NoLongQuestions()})
     assert found.testset.samples == (later,)
     assert found.n_edits == 0
     assert [line["id"] for line in found.rejected] == ["s2"]
@@ -136,6 +140,6 @@ def test_an_edit_that_a_gate_rejects_is_in_no_history() -> None:
 
 def test_edited_gold_is_the_marked_spans() -> None:
     gold = (*SAMPLES[0].gold, Evidence("bridge", 33, 39))
-    made = imported(SET, [Annotation("s1", "ann", gold=gold)], None, {}).testset
+    made = import_annotations(SET, [Annotation("s1", "ann", gold=gold)], None, {}).testset
     assert made.samples[0].gold == gold
     assert made.edits[0].after[1] == {"document": "bridge", "start": 33, "end": 39}

@@ -12,7 +12,7 @@ from runner.results import released_set as content
 from runner.results.set_files import read_testset, write_testset
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
-from runner.testset.annotating.resolving import resolve
+from runner.testset.annotating.resolving import resolve_annotations
 from runner.testset.annotating.sheet import sheet_of
 from tests.runner.testset.annotating.exports import results_of, untouched, write
 
@@ -62,7 +62,7 @@ def test_label_studio_survives_a_round_trip(testset: "content.Testset", counts: 
                 value["text"] = value["text"].replace("\r", "\\n").replace("\n", "\\n")
     file = write(tmp_path / "export.json", tasks)
     found = read_annotations([file], testset, AnnotatorFrom.COMPLETED_BY, of_parent=False)
-    assert resolve(testset, found.annotations) == (testset.samples, (), ())
+    assert resolve_annotations(testset, found.annotations) == (testset.samples, (), ())
 
 
 @pytest.mark.parametrize(("delimiter", "line_end"), [(",", "\r\n"), (";", "\n")])

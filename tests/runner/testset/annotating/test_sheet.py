@@ -15,7 +15,7 @@ from runner.console.display import FORMULA_STARTS
 from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annotations
 from runner.testset.annotating.annotations import Annotated, Check
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
-from runner.testset.annotating.resolving import resolve
+from runner.testset.annotating.resolving import resolve_annotations
 from runner.testset.annotating.sheet import escaped, sheet_of, unescaped
 from tests.runner.testset.small import SAMPLES, small_set
 
@@ -115,7 +115,12 @@ def test_every_sheet_field_is_imported(tmp_path: Path) -> None:
     assert own.checks == {Check.ANSWER: True, Check.TASK: False}
     start = SET.texts["bridge"].index(unit["text"])
     assert own.gold == (Evidence("bridge", start, start + len(unit["text"])),)
-    assert [edit.field for edit in resolve(SET, found.annotations).edits] == ["question", "references", "gold", "topic"]
+    assert [edit.field for edit in resolve_annotations(SET, found.annotations).edits] == [
+        "question",
+        "references",
+        "gold",
+        "topic",
+    ]
 
 
 def test_references_that_look_like_lists_survive_the_sheet(tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ def test_references_that_look_like_lists_survive_the_sheet(tmp_path: Path) -> No
     ],
 )
 def test_unusable_sheet_row_is_a_conflict_without_changes(cells: dict[str, str], problem: str, tmp_path: Path) -> None:
-    found = resolve(SET, read(tmp_path, changed(0, cells)).annotations)
+    found = resolve_annotations(SET, read(tmp_path, changed(0, cells)).annotations)
     assert found.samples == SAMPLES
     (conflict,) = found.conflicts
     assert conflict.sample == "s1"
