@@ -91,8 +91,8 @@ class Asker:
         unanswered.
         """
         keys = request_keys(self._llm, requests)
-        found = self._get_or_ask(dict(zip(keys, requests, strict=True)))
-        answers = [replace(found[key], request_id=request.id) for key, request in zip(keys, requests, strict=True)]
+        replies = self._get_or_ask(dict(zip(keys, requests, strict=True)))
+        answers = [replace(replies[key], request_id=request.id) for key, request in zip(keys, requests, strict=True)]
         self._count(answers)
         return answers
 
@@ -100,20 +100,20 @@ class Asker:
         """Return answers by key. Waits for requests that another process is sending, and sends them here if that
         process fails.
         """
-        found = self._replies.get_all(requests)
-        self._report(len(found), len(requests))
+        answers = self._replies.get_all(requests)
+        self._report(len(answers), len(requests))
         n_waits = 0
-        while missing := [key for key in requests if key not in found]:
+        while missing := [key for key in requests if key not in answers]:
             with self._replies.claims.take(missing) as claimed:
-                found |= self._replies.get_all(missing)  # another process may have received some before the claim
-                claimed_requests = {key: requests[key] for key in missing if key in claimed and key not in found}
+                answers |= self._replies.get_all(missing)  # another process may have received some before the claim
+                claimed_requests = {key: requests[key] for key in missing if key in claimed and key not in answers}
                 for answer in self._ask(claimed_requests):
-                    found[answer.request_id] = answer
-                    self._report(len(found), len(requests))
+                    answers[answer.request_id] = answer
+                    self._report(len(answers), len(requests))
             if not claimed:
                 n_waits += 1
                 self._wait_for_others(n_waits, len(missing))
-        return found
+        return answers
 
     def _wait_for_others(self, n_waits: int, n_missing: int) -> None:
         if n_waits == _WARN_AFTER_WAITS:
@@ -132,7 +132,7 @@ class Asker:
         Raises ComponentError if the model leaves a request unanswered, if `checked_answers` refuses an answer, or if a
         file changed that the model reads. Raises BudgetReached after the answers to all requests already sent.
         """
-        lacking = dict(requests)
+        unanswered = dict(requests)
         if requests:
             generated = without_secrets_in(
                 self._generate([replace(request, id=key) for key, request in requests.items()])
@@ -143,12 +143,12 @@ class Asker:
                 require_equal_files(code_class(self._llm), as_model=self.asks_a_language_model)
                 self._note_files()
                 for answer in self._replies.add_all(batch):
-                    lacking.pop(answer.request_id, None)
+                    unanswered.pop(answer.request_id, None)
                     yield answer
-        if lacking:
+        if unanswered:
             raise ComponentError(
-                f"{type(self._llm).__name__}: {len(lacking)} requests got no answer, e.g. "
-                f"{next(iter(lacking.values())).id!r}; expected one answer per request"
+                f"{type(self._llm).__name__}: {len(unanswered)} requests got no answer, e.g. "
+                f"{next(iter(unanswered.values())).id!r}; expected one answer per request"
             )
 
     def _generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
@@ -250,11 +250,11 @@ def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
     if not getattr(llm, "temperature", 0.0):
         return keys
     seen: Counter[str] = Counter()
-    drawn = []
+    numbered = []
     for key in keys:
-        drawn.append(f"{key}-{seen[key]}" if seen[key] else key)
+        numbered.append(f"{key}-{seen[key]}" if seen[key] else key)
         seen[key] += 1
-    return drawn
+    return numbered
 
 
 def _key_of(llm: LLM, request: Request) -> str:

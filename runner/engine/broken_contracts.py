@@ -34,6 +34,6 @@ def named_errors(
     except Exception as error:
         if is_ours(type(component)) or isinstance(error, passing):
             raise
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        cause = f"{type(error).__name__}: {error}; {place.filename}, line {place.lineno}"
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        cause = f"{type(error).__name__}: {error}; {frame.filename}, line {frame.lineno}"
         raise broken_contract(component, f"{failure} ({cause})", remedy) from error

@@ -52,8 +52,8 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
     if not has_users_code(llm):
         return None
     earlier = _earlier_code(llm, purpose, store)
-    found = [(modules, len(store.replies(key).get_all(missing))) for key, modules in earlier]
-    then, n_answers = max(found, key=itemgetter(1), default=({}, 0))
+    candidates = [(modules, len(store.replies(key).get_all(missing))) for key, modules in earlier]
+    then, n_answers = max(candidates, key=itemgetter(1), default=({}, 0))
     if not n_answers:
         return None
     now = _files(llm, purpose, store)

@@ -47,10 +47,10 @@ _DIGITS_SHOWN = 12
 @cache
 def versions() -> dict[str, str]:
     """Return the installed versions of packages that results can depend on, and this project's commit."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     if commit := git_commit():
-        found["commit"] = commit
-    return found | _installed_versions(_PACKAGES)
+        installed["commit"] = commit
+    return installed | _installed_versions(_PACKAGES)
 
 
 def versions_in_use() -> dict[str, str]:
@@ -74,11 +74,11 @@ def other_versions(made_with: Mapping[str, str]) -> dict[str, str]:
     compute the result again.
     """
     here = {name: version for name, version in _all_versions().items() if name not in _NO_RESULTS}
-    found = {name: then for name, then in made_with.items() if here.get(name, then) != then}
+    different = {name: then for name, then in made_with.items() if here.get(name, then) != then}
     python = made_with.get("python", "")
     if python and python.split(".")[:2] != platform.python_version().split(".")[:2]:
-        found["python"] = python
-    return found
+        different["python"] = python
+    return different
 
 
 @cache
@@ -92,19 +92,19 @@ def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
     These are Python's version, the versions of the packages that steps use, and hashes of the code of this project and
     of the user's `packages`, whether checked out or installed.
     """
-    found = versions_here()
+    facts = versions_here()
     for package in ("components", "runner", *packages):
         if code := code_of(package):
-            found[f"the code of {package}"] = code[:_DIGITS_SHOWN]
-    return found
+            facts[f"the code of {package}"] = code[:_DIGITS_SHOWN]
+    return facts
 
 
 def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
-    found = {}
+    installed = {}
     for package in packages:
         with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+            installed[package] = metadata.version(package)
+    return installed
 
 
 def program_version() -> str:
@@ -130,8 +130,8 @@ def git_commit() -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    completed = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+    return completed.stdout.strip()
 
 
 @cache

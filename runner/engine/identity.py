@@ -100,8 +100,8 @@ def models_in(value: object) -> Models:
 
     The purpose of a model does not matter.
     """
-    found = [part for part in parts_of(value) if getattr(part, "model", None)]
-    return frozenset((str(getattr(part, "model", "")), str(getattr(part, "revision", ""))) for part in found)
+    parts = [part for part in parts_of(value) if getattr(part, "model", None)]
+    return frozenset((str(getattr(part, "model", "")), str(getattr(part, "revision", ""))) for part in parts)
 
 
 def key_of(description: Json) -> str:

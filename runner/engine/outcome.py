@@ -34,9 +34,9 @@ class StageRun:
 
 def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageRun | None:
     """Return the failure that a stage inherits from a failed input without running. None if no input failed."""
-    for before in stage.inputs:
-        if before.key in failed:
-            cause = failed[before.key]
+    for input_stage in stage.inputs:
+        if input_stage.key in failed:
+            cause = failed[input_stage.key]
             return StageRun(stage.key, stage.kind, error=cause.error, trace=cause.trace)
     return None
 

@@ -26,9 +26,9 @@ class OtherVersions:
 
 def results_of_other_versions(stages: Iterable[AnyStage], store: Store) -> OtherVersions:
     """Count the results in the folder of the store that other versions computed. Fetches no results from a bucket."""
-    found = {stage: other_versions(store.made_with(stage.kind, stage.key)) for stage in stages}
-    differing = {stage: others for stage, others in found.items() if others}
-    packages = Counter(each for others in differing.values() for each in others.items())
+    versions_by_stage = {stage: other_versions(store.made_with(stage.kind, stage.key)) for stage in stages}
+    differing = {stage: versions for stage, versions in versions_by_stage.items() if versions}
+    packages = Counter(each for versions in differing.values() for each in versions.items())
     return OtherVersions(len(differing), dict(packages), tuple(dict.fromkeys(stage.kind for stage in differing)))
 
 
@@ -44,7 +44,7 @@ def outdated(stages: Iterable[AnyStage], kinds: Collection[str], store: Store) -
     for stage in stages:
         is_kept = store.is_kept(stage.kind, stage.key)
         is_named = is_kept and (stage.kind in kinds or ALL in kinds)
-        if any(before.key in reached for before in stage.inputs) or (
+        if any(input_stage.key in reached for input_stage in stage.inputs) or (
             is_named and other_versions(store.made_with(stage.kind, stage.key))
         ):
             reached.add(stage.key)

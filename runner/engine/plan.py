@@ -92,24 +92,24 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
     """
     stages: dict[str, AnyStage] = {}
     turns: dict[str, int] = {}
-    asked: Counter[str] = Counter()
+    n_requested: Counter[str] = Counter()
     for turn, (last, n_cells) in enumerate(targets):
         for stage in last.upstream():
             stages.setdefault(stage.key, stage)
             turns.setdefault(stage.key, turn)
-            asked[stage.kind] += n_cells
-    kept = {key for key, stage in stages.items() if store.is_kept(stage.kind, key)}
-    _check_kinds(fresh, asked)
+            n_requested[stage.kind] += n_cells
+    cached = {key for key, stage in stages.items() if store.is_kept(stage.kind, key)}
+    _check_kinds(fresh, n_requested)
     replaced = outdated(stages.values(), fresh, store)
-    kept -= {stage.key for stage in replaced}
-    just_made = {key for key in kept if store.has_made(stages[key].kind, key)}
-    needed = _stages_to_run([last for last, _ in targets], kept)
+    cached -= {stage.key for stage in replaced}
+    just_made = {key for key in cached if store.has_made(stages[key].kind, key)}
+    needed = _stages_to_run([last for last, _ in targets], cached)
     levels = _levels(stages.values())
     return Plan(
-        _kind_counts(stages, asked, kept, just_made, needed, levels),
-        request_counts(needed, kept, store),
+        _kind_counts(stages, n_requested, cached, just_made, needed, levels),
+        request_counts(needed, cached, store),
         tuple(_run_order(needed, turns, levels)),
-        results_of_other_versions([stages[key] for key in stages if key in kept], store),
+        results_of_other_versions([stages[key] for key in stages if key in cached], store),
         tuple(replaced),
     )
 
@@ -124,8 +124,8 @@ def _check_kinds(fresh: Collection[str], known: Iterable[str]) -> None:
 
 def _kind_counts(
     stages: Mapping[str, AnyStage],
-    asked: Mapping[str, int],
-    kept: set[str],
+    n_requested: Mapping[str, int],
+    cached: set[str],
     just_made: set[str],
     needed: Mapping[str, AnyStage],
     levels: Mapping[str, int],
@@ -139,9 +139,9 @@ def _kind_counts(
         KindCount(
             kind,
             stages[of_kind[kind][0]].title,
-            asked[kind],
+            n_requested[kind],
             len(of_kind[kind]),
-            sum(key in kept for key in of_kind[kind]),
+            sum(key in cached for key in of_kind[kind]),
             sum(key in needed for key in of_kind[kind]),
             sum(key in just_made for key in of_kind[kind]),
         )
@@ -149,15 +149,15 @@ def _kind_counts(
     )
 
 
-def _stages_to_run(targets: Iterable[AnyStage], kept: set[str]) -> dict[str, AnyStage]:
+def _stages_to_run(targets: Iterable[AnyStage], cached: set[str]) -> dict[str, AnyStage]:
     """Return the stages to compute, by key. Inputs of cached results are left out unless another stage needs them."""
     needed: dict[str, AnyStage] = {}
 
     def visit(stage: AnyStage) -> None:
-        if stage.key not in kept and stage.key not in needed:
+        if stage.key not in cached and stage.key not in needed:
             needed[stage.key] = stage
-            for before in stage.inputs:
-                visit(before)
+            for input_stage in stage.inputs:
+                visit(input_stage)
 
     for stage in targets:
         visit(stage)
@@ -168,7 +168,7 @@ def _levels(stages: Iterable[AnyStage]) -> dict[str, int]:
     """Return the depth of each stage: one more than the deepest of its inputs. `stages` come after their inputs."""
     levels: dict[str, int] = {}
     for stage in stages:
-        levels[stage.key] = 1 + max((levels[before.key] for before in stage.inputs), default=0)
+        levels[stage.key] = 1 + max((levels[input_stage.key] for input_stage in stage.inputs), default=0)
     return levels
 
 
@@ -183,8 +183,8 @@ def _run_order(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels:
     waiting_for = {key: {s.key for s in stage.inputs} & needed.keys() for key, stage in needed.items()}
     followers: dict[str, list[str]] = defaultdict(list)
     for key, inputs in waiting_for.items():
-        for before in inputs:
-            followers[before].append(key)
+        for input_key in inputs:
+            followers[input_key].append(key)
     ready: dict[Models, list[tuple[tuple[int, int, int], str]]] = defaultdict(list)
 
     def add(key: str) -> None:
@@ -197,8 +197,8 @@ def _run_order(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels:
     none: Models = frozenset()
     loaded = none
     while any(ready.values()):
-        others = sorted((models for models in ready if ready[models]), key=lambda models: ready[models][0])
-        models = next((models for models in (none, loaded) if ready[models]), others[0])
+        candidates = sorted((models for models in ready if ready[models]), key=lambda models: ready[models][0])
+        models = next((models for models in (none, loaded) if ready[models]), candidates[0])
         loaded = models or loaded
         _, key = heappop(ready[models])
         order.append(needed[key])

@@ -54,14 +54,14 @@ class RequestCount:
             n_requests=n * self.n_requests,
             is_exact=False,
             n_with_repeats=n * self.n_with_repeats,
-            tokens=_times(n, self.tokens),
-            tokens_with_repeats=_times(n, self.tokens_with_repeats),
+            tokens=_multiply(n, self.tokens),
+            tokens_with_repeats=_multiply(n, self.tokens_with_repeats),
             groups=tuple(group.times(n) for group in self.groups),
         )
 
 
-def _times(n: int, tokens: Sequence[tuple[object, Tokens]] | None) -> Sequence[tuple[object, Tokens]] | None:
-    return tokens and [(asked, Tokens(n * each.n_prompt, n * each.n_completion)) for asked, each in tokens]
+def _multiply(n: int, tokens: Sequence[tuple[object, Tokens]] | None) -> Sequence[tuple[object, Tokens]] | None:
+    return tokens and [(component, Tokens(n * each.n_prompt, n * each.n_completion)) for component, each in tokens]
 
 
 _Missing = dict[tuple[str, str, str], tuple[LLM, Tokens]]
@@ -78,13 +78,13 @@ class _CountingRun(Run):
 
     def __init__(self, stage: AnyStage, store: Store, cache: Cache) -> None:
         super().__init__(stage, store, cache, lambda done, total: None)
-        self._counted: list[tuple[LLM, str, str, CountingAsker]] = []
+        self._counting_askers: list[tuple[LLM, str, str, CountingAsker]] = []
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Return a function that counts the requests."""
         replies = replies_name(llm, purpose, self._store)
         asker = CountingAsker(llm, self._store.replies(replies))
-        self._counted.append((llm, purpose, replies, asker))
+        self._counting_askers.append((llm, purpose, replies, asker))
         return asker
 
     @property
@@ -97,7 +97,7 @@ class _CountingRun(Run):
         """Distinct requests without a stored reply."""
         return {
             (purpose, replies, key): (llm, tokens)
-            for llm, purpose, replies, asker in self._counted
+            for llm, purpose, replies, asker in self._counting_askers
             for key, tokens in asker.missing.items()
         }
 
@@ -122,8 +122,8 @@ class _ReadingAhead(_CountingRun):
         return self._computed[stage.key]  # type: ignore[return-value]  # stored under the key of a Stage[T]
 
 
-def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store) -> tuple[RequestCount, ...]:
-    """Count the requests of the stages to be run, which `needed` holds by key. `kept` are the keys of cached results.
+def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Store) -> tuple[RequestCount, ...]:
+    """Count the requests of the stages to be run, which `needed` holds by key. `cached` are the keys of cached results.
 
     If all inputs of a stage are cached or quick to compute, the stage writes its prompts, and stored replies are
     subtracted. Equal requests of several stages count once.
@@ -136,11 +136,11 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
     for stage in asking:
         missing = None
         if stage.counts_ahead:
-            missing = _missing(stage, _ReadingAhead(stage, store, cache, computed))
-        elif all(before.key in kept for before in stage.inputs):
-            missing = _missing(stage, _CountingRun(stage, store, cache))
-        elif all(before.key in kept | answered for before in stage.inputs):
-            missing = _missing(stage, _ReadingAhead(stage, store, cache, computed))
+            missing = _missing_requests(stage, _ReadingAhead(stage, store, cache, computed))
+        elif all(input_stage.key in cached for input_stage in stage.inputs):
+            missing = _missing_requests(stage, _CountingRun(stage, store, cache))
+        elif all(input_stage.key in cached | answered for input_stage in stage.inputs):
+            missing = _missing_requests(stage, _ReadingAhead(stage, store, cache, computed))
         counted = of_kinds[stage.kind]
         if missing is None:
             tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
@@ -237,16 +237,16 @@ def _edited_models(missing: _Missing, store: Store) -> list[EditedModel]:
     models = {(purpose, replies): llm for (purpose, replies, _), (llm, _) in missing.items()}
     for purpose, replies, request in missing:
         requests[purpose, replies].append(request)
-    found = (edited_model(llm, each[0], requests[each], store) for each, llm in models.items())
-    return [each for each in found if each]
+    edits = (edited_model(llm, each[0], requests[each], store) for each, llm in models.items())
+    return [each for each in edits if each]
 
 
 def _follows_asking(stage: AnyStage, needed: Collection[str], answered: Collection[str]) -> bool:
     """Return True if an uncached stage before this one asks a language model."""
     return any(
-        before.n_requests
-        for before in stage.upstream()
-        if before is not stage and before.key in needed and before.key not in answered
+        upstream_stage.n_requests
+        for upstream_stage in stage.upstream()
+        if upstream_stage is not stage and upstream_stage.key in needed and upstream_stage.key not in answered
     )
 
 
@@ -254,8 +254,8 @@ def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[R
     """Yield the counts of components that send requests to servers themselves."""
     of_kind: dict[tuple[str, str], list[ServerRequests]] = defaultdict(list)
     for stage, run in stages:
-        if asked := _server_requests(stage, run):
-            of_kind[stage.kind, stage.title].append(asked)
+        if requests := _server_requests(stage, run):
+            of_kind[stage.kind, stage.title].append(requests)
     for (kind, title), counts in of_kind.items():
         n_requests = sum(count.n_requests for count in counts)
         tokens = _sum_by_component([(count.component, Tokens(count.n_tokens)) for count in counts])
@@ -275,10 +275,10 @@ def _estimate_tokens(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
     """Return the model of a stage and the most tokens of its requests before they are written. None if unknown."""
     models = [part for part in stage.components() if isinstance(part, LLM) and is_language_model(part)]
     try:
-        most = stage.most_tokens(run)
+        tokens = stage.most_tokens(run)
     except Exception:  # noqa: BLE001 - the stage reports the error when it runs; here it is not counted
         return None
-    return (models[0], most) if most and len(models) == 1 else None
+    return (models[0], tokens) if tokens and len(models) == 1 else None
 
 
 def _sum_by_component(tokens: Sequence[tuple[object, Tokens] | None]) -> list[tuple[object, Tokens]] | None:
@@ -287,12 +287,12 @@ def _sum_by_component(tokens: Sequence[tuple[object, Tokens] | None]) -> list[tu
     for each in tokens:
         if each is None:
             return None
-        asked, more = each
-        sums[repr(asked)] = asked, sums.get(repr(asked), (asked, Tokens()))[1] + more
+        component, more = each
+        sums[repr(component)] = component, sums.get(repr(component), (component, Tokens()))[1] + more
     return list(sums.values())
 
 
-def _missing(stage: AnyStage, run: _CountingRun) -> _Missing | None:
+def _missing_requests(stage: AnyStage, run: _CountingRun) -> _Missing | None:
     """Return the requests that a stage would send. None if that cannot be determined."""
     try:
         stage.make(run)

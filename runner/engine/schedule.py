@@ -48,8 +48,8 @@ def run_stages(
     folder: Path = Path(),
 ) -> Iterator[StageRun]:
     """Run the stages in dependency order and yield each outcome. See `running` for the arguments."""
-    with running(order, store, executor, n_workers, watch, gate, folder) as ended:
-        yield from ended
+    with running(order, store, executor, n_workers, watch, gate, folder) as outcomes:
+        yield from outcomes
 
 
 @contextmanager
@@ -70,9 +70,9 @@ def running(
     """
     with (
         KeptWorkers(store, executor, n_workers, gate, folder) as workers,
-        workers.running(order, watch) as ended,
+        workers.running(order, watch) as outcomes,
     ):
-        yield ended
+        yield outcomes
 
 
 class KeptWorkers:
@@ -122,10 +122,10 @@ class KeptWorkers:
         if self._workers is None or not self._workers.extend(stages):
             self._stop()
             start = self._executor.start
-            self._workers = start(stages, self._store, self._gate, self._n_workers, self._tell, self._folder)
+            self._workers = start(stages, self._store, self._gate, self._n_workers, self._report_progress, self._folder)
         return self._workers
 
-    def _tell(self, stage: AnyStage, done: int, total: int) -> None:
+    def _report_progress(self, stage: AnyStage, done: int, total: int) -> None:
         self._watch(stage, done, total)
 
     def _stop(self) -> None:
@@ -141,7 +141,7 @@ class _Schedule:
 
     def __init__(self, order: Sequence[AnyStage], workers: Workers, steering: Steering) -> None:
         self._stages = {stage.key: stage for stage in order}
-        self._waiting = _Waiting(order, workers)
+        self._waiting = _WaitingStages(order, workers)
         self._workers = workers
         self._steering = steering
         self._running: dict[str, AnyStage] = {}
@@ -228,7 +228,7 @@ class _Schedule:
             yield run
 
 
-class _Waiting:
+class _WaitingStages:
     """Stages that have not started, in groups.
 
     All stages of a group have the same kind and models and are near to the same place, so they need the same room. Only
@@ -238,16 +238,16 @@ class _Waiting:
     def __init__(self, order: Sequence[AnyStage], workers: Workers) -> None:
         self._order = order
         self._workers = workers
-        self._places = {stage.key: place for place, stage in enumerate(order)}
+        self._places = {stage.key: position for position, stage in enumerate(order)}
         self._n_missing: dict[str, int] = {}
         self._followers: dict[str, list[AnyStage]] = defaultdict(list)
         self._ready: dict[Hashable, list[int]] = {}
         self._removed: set[str] = set()
         for stage in order:
-            missing = [before for before in stage.inputs if before.key in self._places]
+            missing = [input_stage for input_stage in stage.inputs if input_stage.key in self._places]
             self._n_missing[stage.key] = len(missing)
-            for before in missing:
-                self._followers[before.key].append(stage)
+            for input_stage in missing:
+                self._followers[input_stage.key].append(stage)
             if not missing:
                 self.add(stage)
 
@@ -276,18 +276,18 @@ class _Waiting:
         """Remove these stages if they have not started, and return the removed ones."""
         if not keys:
             return []
-        ready = {place for places in self._ready.values() for place in places}
+        ready = {position for positions in self._ready.values() for position in positions}
         removed = [
             stage
-            for place, stage in enumerate(self._order)
-            if stage.key in keys and (place in ready or self._n_missing[stage.key])
+            for position, stage in enumerate(self._order)
+            if stage.key in keys and (position in ready or self._n_missing[stage.key])
         ]
         self._removed |= {stage.key for stage in removed}
-        left = {
-            need: [place for place in places if self._order[place].key not in self._removed]
-            for need, places in self._ready.items()
+        remaining = {
+            need: [position for position in positions if self._order[position].key not in self._removed]
+            for need, positions in self._ready.items()
         }
-        self._ready = {need: places for need, places in left.items() if places}
+        self._ready = {need: positions for need, positions in remaining.items() if positions}
         return removed
 
     def pop_best(self) -> AnyStage | None:
@@ -302,7 +302,7 @@ class _Waiting:
         return self._pop(min(needs, key=lambda need: self._ready[need][0]), 0)
 
     def _pop(self, need: Hashable, end: int) -> AnyStage:
-        place = self._ready[need].pop(end)
+        position = self._ready[need].pop(end)
         if not self._ready[need]:
             del self._ready[need]
-        return self._order[place]
+        return self._order[position]

@@ -213,8 +213,8 @@ class Stage(_Reader, ABC, Generic[T]):
     @cached_property
     def inputs(self) -> tuple["AnyStage", ...]:
         """Stages among the fields and `also_read`, in order, each once."""
-        found = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
-        return tuple(found.values())
+        stages = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
+        return tuple(stages.values())
 
     @cached_property
     def models(self) -> Models:
@@ -244,8 +244,8 @@ class Stage(_Reader, ABC, Generic[T]):
         def walk(stage: "AnyStage") -> Iterator["AnyStage"]:
             if stage.key not in seen:
                 seen.add(stage.key)
-                for before in stage.inputs:
-                    yield from walk(before)
+                for input_stage in stage.inputs:
+                    yield from walk(input_stage)
                 yield stage
 
         return walk(self)

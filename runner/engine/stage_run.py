@@ -100,8 +100,8 @@ class Run:
         """
         if self._received is None:
             shared = self._shared_received
-            own = self._store.workspace_path(self._key)
-            self._received = self._store.received(*shared) if shared else ReceivedNumbers(own)
+            workspace = self._store.workspace_path(self._key)
+            self._received = self._store.received(*shared) if shared else ReceivedNumbers(workspace)
         return self._received
 
     def pair_scores(self, key: str) -> PairScores:

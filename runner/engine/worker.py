@@ -77,12 +77,12 @@ class Worker:
         """
         self._damaged = []
         try:
-            made = self._ensure_planned(stage, report)
+            outcome = self._ensure_planned(stage, report)
         except StageFailed as failure:  # the stage failed, or an input that had to be computed again
             return replace(failure.run, key=stage.key, kind=stage.kind)
         except BudgetReached as reached:
             return StageRun(stage.key, stage.kind, over_budget=str(reached))
-        return StageRun(stage.key, stage.kind, made.seconds, made.reused, damaged=tuple(self._damaged))
+        return StageRun(stage.key, stage.kind, outcome.seconds, outcome.reused, damaged=tuple(self._damaged))
 
     def run_or_raise(self, stage: AnyStage, *, contents: bool = False) -> None:
         """Find or compute the result. If the stage fails, raise the exception that it raised.
@@ -112,13 +112,13 @@ class Worker:
         self, stage: AnyStage, report: Report, *, contents: bool = False, was_absent: bool = False
     ) -> StageRun:
         """Find or compute a result under its lock, if it is missing or damaged."""
-        for before in stage.inputs:
-            self._ensure(before, no_report)
+        for input_stage in stage.inputs:
+            self._ensure(input_stage, no_report)
         # A stopped process that continues would send the rest of its requests a second time.
         with self._store.lock(stage.kind, stage.key, from_stopped=not stage.asks_a_server) as had_holder:
             # Only an earlier holder of the lock can have written a partial result since then.
-            found = self._find_whole(stage) if was_absent and not had_holder else self._find(stage)
-            if entry := self._reject_damaged(stage, found, contents=contents, discard=True):
+            stored = self._find_whole(stage) if was_absent and not had_holder else self._find(stage)
+            if entry := self._reject_damaged(stage, stored, contents=contents, discard=True):
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
             return self._compute_and_store(stage, report)
 
@@ -143,16 +143,16 @@ class Worker:
                     f"{stage.kind} {stage.key[:12]}: its manifest cannot be read, or belongs to another result"
                 )
             return None
-        found = _find_damage(stage, entry, contents=contents)
-        rewritten = self._store.find_again(stage.kind, stage.key) if found else None
+        damages = _find_damage(stage, entry, contents=contents)
+        rewritten = self._store.find_again(stage.kind, stage.key) if damages else None
         if rewritten and rewritten.manifest == entry.manifest:
             rewritten.unreadable.update(entry.unreadable)
         if rewritten:  # may have been written since this process first looked
-            entry, found = rewritten, _find_damage(stage, rewritten, contents=contents)
-        if found and discard:
-            self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
+            entry, damages = rewritten, _find_damage(stage, rewritten, contents=contents)
+        if damages and discard:
+            self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(damages)}")
             self._store.discard(entry)
-        return None if found else entry
+        return None if damages else entry
 
     def _compute_and_store(self, stage: AnyStage, report: Report, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
@@ -169,7 +169,9 @@ class Worker:
             parts = stage.codec.encode(result)
             for part in parts.values():
                 read_only(part)
-            partial = run.has_failed_requests or any(run.entry(before).manifest.partial for before in stage.inputs)
+            partial = run.has_failed_requests or any(
+                run.entry(input_stage).manifest.partial for input_stage in stage.inputs
+            )
         except DamagedEntryError as error:
             if n_tries == 1:
                 raise StageFailed(_failure(stage, error)) from error
@@ -178,12 +180,12 @@ class Worker:
         except BudgetReached:
             raise
         except StoreError:
-            if made := self._find_result_of_another(stage):
-                return made
+            if outcome := self._find_result_of_another(stage):
+                return outcome
             raise
         except Exception as error:
-            if made := self._find_result_of_another(stage):
-                return made
+            if outcome := self._find_result_of_another(stage):
+                return outcome
             raise StageFailed(_failure(stage, error)) from error
         entry = self._write(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S)
         if not entry.is_new:  # another process was first, and its result stays: ours does not count
@@ -201,8 +203,8 @@ class Worker:
         also changes read-only arrays.
         """
         if users_code(stage):
-            for before in stage.inputs:
-                self._cache.forget(before.key)
+            for input_stage in stage.inputs:
+                self._cache.forget(input_stage.key)
 
     def _find_result_of_another(self, stage: AnyStage) -> StageRun | None:
         """Return the outcome if another process, which presumed this one dead, has stored the result. Otherwise None.
@@ -231,9 +233,9 @@ class Worker:
 
     def _recompute_inputs(self, stage: AnyStage) -> None:
         """Compute damaged or deleted inputs again. Inputs that this process read before stay valid."""
-        for before in stage.inputs:
-            self._cache.forget(before.key)
-            self._ensure(before, no_report, contents=True)
+        for input_stage in stage.inputs:
+            self._cache.forget(input_stage.key)
+            self._ensure(input_stage, no_report, contents=True)
 
 
 def _compute(stage: Stage[T], run: Run) -> T:
@@ -274,9 +276,9 @@ def _find_damage(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Seq
     """Describe the damage of a stored result. With `contents`, also compares checksums and checks places outside the
     store.
     """
-    found = entry.damages(contents=contents)
-    if found or not contents:
-        return found
+    damages = entry.damages(contents=contents)
+    if damages or not contents:
+        return damages
     try:
         return stage.lost(entry.parts())
     except DamagedEntryError as error:  # the result has just been deleted
@@ -327,19 +329,19 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     except Exception:  # noqa: BLE001 - a bug in a user's exception class must not end the sweep
         text = "(its message cannot be shown)"
     is_complete = isinstance(error, RagGridError) and text  # messages of this project need no addition
-    message = text if is_complete else f"{type(error).__name__}: {text}{_wrapped(error, text)}{users_code(stage)}"
+    message = text if is_complete else f"{type(error).__name__}: {text}{_hidden_cause(error, text)}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
-    shown, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
-    if n_left := len(shown[_LONGEST_REASON:]):
-        shown = f"{shown[:_LONGEST_REASON]} ... ({n_left:,} more characters are in error.txt)"
-    return StageRun(stage.key, stage.kind, error=shown, trace=trace)
+    reason, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))
+    if n_left := len(reason[_LONGEST_REASON:]):
+        reason = f"{reason[:_LONGEST_REASON]} ... ({n_left:,} more characters are in error.txt)"
+    return StageRun(stage.key, stage.kind, error=reason, trace=trace)
 
 
-def _wrapped(error: BaseException, text: str) -> str:
+def _hidden_cause(error: BaseException, text: str) -> str:
     """Return this project's error message that a library's error hides, such as the message of a refused import."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is None:
         return ""
     is_shown = isinstance(cause, RagGridError) and str(cause) and str(cause) not in text
-    return f" (caused by {cause})" if is_shown else _wrapped(cause, text)
+    return f" (caused by {cause})" if is_shown else _hidden_cause(cause, text)

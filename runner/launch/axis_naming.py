@@ -27,8 +27,8 @@ def job_of(config: DictConfig) -> Job:
     hydra = config.hydra
     plain = plain_of(config)
     choices: Json = OmegaConf.to_container(hydra.runtime.choices)
-    written: Json = OmegaConf.to_container(hydra.overrides.task)
-    overrides = tuple(filter_overrides(written))
+    task_overrides: Json = OmegaConf.to_container(hydra.overrides.task)
+    overrides = tuple(filter_overrides(task_overrides))
     return Job(plain, axes_of(plain, choices, overrides), overrides)
 
 
@@ -45,8 +45,8 @@ def fill_open(config: DictConfig) -> None:
     `llm: ???` becomes `${llm}`. If the option itself contained that reference, a component chosen there
     (`+llm@expander.llm=openai`) would be merged with the cell's.
     """
-    for place in _open_places(OmegaConf.to_container(config)):
-        OmegaConf.update(config, place, f"${{{place.rpartition('.')[2]}}}")
+    for path in _open_places(OmegaConf.to_container(config)):
+        OmegaConf.update(config, path, f"${{{path.rpartition('.')[2]}}}")
 
 
 def _open_places(node: Json, above: str = "") -> Iterator[str]:
@@ -72,9 +72,9 @@ def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequen
     names = [*_named_settings(), *map(key_of, overrides)]
     axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
-        place = place_of(name)  # an option for another place: "llm@judge.llm"
-        if place.split(".")[0] in _axis_fields() and place not in choices:
-            axes[place] = choices.get(name) or _axis_value(_select(config, place))
+        path = place_of(name)  # an option for another place: "llm@judge.llm"
+        if path.split(".")[0] in _axis_fields() and path not in choices:
+            axes[path] = choices.get(name) or _axis_value(_select(config, path))
     return axes
 
 
@@ -93,11 +93,11 @@ def _named_settings() -> tuple[str, ...]:
     """
     groups = {folder.name for folder in files("conf").iterdir() if folder.is_dir()}
     with_shared = [group for group in _axis_fields() if group in groups and group not in _WITHOUT_SHARED]
-    shared = [f"{group}.{name}" for group in with_shared for name in _shared_by_classes(group)]
+    shared = [f"{group}.{name}" for group in with_shared for name in _shared_fields(group)]
     return (*shared, *(name for name in _axis_fields() if name not in groups))
 
 
-def _shared_by_classes(group: str) -> list[str]:
+def _shared_fields(group: str) -> list[str]:
     """Return the fields that most classes of a role have; none for a role with a single class.
 
     A field that an option leaves open ("") does not count. Such fields are paths and names of models, which the option
@@ -119,12 +119,12 @@ def _shared_by_classes(group: str) -> list[str]:
     return [name for name, n in n_with.items() if len(by_class) > 1 and 2 * n > len(by_class)]
 
 
-def _select(config: Config, place: str) -> Json:
+def _select(config: Config, path: str) -> Json:
     """Return the value at a dotted place. None if the place does not exist, for example after a deletion."""
-    found: Json = config
-    for name in place.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+    value: Json = config
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _axis_value(value: Json) -> Json:

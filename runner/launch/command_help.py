@@ -102,15 +102,15 @@ def command_help() -> str:
 def _line(group: str, purpose: str, default: str | None) -> str:
     first = (default, *SHOWN_FIRST.get(group, ()))
     options = sorted(options_of(group), key=lambda option: first.index(option) if option in first else len(first))
-    return f"  {group:<13}{purpose:<{_OPTIONS_FROM - 15}}{_abbreviated(options, _WIDTH - _OPTIONS_FROM)}"
+    return f"  {group:<13}{purpose:<{_OPTIONS_FROM - 15}}{_abbreviate(options, _WIDTH - _OPTIONS_FROM)}"
 
 
-def _abbreviated(options: Sequence[str], n_columns: int) -> str:
+def _abbreviate(options: Sequence[str], n_columns: int) -> str:
     """Return the options that fit, with the number of all if some do not."""
     for n_shown in range(len(options), 0, -1):
         rest = "" if n_shown == len(options) else f", ... ({len(options)})"
-        if len(shown := ", ".join(options[:n_shown]) + rest) <= n_columns:
-            return shown
+        if len(text := ", ".join(options[:n_shown]) + rest) <= n_columns:
+            return text
     return f"{len(options)} options"
 
 

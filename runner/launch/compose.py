@@ -56,8 +56,8 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
         return f"~{group}: removes the group that {unknown[1]} belongs to; leave one of the two out"
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
-    if lacking := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
-        return f"{lacking[2]}: takes the value of {_missing_field(lacking[1])}"
+    if interpolation := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
+        return f"{interpolation[2]}: takes the value of {_missing_field(interpolation[1])}"
     if "Error resolving interpolation '${language}'" in message:  # Hydra composes added options before all else
         return (
             "an added option (+group@place=option) cannot depend on `language`; choose it at a place that the "
@@ -78,8 +78,8 @@ def _replaced_settings(overrides: Sequence[str]) -> str:
     """Return a message about an override such as run=x, which sets a node of settings to a plain value; ""
     without one.
     """
-    given = {key_of(each): each.partition("=")[2] for each in overrides}
-    plain = {key: value for key, value in given.items() if "." not in key and not value.startswith("{")}
+    values = {key_of(each): each.partition("=")[2] for each in overrides}
+    plain = {key: value for key, value in values.items() if "." not in key and not value.startswith("{")}
     settings = compose_config([]) if plain else {}
     for key, value in plain.items():
         node = settings.get(key)

@@ -65,7 +65,7 @@ class JobComposer:
         values: dict[str, set[str]] = {}
         for override in {override for job in jobs for override in job}:
             values.setdefault(key_of(override), set()).add(override)
-        self._options_vary = any(len(own) > 1 and "." not in key for key, own in values.items())
+        self._options_vary = any(len(options) > 1 and "." not in key for key, options in values.items())
         composed = [self.compose(overrides, number) for number, overrides in enumerate(jobs)]
         applied = {override for job in composed for override in job.overrides}
         for override in dict.fromkeys(override for job in jobs for override in job if override not in applied):
@@ -79,7 +79,7 @@ class JobComposer:
 
     def compose(self, overrides: Sequence[str], number: int) -> ComposedJob:
         """Compose job `number`. Raises HydraException or OmegaConfBaseException for an invalid override."""
-        overrides = self._that_apply(overrides)
+        overrides = self._select_applicable(overrides)
         parsed = [self._parse(override) for override in overrides]
         values = [override for override in parsed if self._sets_value(override)]
         try:
@@ -92,13 +92,13 @@ class JobComposer:
         job = Job(plain, axes_of(plain, composition.choices, task_overrides), task_overrides)
         return ComposedJob(job, unresolved, tuple(overrides), composition.folder_of(parsed, number))
 
-    def _that_apply(self, overrides: Sequence[str]) -> Sequence[str]:
+    def _select_applicable(self, overrides: Sequence[str]) -> Sequence[str]:
         """Return the overrides that apply to the options of this job."""
         parsed = [self._parse(override) for override in overrides]
         conditional = [each for each in parsed if self._is_conditional(each)]
         if not conditional:
             return overrides
-        dropped: set[str] = set()
+        inapplicable: set[str] = set()
         options = [str(each.input_line) for each in parsed if not self._sets_value(each) and each not in conditional]
         for each in conditional:
             line = str(each.input_line)
@@ -106,11 +106,11 @@ class JobComposer:
                 if self._has_places([*options, line]):
                     options.append(line)
                 else:
-                    dropped.add(line)
+                    inapplicable.add(line)
         for each in conditional:
             if self._sets_value(each) and not self._composition(options).has(each.key_or_group):
-                dropped.add(str(each.input_line))
-        return [override for override in overrides if override not in dropped]
+                inapplicable.add(str(each.input_line))
+        return [override for override in overrides if override not in inapplicable]
 
     def _is_conditional(self, override: Override) -> bool:
         """Return whether an override sets something within a node, which other options may not have."""
@@ -154,8 +154,8 @@ class JobComposer:
 
     @cached_property
     def _options_of_sweep(self) -> tuple[str, ...]:
-        written: Json = OmegaConf.to_container(self._master.hydra.overrides.task)
-        parsed = map(self._parse, written)
+        task_overrides: Json = OmegaConf.to_container(self._master.hydra.overrides.task)
+        parsed = map(self._parse, task_overrides)
         return tuple(str(each.input_line) for each in parsed if not self._sets_value(each))
 
     def _sets_value(self, override: Override) -> bool:
@@ -208,8 +208,10 @@ class _Composition:
         Values are set in place and restored, which takes a tenth of the time of a copy. If nodes appear or disappear, a
         copy is used.
         """
-        before = [(override.key_or_group, _value_at(self._task, override.key_or_group)) for override in values]
-        if any(old is _NO_VALUE for _, old in before) or any(isinstance(each.value(), dict | list) for each in values):
+        old_values = [(override.key_or_group, _value_at(self._task, override.key_or_group)) for override in values]
+        if any(old_value is _NO_VALUE for _, old_value in old_values) or any(
+            isinstance(each.value(), dict | list) for each in values
+        ):
             copied = copy.deepcopy(self._task)
             _set_all(copied, values)
             return plain_of(copied), _unresolved_config(copied)
@@ -218,8 +220,8 @@ class _Composition:
             _set_all(self._task, values)
             resolved = self._resolve(values)
         finally:
-            for key, old in before:
-                OmegaConf.update(self._task, key, old)
+            for key, old_value in old_values:
+                OmegaConf.update(self._task, key, old_value)
         for override in values:
             unresolved = _replace_value(unresolved, override.key_or_group.split("."), override.value())
         return resolved, unresolved
@@ -341,15 +343,15 @@ def _sources(config: Mapping[str, Json]) -> dict[str, set[str]]:
         named = _REFERENCE.findall(text)
         sources[name] = {name, *named} if len(named) == text.count("${") else set(config)
     for between in sources:  # Warshall's transitive closure
-        for own in sources.values():
-            if between in own:
-                own |= sources[between]
+        for names in sources.values():
+            if between in names:
+                names |= sources[between]
     return sources
 
 
-def _replace_value(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
+def _replace_value(config: dict[str, Json], path: Sequence[str], value: Json) -> dict[str, Json]:
     """Return a copy with another value at a place. Unchanged parts are shared."""
-    name, *below = place
+    name, *below = path
     return {**config, name: _replace_value(config[name], below, value) if below else value}
 
 

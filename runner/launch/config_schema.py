@@ -68,12 +68,12 @@ def config_schema(group: str = "", own_options: Path | None = None) -> Schema:
     if group and group not in options:
         raise ConfigError(f"group: got {group}, expected one of {', '.join(sorted(options))}")
     writer = _Writer()
-    body = _of_option(writer, kinds[group], options) if group else _of_preset(writer, options)
+    body = _option_schema(writer, kinds[group], options) if group else _preset_schema(writer, options)
     title = f"rag-grid: an option of the group {group}" if group else "rag-grid: a preset or a configuration"
     return {"$schema": _DRAFT, "title": title, **body, "$defs": dict(sorted(writer.definitions.items()))}
 
 
-def _of_preset(writer: "_Writer", options: Mapping[str, Sequence[str]]) -> Schema:
+def _preset_schema(writer: "_Writer", options: Mapping[str, Sequence[str]]) -> Schema:
     properties = writer.properties_of(Cell)
     for name, node in properties.items():
         if name in options:
@@ -93,7 +93,7 @@ def _of_preset(writer: "_Writer", options: Mapping[str, Sequence[str]]) -> Schem
     }
 
 
-def _of_option(writer: "_Writer", kind: Annotation, options: Mapping[str, Sequence[str]]) -> Schema:
+def _option_schema(writer: "_Writer", kind: Annotation, options: Mapping[str, Sequence[str]]) -> Schema:
     defaults = {"defaults": _defaults(options)}
     nodes = {_path_of(cls): writer.node_of(cls, defaults) for cls in _classes_of(kind)}
     return _one_of(nodes, is_open=any(map(_is_protocol, _kinds_in(kind))))
@@ -123,14 +123,14 @@ def _defaults(options: Mapping[str, Sequence[str]]) -> Schema:
     }
 
 
-def _options(own: Path | None) -> dict[str, list[str]]:
+def _options(config_dir: Path | None) -> dict[str, list[str]]:
     """Return the options of each group, own ones included."""
-    if own is not None and not own.is_dir():
+    if config_dir is not None and not config_dir.is_dir():
         raise ConfigError(
-            f"--config-dir: {own} is not a folder; expected one with options, e.g. my_conf/chunk/mine.yaml"
+            f"--config-dir: {config_dir} is not a folder; expected one with options, e.g. my_conf/chunk/mine.yaml"
         )
     groups = [name for name in get_type_hints(Cell) if files("conf").joinpath(name).is_dir()]
-    folders = [files("conf"), *([own] if own else [])]
+    folders = [files("conf"), *([config_dir] if config_dir else [])]
     return {
         group: sorted({name for folder in folders for name in option_names(folder.joinpath(group))}) for group in groups
     }
@@ -146,7 +146,7 @@ class _Writer:
         """Return the schema of every field of a dataclass."""
         hints = get_type_hints(cls)
         fields = [field for field in dataclasses.fields(cls) if field.init]
-        return {field.name: {**_described(cls, field), **self._of(hints[field.name])} for field in fields}
+        return {field.name: {**_description_of(cls, field), **self._schema_of(hints[field.name])} for field in fields}
 
     def node_of(self, cls: type, more: Mapping[str, Json]) -> Schema:
         """Return the schema of a node of a class, with `more` properties. All fields may be missing."""
@@ -158,24 +158,24 @@ class _Writer:
             "additionalProperties": False,
         }
 
-    def _of(self, kind: Annotation) -> Schema:
+    def _schema_of(self, kind: Annotation) -> Schema:
         """Return the schema of an annotation. Hydra may fill in any value that is not a string."""
         if kind is str:
             return {"type": "string"}
         options = _kinds_in(kind)
         components = tuple(each for each in options if _is_node(each))
-        plain = [self._of_value(each) for each in options if each not in components]
+        plain = [self._value_schema(each) for each in options if each not in components]
         nodes = [self._reference_to(components)] if components else []
         return {"anyOf": [*plain, *nodes, {"$ref": "#/$defs/reference"}]}
 
-    def _of_value(self, kind: Annotation) -> Schema:
+    def _value_schema(self, kind: Annotation) -> Schema:
         if kind is type(None):
             return {"type": "null"}
         origin: Annotation = get_origin(kind)
         if origin in (tuple, list):
-            return {"type": "array", "items": self._of(get_args(kind)[0])}
+            return {"type": "array", "items": self._schema_of(get_args(kind)[0])}
         if origin in (dict, Mapping):
-            return {"type": "object", "additionalProperties": self._of(get_args(kind)[1])}
+            return {"type": "object", "additionalProperties": self._schema_of(get_args(kind)[1])}
         if isinstance(kind, type) and issubclass(kind, Enum):
             return {"enum": [member.value for member in kind]}
         return _PLAIN.get(kind, {"type": "string"})
@@ -207,12 +207,12 @@ def _one_of(nodes: Mapping[str, Schema], *, is_open: bool) -> Schema:
         "type": "object",
         "properties": {"_target_": {"anyOf": [named, _OF_PLUGIN]} if is_open else named},
         "if": {"required": ["_target_"]},
-        "then": {"allOf": [{"if": _with_target(path), "then": node} for path, node in nodes.items()]},
+        "then": {"allOf": [{"if": _target_schema(path), "then": node} for path, node in nodes.items()]},
         "else": {"anyOf": list(nodes.values())},
     }
 
 
-def _with_target(path: str) -> Schema:
+def _target_schema(path: str) -> Schema:
     return {"properties": {"_target_": {"const": path}}}
 
 
@@ -234,11 +234,11 @@ def _is_node(kind: Annotation) -> bool:
 
 def _classes_of(kind: Annotation) -> list[type]:
     """Return the classes that a node of this kind may name: the settings themselves, or the components of a role."""
-    found: list[type] = []
+    classes: list[type] = []
     for each in _kinds_in(kind):
         candidates = _executors() if each is Executor else _components()
-        found += [cls for cls in candidates if _implements(cls, each)] if _is_protocol(each) else [each]
-    return list(dict.fromkeys(found))
+        classes += [cls for cls in candidates if _implements(cls, each)] if _is_protocol(each) else [each]
+    return list(dict.fromkeys(classes))
 
 
 def _is_protocol(kind: type) -> bool:
@@ -251,9 +251,9 @@ def _implements(cls: type, protocol: type) -> bool:
 
 
 def _agrees(cls: type, protocol: type, name: str) -> bool:
-    declared, found = getattr(protocol, name, None), getattr(cls, name, None)
-    if inspect.isfunction(declared) and inspect.isfunction(found):
-        return len(inspect.signature(declared).parameters) == len(inspect.signature(found).parameters)
+    declared, actual = getattr(protocol, name, None), getattr(cls, name, None)
+    if inspect.isfunction(declared) and inspect.isfunction(actual):
+        return len(inspect.signature(declared).parameters) == len(inspect.signature(actual).parameters)
     origins = {_container(each, name) for each in (protocol, cls)} - {None}
     return len(origins) < 2
 
@@ -293,7 +293,7 @@ def _names_in(cls: type) -> frozenset[str]:
     return frozenset({*dir(cls), *(field.name for field in dataclasses.fields(cls))})
 
 
-def _described(cls: type, field: "dataclasses.Field[object]") -> Schema:
+def _description_of(cls: type, field: "dataclasses.Field[object]") -> Schema:
     """Return the description and the default of a field, if it has them."""
     text = _comments().get((cls, field.name)) or _field_docstrings(cls).get(field.name, "")
     default = field.default.value if isinstance(field.default, Enum) else field.default
@@ -325,13 +325,13 @@ def _comments() -> Mapping[tuple[type, str], str]:
     """Return the comments on fields in `conf/`, by class and field. The first file that has one counts."""
     classes = {_path_of(cls): cls for cls in (*_components(), *_executors())}
     kinds = get_type_hints(Cell)
-    found: dict[tuple[type, str], str] = {}
+    comments: dict[tuple[type, str], str] = {}
     for path in ["config.yaml", *(f"{group}/{name}.yaml" for group, names in _options(None).items() for name in names)]:
         text = files("conf").joinpath(path).read_text(encoding="utf-8")
         cls = Cell if path == "config.yaml" else kinds[path.partition("/")[0]]
         for key, comment in _comments_in(yaml.compose(text), text.splitlines(), cls, classes):
-            found.setdefault(key, comment)
-    return found
+            comments.setdefault(key, comment)
+    return comments
 
 
 def _comments_in(

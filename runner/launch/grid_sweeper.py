@@ -53,9 +53,9 @@ def check_axis(override: Override, max_cells: int) -> None:
 
 def _n_values(override: Override) -> int:
     """Return the number of values of a range. 0 for a range that never begins or never ends."""
-    found = override.value()
-    assert isinstance(found, RangeSweep)
-    start, stop, step = Decimal(found.start or 0), Decimal(found.stop or 0), Decimal(found.step)
+    sweep = override.value()
+    assert isinstance(sweep, RangeSweep)
+    start, stop, step = Decimal(sweep.start or 0), Decimal(sweep.stop or 0), Decimal(sweep.step)
     length = stop - start
     return max(0, ceil(length / step)) if length.is_finite() and step else 0
 
@@ -91,7 +91,7 @@ def require_fewer_cells(n_cells: int, max_cells: int) -> None:
 
 def _one_at_a_time(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
     base = [step[0] for step in steps]
-    return [base, *([*base[:i], step, *base[i + 1 :]] for i, own in enumerate(steps) for step in own[1:])]
+    return [base, *([*base[:i], step, *base[i + 1 :]] for i, axis_steps in enumerate(steps) for step in axis_steps[1:])]
 
 
 def _sort_overrides(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
@@ -113,16 +113,16 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
     problems: list[str] = []
     seen: set[str] = set()
     for group in coupled:
-        where = f"hydra.sweeper.coupled: [{', '.join(group)}]"
+        path = f"hydra.sweeper.coupled: [{', '.join(group)}]"
         for name in group:
             if name in seen:
-                problems.append(f"{where}: {name} is coupled twice; expected each axis in one group, once")
+                problems.append(f"{path}: {name} is coupled twice; expected each axis in one group, once")
             seen.add(name)
         single = [name for name in group if n_values.get(name, 0) < 2]
-        problems += [f"{where}: {_not_swept(name, n_values)}" for name in single]
+        problems += [f"{path}: {_not_swept(name, n_values)}" for name in single]
         if not single and len({n_values[name] for name in group}) > 1:
             counts = ", ".join(f"{name} has {n_values[name]} values" for name in group)
-            problems.append(f"{where}: {counts}; axes that advance together need equal numbers of values")
+            problems.append(f"{path}: {counts}; axes that advance together need equal numbers of values")
     if problems:
         raise ConfigError(problems)
 

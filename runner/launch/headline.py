@@ -30,16 +30,16 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     A line also says that nothing can rank the cells. There is no line if the user named the metric or the order is the
     default. `headline_of` chooses the metric, with two exceptions. A metric of retrieval is replaced if less than half
     of the samples have gold. The first metric of answers that at least half of the samples can have then takes its
-    place. A metric that does not see a swept axis is replaced too: see `_sighted`.
+    place. A metric that does not see a swept axis is replaced too: see `_coverage_axes`.
     """
-    own = [cell.request.cell for cell in cells]
+    configs = [cell.request.cell for cell in cells]
     data = {cell.graph.data.key: cell.graph.data for cell in cells}
-    if not own[0].run.headline and _measure_nothing(own, data.values()):
-        return headline_of(own), [_NOTHING]
+    if not configs[0].run.headline and _lacks_measures(configs, data.values()):
+        return headline_of(configs), [_NOTHING]
     name = headline_of(
-        own, has_answer_parts=any(each.notes.get("n_samples_with_answer_parts") for each in data.values())
+        configs, has_answer_parts=any(each.notes.get("n_samples_with_answer_parts") for each in data.values())
     )
-    if not name or own[0].run.headline:
+    if not name or configs[0].run.headline:
         return name, []
     if name == _CONTAINS:
         return name, [f"ranked by {name}: the questions list what an answer must contain {_OTHER_HINT}"]
@@ -49,8 +49,8 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
         few = f"only {n_gold:,} of {n_samples:,} samples have gold in the corpus, which {name} needs"
         return answers, [f"ranked by {answers}: {few} {_OTHER_HINT}"]
     no_model = "no language model answers or judges"
-    if sighted := _sighted(name, cells, store):
-        unseen, samples = sighted
+    if coverage_axes := _coverage_axes(name, cells, store):
+        unseen, samples = coverage_axes
         return COVERAGE, [
             f"ranked by {COVERAGE}: {no_model}, and {name} does not see {' or '.join(unseen)} {_OTHER_HINT}",
             f"{COVERAGE} grows with the prompt: compare it with {TOKENS_METRIC}",
@@ -59,7 +59,7 @@ def planned_headline(cells: Sequence[PlannedCell], store: Store) -> tuple[str, l
     return name, [f"ranked by {name}: {no_model} {_OTHER_HINT}"]
 
 
-def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[list[str], Sequence[Sample]] | None:
+def _coverage_axes(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[list[str], Sequence[Sample]] | None:
     """Return the axes that change only `passage_coverage`, and the samples, if it distinguishes more cells than the
     retrieval metric `name`.
 
@@ -68,24 +68,24 @@ def _sighted(name: str, cells: Sequence[PlannedCell], store: Store) -> tuple[lis
     """
     data = next(iter({cell.graph.data.key: cell.graph.data for cell in cells}.values()))
     metrics = PlannedMetrics([cell for cell in cells if cell.graph.data.key == data.key], data, store)
-    if name not in metrics.by_name or COVERAGE not in metrics.by_name or not (found := metrics.planned(name)).cells:
+    if name not in metrics.by_name or COVERAGE not in metrics.by_name or not (planned := metrics.planned(name)).cells:
         return None
-    sharper = metrics.sharper(found, [COVERAGE])
-    if not sharper or 2 * len(sharper.rows) < len(found.rows):
+    sharper = metrics.sharper(planned, [COVERAGE])
+    if not sharper or 2 * len(sharper.rows) < len(planned.rows):
         return None
-    unseen = [axis for axis in found.unseen_axes() if axis not in sharper.unseen_axes()]
+    unseen = [axis for axis in planned.unseen_axes() if axis not in sharper.unseen_axes()]
     return (unseen, metrics.samples) if unseen else None
 
 
 def _whole_gold(cells: Sequence[PlannedCell], samples: Sequence[Sample]) -> list[str]:
     """Return a warning if chunks are compared by how much of whole documents they bring into the prompt."""
-    found = count_whole_gold([unit.start for unit in sample.gold] for sample in samples)
-    if not found or not varies_chunks(varying_axes([cell.axes for cell in cells])):
+    counts = count_whole_gold([unit.start for unit in sample.gold] for sample in samples)
+    if not counts or not varies_chunks(varying_axes([cell.axes for cell in cells])):
         return []
-    return [f"the gold of {found[0]:,} of {found[1]:,} samples is whole documents: {WHOLE_GOLD_ADVICE}"]
+    return [f"the gold of {counts[0]:,} of {counts[1]:,} samples is whole documents: {WHOLE_GOLD_ADVICE}"]
 
 
-def _measure_nothing(cells: Sequence[Cell], data: Iterable[Data]) -> bool:
+def _lacks_measures(cells: Sequence[Cell], data: Iterable[Data]) -> bool:
     """Return whether no sample has gold, a reference or another expected answer, and no judge grades."""
     return not any(cell.judge.scores for cell in cells) and all(
         not _n_with_gold(each)
@@ -144,15 +144,15 @@ def named_metric(metrics: PlannedMetrics, name: str, headline: str, setting: str
 
 def headline_problems(cells: Sequence[Cell]) -> list[str]:
     """Return an error message for a `run.headline` that no cell computes, or that cannot rank cells."""
-    named = cells[0].run.headline if cells else ""
-    if not named:
+    headline = cells[0].run.headline if cells else ""
+    if not headline:
         return []
     computed = {name: metric for cell in cells for name, metric in cell.computed_metrics.items()}
     directions = {name: direction_of(metric, name) for name, metric in computed.items()}
-    if directions.get(named) is not None:
+    if directions.get(headline) is not None:
         return []
-    if named in directions:
-        return [f"run.headline: got {named}, expected a metric that ranks cells; it has no better direction"]
-    close = get_close_matches(named, directions, n=1)
+    if headline in directions:
+        return [f"run.headline: got {headline}, expected a metric that ranks cells; it has no better direction"]
+    close = get_close_matches(headline, directions, n=1)
     hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(directions)}"
-    return [f"run.headline: got {named!r}, which no cell computes; {hint}"]
+    return [f"run.headline: got {headline!r}, which no cell computes; {hint}"]

@@ -43,48 +43,48 @@ _SUFFIX = ".log"
 """Neither a shell nor an interpreter runs a file with this suffix."""
 
 
-def log_problems(settings: Json, place: str, plugins: Sequence[str]) -> Iterator[str]:
+def log_problems(settings: Json, path: str, plugins: Sequence[str]) -> Iterator[str]:
     """Yield one message per error in a resolved node such as `hydra.job_logging`. A node that sets up nothing has no
     errors.
     """
-    yield from _value_problems(settings, place, 0)
+    yield from _value_problems(settings, path, 0)
     if not isinstance(settings, Mapping):
         return
     for section, shipped in SHIPPED.items():
         nodes = settings.get(section)
         for name, node in nodes.items() if isinstance(nodes, Mapping) else ():
-            where = f"{place}.{section}.{name}"
+            node_path = f"{path}.{section}.{name}"
             for key in _MAKERS:
                 if isinstance(node, Mapping) and key in node:
-                    yield from _maker_problems(node[key], f"{where}.{key}", section, shipped, plugins)
+                    yield from _maker_problems(node[key], f"{node_path}.{key}", section, shipped, plugins)
             if isinstance(node, Mapping) and not str(node.get(_FILE, _SUFFIX)).endswith(_SUFFIX):
-                yield f"{where}.{_FILE}: got {node[_FILE]!r}, expected a name that ends in {_SUFFIX}"
+                yield f"{node_path}.{_FILE}: got {node[_FILE]!r}, expected a name that ends in {_SUFFIX}"
 
 
 def _maker_problems(
-    target: Json, place: str, section: str, shipped: frozenset[str], plugins: Sequence[str]
+    target: Json, path: str, section: str, shipped: frozenset[str], plugins: Sequence[str]
 ) -> Iterator[str]:
     if target in shipped:
         return
     if is_within(target, plugins):
-        yield from class_errors(target, place, _BASES[section])
+        yield from class_errors(target, path, _BASES[section])
         return
     known = ", ".join(sorted(shipped))
-    yield f"{place}: got {target!r}, expected {known}, or a class of a package that run.plugins names{remedy(target)}"
+    yield f"{path}: got {target!r}, expected {known}, or a class of a package that run.plugins names{remedy(target)}"
 
 
-def _value_problems(value: Json, place: str, depth: int) -> Iterator[str]:
+def _value_problems(value: Json, path: str, depth: int) -> Iterator[str]:
     """Yield messages for names of objects (`ext://`, `cfg://`), and for keys that name a class outside a section."""
     if isinstance(value, str) and value.startswith(("ext://", "cfg://")) and value not in _STREAMS:
-        yield f"{place}: got {value!r}, expected {' or '.join(_STREAMS)}"
+        yield f"{path}: got {value!r}, expected {' or '.join(_STREAMS)}"
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key in _REFUSED or (key in _MAKERS and depth != _DEPTH_OF_NODES):
-                yield f"{place}.{key}: logging builds nothing here; remove it"
-            yield from _value_problems(below, f"{place}.{key}", depth + 1)
+                yield f"{path}.{key}: logging builds nothing here; remove it"
+            yield from _value_problems(below, f"{path}.{key}", depth + 1)
     elif isinstance(value, list | tuple):
         for number, below in enumerate(value):
-            yield from _value_problems(below, f"{place}[{number}]", depth + 1)
+            yield from _value_problems(below, f"{path}[{number}]", depth + 1)
 
 
 _DEPTH_OF_NODES = 2

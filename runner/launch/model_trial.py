@@ -146,4 +146,4 @@ def _try_llm(llm: LLM) -> str:
 
 def _try_metric(metric: AnswerMetric) -> str:
     scores = metric.score_answers([_SAMPLE], TextsWithUnits([PASSAGES[0]]), TextsWithUnits(_SAMPLE.references))
-    return ", ".join(f"{name} {found.values[0]:.3f}" for name, found in scores.items())
+    return ", ".join(f"{name} {metric_scores.values[0]:.3f}" for name, metric_scores in scores.items())

@@ -5,5 +5,5 @@ from importlib.resources.abc import Traversable
 
 def option_names(folder: Traversable) -> list[str]:
     """Return the names of the YAML files in a folder, sorted; [] without the folder."""
-    found = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-    return sorted(name.removesuffix(".yaml") for name in found if name.endswith(".yaml"))
+    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))

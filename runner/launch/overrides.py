@@ -76,8 +76,8 @@ def refuse_secrets(arguments: Sequence[str]) -> None:
 
 def unknown_key(error: Exception) -> str:
     """Return the key that does not exist according to one of Hydra's errors; "" if it is about something else."""
-    found = re.search(r"Could not override '([\w.@/]+)'", str(error))
-    return found[1] if found else ""
+    match = re.search(r"Could not override '([\w.@/]+)'", str(error))
+    return match[1] if match else ""
 
 
 def _is_readable(argument: str) -> bool:

@@ -133,10 +133,10 @@ def _load_sweep(
             config = load(list(passed.values()), RunMode.MULTIRUN, *arguments, **options)
         except HydraException as error:
             unknown = unknown_key(error)
-            lacking = [each for each, now in passed.items() if now == each and key_of(each) == unknown]
-            if not lacking or "." not in unknown:
+            affected = [each for each, now in passed.items() if now == each and key_of(each) == unknown]
+            if not affected or "." not in unknown:
                 raise
-            for each in lacking:
+            for each in affected:
                 key, _, value = each.partition("=")
                 passed[each] = f"{key}=choice({value or repr('')})"
             continue
@@ -189,8 +189,8 @@ def _cache_of(places: tuple[tuple[str, ...], ...]) -> Pickles:
 
 
 def _registered_nodes(repo: Mapping[str, object]) -> Iterator[ConfigNode]:
-    for found in repo.values():
-        yield from _registered_nodes(found) if isinstance(found, dict) else [found]
+    for entry in repo.values():
+        yield from _registered_nodes(entry) if isinstance(entry, dict) else [entry]
 
 
 def _files_of_parts(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:
@@ -229,24 +229,24 @@ def _as_folders(search_path: ConfigSearchPath) -> ConfigSearchPath:
     return changed
 
 
-def _as_folder(place: str) -> str:
-    kind, separator, name = place.partition("://")
+def _as_folder(location: str) -> str:
+    kind, separator, name = location.partition("://")
     package, *below = name.replace("/", ".").strip(".").split(".")
     if not separator or kind == "file" or (kind in _OF_PACKAGES and package in (*_KNOWN, "")):
-        return place
+        return location
     if kind not in _IMPORTING:  # a module of "structured" would be imported
         raise HydraException(
-            f"hydra.searchpath: got {place}, expected a folder (file://FOLDER, or --config-dir FOLDER) or a package "
+            f"hydra.searchpath: got {location}, expected a folder (file://FOLDER, or --config-dir FOLDER) or a package "
             "with configuration files (pkg://PACKAGE)"
         )
     folders = [Path(folder, *below) for folder in _folders_of(package)]
-    found = next((folder for folder in folders if folder.is_dir()), None)
-    if found is None:
+    existing = next((folder for folder in folders if folder.is_dir()), None)
+    if existing is None:
         raise HydraException(
-            f"hydra.searchpath: got {place}, expected a package with configuration files that Python finds; a "
+            f"hydra.searchpath: got {location}, expected a package with configuration files that Python finds; a "
             "folder is given as file://FOLDER, or with --config-dir FOLDER"
         )
-    return f"file://{found}"
+    return f"file://{existing}"
 
 
 def _folders_of(package: str) -> list[str]:

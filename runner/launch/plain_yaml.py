@@ -16,12 +16,12 @@ def require_plain_yaml(content: bytes) -> None:
     """
     if content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("it begins with a byte-order mark, which hides its header; save it as UTF-8 without one")
-    nodes = _Nodes()
+    nodes = _NodeCount()
     for event in yaml.parse(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         nodes.add(event)
 
 
-class _Nodes:
+class _NodeCount:
     """Number of nodes so far, with the copies that aliases stand for."""
 
     def __init__(self) -> None:

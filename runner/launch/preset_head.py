@@ -56,22 +56,26 @@ def preset_lines(overrides: Sequence[str], jobs: Sequence[Job]) -> Iterator[str]
 
 def replaced_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
     """Return the values of the cells that the paper does not have, by the parts that it names."""
-    found = {name: _others(_values(jobs, name), values) for name, values in head.paper.items()}
-    return {name: others for name, others in found.items() if others}
+    parts = {name: _difference(_values(jobs, name), values) for name, values in head.paper.items()}
+    return {name: values for name, values in parts.items() if values}
 
 
 def missing_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
     """Return the values of the paper that no cell has, by the parts that the cells do not replace."""
     replaced = replaced_parts(head, jobs)
-    found = {name: _others(values, _values(jobs, name)) for name, values in head.paper.items() if name not in replaced}
-    return {name: others for name, others in found.items() if others}
+    parts = {
+        name: _difference(values, _values(jobs, name)) for name, values in head.paper.items() if name not in replaced
+    }
+    return {name: values for name, values in parts.items() if values}
 
 
 def _facts(head: PresetHead, jobs: Sequence[Job]) -> Iterator[tuple[str, str]]:
     replaced = replaced_parts(head, jobs)
     yield (
         "not the paper's",
-        ", ".join(f"{_override(name, own)} (paper: {','.join(head.paper[name])})" for name, own in replaced.items()),
+        ", ".join(
+            f"{_override(name, values)} (paper: {','.join(head.paper[name])})" for name, values in replaced.items()
+        ),
     )
     yield "in the paper and not here", " ".join(_override(*item) for item in missing_parts(head, jobs).items())
     yield "only a part of the data", ", ".join(_limits(jobs))
@@ -119,19 +123,19 @@ def _values(jobs: Sequence[Job], name: str) -> list[str]:
 
 
 def _setting(config: Mapping[str, Json], name: str) -> Json:
-    found: Json = config
+    value: Json = config
     for key in name.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
-def _others(values: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+def _difference(values: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """Return the values that are not among the known ones. Numbers are compared by value."""
-    numbers = {_normal(value) for value in known}
-    return tuple(value for value in values if _normal(value) not in numbers)
+    numbers = {_normalize(value) for value in known}
+    return tuple(value for value in values if _normalize(value) not in numbers)
 
 
-def _normal(value: str) -> str:
+def _normalize(value: str) -> str:
     try:
         return f"{float(value):g}"
     except ValueError:

@@ -49,9 +49,9 @@ class SweepRace:
         """
         planned, n_samples = self._planned, len(self._planned.rows)
         for number, n_seen in enumerate(planned.settings.rules.looks(n_samples), 1):
-            for place, cell in enumerate(planned.cells):
+            for index, cell in enumerate(planned.cells):
                 if cell.cell_id in given_up:
-                    self._race.leave(place)
+                    self._race.leave(index)
             if self._race.live.sum() < 2:
                 return
             scores = self._round(planned.rows[self._race.n_seen : n_seen], run_stages)
@@ -69,20 +69,20 @@ class SweepRace:
         planned, live = self._planned, np.flatnonzero(self._race.live).tolist()
         block = block_of(planned.cells[0].graph.data, rows)
         stages = {
-            place: scoring_of_block(cell.request.cell, block, cell.pool, planned.metric)
-            for place, cell in enumerate(planned.cells)
-            if place in live
+            index: scoring_of_block(cell.request.cell, block, cell.pool, planned.metric)
+            for index, cell in enumerate(planned.cells)
+            if index in live
         }
         plan = make_plan([(stage, 1) for stage in stages.values()], self._store)
         failed = {run.key for run in run_stages(plan.order) if run.failed}
         scores = np.full((len(rows), len(planned.cells)), np.nan)
-        for place, stage in stages.items():
-            own = np.full(len(rows), np.nan) if stage.key in failed else self._scores(stage)
-            scores[:, place] = np.nan_to_num(own)
-            self._n_failed[place] += np.isnan(own).sum()
-            most = planned.cells[place].request.cell.run.max_failure_rate * len(planned.rows)
-            if stage.key in failed or self._n_failed[place] > most:
-                self._race.leave(place)
+        for index, stage in stages.items():
+            cell_scores = np.full(len(rows), np.nan) if stage.key in failed else self._scores(stage)
+            scores[:, index] = np.nan_to_num(cell_scores)
+            self._n_failed[index] += np.isnan(cell_scores).sum()
+            limit = planned.cells[index].request.cell.run.max_failure_rate * len(planned.rows)
+            if stage.key in failed or self._n_failed[index] > limit:
+                self._race.leave(index)
         return scores
 
     def _scores(self, stage: Stage[Scoring]) -> Floats:
@@ -118,7 +118,7 @@ class SweepRace:
     def live_lines(self) -> list[str]:
         """Return lines about how far the first live cells are behind, for a sweep that ends before the race does."""
         live = np.flatnonzero(self._race.live).tolist() if self._race.n_seen else []
-        behind = sorted((self._race.shortfall(place), self._planned.cells[place].cell_id) for place in live)
+        behind = sorted((self._race.shortfall(index), self._planned.cells[index].cell_id) for index in live)
         lines = [
             f"race: {cell_id} is live after {self._race.n_seen:,} samples, at least {shortfall:.4f} behind the winner"
             for shortfall, cell_id in behind[:_MOST_LIVE]

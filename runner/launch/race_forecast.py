@@ -32,7 +32,7 @@ def race_lines(cells: Sequence[PlannedCell], race: PlannedRace | None, results_d
     n, rules = len(race.rows), race.settings.rules
     yield (
         f"race: {len(race.cells):,} cells by {race.metric} over {n:,} samples. "
-        f"With probability {1 - rules.alpha:g}, {_promise(race)}"
+        f"With probability {1 - rules.alpha:g}, {_guarantee_text(race)}"
     )
     yield from _mode_lines(race)
     if not rules.looks(n):
@@ -58,16 +58,16 @@ def _forecast(race: PlannedRace, earlier: EarlierScores) -> float | None:
 
     Returns None if the earlier cells have no samples of the race, or no known costs for a race that needs them.
     """
-    place = {(sample.id, sample.question): row for row, sample in enumerate(race.samples)}
-    found = [row for row, sample in enumerate(earlier.samples) if sample in place]
-    if not found or (race.costs is not None and any(map(isnan, earlier.costs))):
+    row_of = {(sample.id, sample.question): row for row, sample in enumerate(race.samples)}
+    rows = [row for row, sample in enumerate(earlier.samples) if sample in row_of]
+    if not rows or (race.costs is not None and any(map(isnan, earlier.costs))):
         return None
-    members = race.members[[place[earlier.samples[row]] for row in found]]
+    members = race.members[[row_of[earlier.samples[row]] for row in rows]]
     costs = None if race.costs is None else earlier.costs
-    return forecast(earlier.scores[found], race.settings.rules, members[:, members.any(axis=0)], costs)
+    return forecast(earlier.scores[rows], race.settings.rules, members[:, members.any(axis=0)], costs)
 
 
-def _promise(race: PlannedRace) -> str:
+def _guarantee_text(race: PlannedRace) -> str:
     margin = race.settings.margin
     best = "the winner of the full run" if race.costs is None else "any cell of the full run's front"
     each = " for each target" if len(race.targets) > 1 else ""
@@ -85,7 +85,7 @@ def _mode_lines(race: PlannedRace) -> Iterator[str]:
             f"({race.targets[sizes.argmin()]}): that is dear, race.targets=[overall] saves more"
         )
     if race.costs is not None:
-        known = _known(race.costs)
+        known = _known_costs(race.costs)
         currency = race.cells[0].request.cell.prices.currency
         ends = f" from {money(min(known), currency)} to {money(max(known), currency)}" if known else ""
         unknown = f"; {n:,} cells of unknown cost all finish" if (n := sum(map(isnan, race.costs))) else ""
@@ -94,7 +94,7 @@ def _mode_lines(race: PlannedRace) -> Iterator[str]:
 
 def _band(race: PlannedRace) -> Iterator[str]:
     """Yield lines for assumed differences between cells, because no earlier sweep shows the real ones."""
-    share = {gap: _share(race, gap) for gap in _GAPS}
+    share = {gap: _share_before_stop(race, gap) for gap in _GAPS}
     shares = ", ".join(f"{share[gap]:.0%} if it ends {gap:g} behind" for gap in _GAPS)
     least = "at least about" if len(race.targets) > 1 else "about"
     yield (
@@ -108,13 +108,13 @@ def _band(race: PlannedRace) -> Iterator[str]:
         )
 
 
-def _share(race: PlannedRace, gap: float) -> float:
+def _share_before_stop(race: PlannedRace, gap: float) -> float:
     """Return the share of the samples that a cell answers before it stops, if it is `gap` behind the winner."""
     rules, n = race.settings.rules, len(race.rows)
     errors = (gap + rules.margin) / _DEVIATION * n**0.5
-    n_tests = (2 if rules.margin else 1) * max(1, len(_known(race.costs or ())))
+    n_tests = (2 if rules.margin else 1) * max(1, len(_known_costs(race.costs or ())))
     return max(share_asked(errors, rules.alpha / n_tests), rules.looks(n)[0] / n)
 
 
-def _known(costs: Sequence[float]) -> set[float]:
+def _known_costs(costs: Sequence[float]) -> set[float]:
     return {cost for cost in costs if not isnan(cost)}

@@ -67,19 +67,19 @@ def plan_race(
     if problems := list(_sweep_problems(cells)):
         raise ConfigError(problems)
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
-    found = named_metric(metrics, settings.metric, headline, "race.metric")
-    if found is None:
+    planned = named_metric(metrics, settings.metric, headline, "race.metric")
+    if planned is None:
         raise ConfigError(["race: no sample can have a value of a metric that ranks cells; race=none"])
-    if problems := list(_metric_problems(found)):
+    if problems := list(_metric_problems(planned)):
         raise ConfigError(problems)
-    racing = tuple(sorted(found.cells, key=lambda cell: cell.cell_id))
-    rows = sorted(found.rows.tolist(), key=lambda row: _draw(settings.seed, metrics.samples[row]))
+    racing = tuple(sorted(planned.cells, key=lambda cell: cell.cell_id))
+    rows = sorted(planned.rows.tolist(), key=lambda row: _draw(settings.seed, metrics.samples[row]))
     samples = tuple(metrics.samples[row] for row in rows)
     targets = _targets(samples, with_subsets=SUBSETS in settings.targets)
     return PlannedRace(
         settings,
-        found.name,
-        bool(found.metric.larger_is_better),
+        planned.name,
+        bool(planned.metric.larger_is_better),
         racing,
         tuple(rows),
         samples,
@@ -97,9 +97,9 @@ def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDAr
     """
     members: dict[str, NDArray[np.bool_]] = {OVERALL: np.ones(len(samples), dtype=np.bool_)}
     for name, rows in rows_by_subset(samples).items() if with_subsets else ():
-        own = np.isin(np.arange(len(samples)), rows)
-        if not name.startswith(_MATRIX) and not any(np.array_equal(own, other) for other in members.values()):
-            members[name] = own
+        mask = np.isin(np.arange(len(samples)), rows)
+        if not name.startswith(_MATRIX) and not any(np.array_equal(mask, other) for other in members.values()):
+            members[name] = mask
     return members
 
 
@@ -110,11 +110,16 @@ def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
     """
     prices = cells[0].request.cell.prices
     stages = [tuple(cell.graph.result.upstream()) for cell in cells]
-    if unpriced := unpriced_models([stage for own in stages for stage in own if stage.n_requests], prices):
+    if unpriced := unpriced_models(
+        [stage for cell_stages in stages for stage in cell_stages if stage.n_requests], prices
+    ):
         hint = "is not known; add it to your price list (docs/models.md)"
         raise ConfigError([f"race.against=cost: the price of {model} {hint}" for model in unpriced])
-    counts = [most_requests(own, store) for own in stages]
-    return tuple(nan if any(count.tokens is None for count in own) else most_cost(own, prices)[0] for own in counts)
+    counts = [most_requests(cell_stages, store) for cell_stages in stages]
+    return tuple(
+        nan if any(count.tokens is None for count in cell_counts) else most_cost(cell_counts, prices)[0]
+        for cell_counts in counts
+    )
 
 
 def _require_computed(cells: Sequence[PlannedCell], metric: str) -> None:
@@ -129,10 +134,10 @@ def _draw(seed: int, sample: Sample) -> bytes:
     return sha256(f"{seed}\0{sample.id}\0{sample.question}".encode("utf-8", "surrogatepass")).digest()
 
 
-def _metric_problems(found: PlannedMetric) -> Iterator[str]:
+def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     """Yield the reasons why cells cannot race by a metric."""
-    metric, expected = found.metric, "name another one, such as race.metric=rouge_l, or race=none"
-    prefix = f"race.metric: {found.name}"
+    metric, expected = planned.metric, "name another one, such as race.metric=rouge_l, or race=none"
+    prefix = f"race.metric: {planned.name}"
     if isinstance(metric, JudgedMetric):
         yield (
             f"{prefix} is graded by a judge, which leaves out answers whose grade cannot be read, so that cells race "
@@ -144,11 +149,11 @@ def _metric_problems(found: PlannedMetric) -> Iterator[str]:
         yield f"{prefix} has no better direction; {expected}"
     elif not getattr(metric, "is_share", True):
         yield f"{prefix} has values outside [0, 1], for which the race has no error rate; {expected}"
-    elif not _is_mean(metric, found.name):
+    elif not _is_mean(metric, planned.name):
         yield f"{prefix} is no mean over samples, so that the first samples say nothing about the rest; {expected}"
-    elif not len(found.rows):
+    elif not len(planned.rows):
         yield f"{prefix} has no value for any sample; {expected}"
-    elif found.waits:
+    elif planned.waits:
         yield f"{prefix} leaves out samples depending on a cell's answers, so that cells race over others; {expected}"
 
 
@@ -162,17 +167,17 @@ def _is_mean(metric: Metric, name: str) -> bool:
 
 def _sweep_problems(cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Yield the reasons why the cells of this sweep cannot race."""
-    own, data = [cell.request.cell for cell in cells], cells[0].graph.data
-    by, headline = own[0].race.metric, own[0].run.headline
+    configs, data = [cell.request.cell for cell in cells], cells[0].graph.data
+    by, headline = configs[0].race.metric, configs[0].run.headline
     if by and headline and by != headline:
         yield f"race.metric: got {by}, but run.headline={headline} ranks the cells; the metric of the race does"
     if len({cell.graph.data.key for cell in cells}) > 1:
         yield "race: cells of different data sets answer different questions; run a sweep for each data set"
-    if axes := [axis for axis in DRAWS if len({getattr(cell, axis) for cell in own}) > 1]:
+    if axes := [axis for axis in DRAWS if len({getattr(cell, axis) for cell in configs}) > 1]:
         yield f"race: the leaderboard averages the draws of {axes[0]}, and a race would stop some of them; race=none"
-    if any(isinstance(cell.reranker, RerankerSelection) for cell in own):
+    if any(isinstance(cell.reranker, RerankerSelection) for cell in configs):
         yield "race: reranker=selected chooses by all samples, before a race has asked them; race=none"
-    if len(data.n_by_turn) > 1 and any(cell.history.has_rounds for cell in own):
+    if len(data.n_by_turn) > 1 and any(cell.history.has_rounds for cell in configs):
         yield "race: history=own answers conversations turn by turn, which a race cannot order; race=none"
-    if isinstance(own[0].executor, Slurm):
+    if isinstance(configs[0].executor, Slurm):
         yield "race: each of its rounds starts workers, which executor=slurm would queue; use another executor"

@@ -31,9 +31,9 @@ def _ignored_settings(cell: Cell, job: Job) -> list[str]:
     Ignored settings of a preset are not errors. They may be for other executors, and this executor reports them when it
     starts.
     """
-    given = [f"{key_of(override)}." for override in job.overrides]
+    keys = [f"{key_of(override)}." for override in job.overrides]
     ignored = {f"executor.{name}": reason for name, reason in cell.executor.unheeded().items()}
-    return [f"{name}: {reason}" for name, reason in ignored.items() if any(f"{name}.".startswith(key) for key in given)]
+    return [f"{name}: {reason}" for name, reason in ignored.items() if any(f"{name}.".startswith(key) for key in keys)]
 
 
 def _refuse_secrets(jobs: Sequence[Job]) -> None:

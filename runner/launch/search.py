@@ -79,8 +79,8 @@ class SweepSearch:
     def _new_cells(self, waiting: list[Point]) -> list[PlannedCell]:
         """Take points from `waiting` until a batch of cells is found that no earlier point had."""
         cells: list[PlannedCell] = []
-        most = min(self.planned.settings.batch, self.planned.settings.n_cells - len(self._numbers))
-        while waiting and len(cells) < most and self._n_repeated < _MOST_REPEATED:
+        limit = min(self.planned.settings.batch, self.planned.settings.n_cells - len(self._numbers))
+        while waiting and len(cells) < limit and self._n_repeated < _MOST_REPEATED:
             point = waiting.pop(0)
             cell = None if point in self._cell_of else self._planned_cell(point)
             self._n_repeated = 0 if cell else self._n_repeated + 1
@@ -88,8 +88,8 @@ class SweepSearch:
                 self._numbers[cell.cell_id] = len(self._numbers) + 1
                 self._names[cell.cell_id] = " ".join(
                     each
-                    for axis, place in zip(self.planned.space.axes, point, strict=True)
-                    for each in axis.steps[place]
+                    for axis, index in zip(self.planned.space.axes, point, strict=True)
+                    for each in axis.steps[index]
                 )
                 cells.append(cell)
         return cells
@@ -109,10 +109,10 @@ class SweepSearch:
     def record(self, result: CellResult) -> CellResult:
         """Take the scores of a cell that ended, and return it with its mark."""
         self._scores[result.cell_id] = self.planned.scores(result)
-        own = {"number": self._numbers[result.cell_id], "axes": list(self._axes)}
-        return replace(result, search={**self._mark(), **own})
+        details = {"number": self._numbers[result.cell_id], "axes": list(self._axes)}
+        return replace(result, search={**self._search_facts(), **details})
 
-    def _mark(self) -> dict[str, Json]:
+    def _search_facts(self) -> dict[str, Json]:
         settings = self.planned.settings
         return {
             "strategy": settings.strategy.value,
@@ -124,7 +124,7 @@ class SweepSearch:
     def describe(self) -> dict[str, Json]:
         """Return the field `search` of the sweep."""
         return {
-            **self._mark(),
+            **self._search_facts(),
             "n_tried": len(self._scores),
             "n_failed": sum(scores is None for scores in self._scores.values()),
             "n_invalid": self._invalid.total(),
@@ -140,13 +140,13 @@ class SweepSearch:
 
     def _reached(self) -> str:
         """Describe the best cell so far, or for several objectives the number of cells on the front."""
-        known = {cell_id: scores for cell_id, scores in self._scores.items() if scores is not None}
-        if not known:
+        scored = {cell_id: scores for cell_id, scores in self._scores.items() if scores is not None}
+        if not scored:
             return ""
         if len(self.planned.objectives) > 1:
-            return f", {len(_front(known)):,} of them on the front of {self.planned.names}"
-        best = max(known, key=lambda cell_id: known[cell_id])
-        value = known[best][0] * (1 if self.planned.objectives[0].larger_is_better else -1)
+            return f", {len(_front(scored)):,} of them on the front of {self.planned.names}"
+        best = max(scored, key=lambda cell_id: scored[cell_id])
+        value = scored[best][0] * (1 if self.planned.objectives[0].larger_is_better else -1)
         return f", best {self.planned.names} {value:.4f} ({self._names[best]})"
 
     def closing_lines(self, folder: str) -> Iterator[str]:

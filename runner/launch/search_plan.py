@@ -87,32 +87,32 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
     `cells` have every value of every axis, and `headline` is the metric that ranks cells. Raises ConfigError with the
     reasons why this space cannot be searched.
     """
-    own = cells[0].request.cell
+    config = cells[0].request.cell
     if problems := list(_space_problems(cells, space)):
         raise ConfigError(problems)
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
     objectives: list[Objective] = []
-    for name in own.search.objectives or [""]:
+    for name in config.search.objectives or [""]:
         if name in COSTS:
             objectives.append(Objective(name, larger_is_better=False))
             continue
-        found = named_metric(metrics, name, headline, "search.objectives (or a kind of costs)")
-        larger = found.metric.larger_is_better if found else None
-        if found is None or not len(found.rows):
+        planned = named_metric(metrics, name, headline, "search.objectives (or a kind of costs)")
+        larger = planned.metric.larger_is_better if planned else None
+        if planned is None or not len(planned.rows):
             problems.append(f"search: no sample can have a value of {name or 'a metric that ranks cells'}; search=none")
         elif larger is None:
             problems.append(f"search.objectives: {name} has no better direction; name another metric")
         else:
-            objectives.append(Objective(found.name, larger))
+            objectives.append(Objective(planned.name, larger))
     problems += _objective_problems(cells, objectives)
     if problems:
         raise ConfigError(problems)
-    return PlannedSearch(own.search, space, tuple(objectives))
+    return PlannedSearch(config.search, space, tuple(objectives))
 
 
 def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterator[str]:
-    own = cells[0].request.cell
-    if own.race.enabled:
+    config = cells[0].request.cell
+    if config.race.enabled:
         yield (
             "search: a race stops cells before all of their samples are scored, and a search needs whole scores; "
             "race=none or search=none"
@@ -127,19 +127,19 @@ def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
 
 
 def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objective]) -> Iterator[str]:
-    own, names = cells[0].request.cell, [objective.name for objective in objectives]
+    config, names = cells[0].request.cell, [objective.name for objective in objectives]
     if objectives and objectives[0].is_cost:
         yield f"search.objectives: got {', '.join(names)}, expected a metric first, which ranks the cells"
-    elif own.run.headline and own.search.objectives and own.run.headline != names[0]:
+    elif config.run.headline and config.search.objectives and config.run.headline != names[0]:
         yield (
-            f"search.objectives: got {names[0]}, but run.headline={own.run.headline} ranks the cells; the first "
+            f"search.objectives: got {names[0]}, but run.headline={config.run.headline} ranks the cells; the first "
             "objective does"
         )
     if _COST in names:
         stages = [stage for cell in cells for stage in cell.graph.result.upstream()]
         if not any(stage.n_requests for stage in stages):
             yield "search.objectives: no cell asks a language model, so none has a cost; use context_tokens or seconds"
-        for model in unpriced_models(stages, own.prices):
+        for model in unpriced_models(stages, config.prices):
             yield f"search.objectives: the price of {model} is not known; add it to your price list (docs/models.md)"
 
 

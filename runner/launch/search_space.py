@@ -66,8 +66,8 @@ class SearchSpace:
     def overrides(self, point: Point) -> list[str]:
         """Return the overrides of a cell, in the order of the command: of two for one place, the later one counts."""
         by_key = dict(self.fixed)
-        for axis, place in zip(self.axes, point, strict=True):
-            by_key |= dict(zip(axis.keys, axis.steps[place], strict=True))
+        for axis, index in zip(self.axes, point, strict=True):
+            by_key |= dict(zip(axis.keys, axis.steps[index], strict=True))
         return [by_key[key] for key in self.keys]
 
     def corners(self) -> Iterator[Point]:
@@ -84,8 +84,8 @@ class SearchSpace:
         first.
         """
         last = len(self.axes[axis].steps) - 1
-        places = [0, last] if self.axes[axis].is_ordered else range(last + 1)
-        return [(*base[:axis], place, *base[axis + 1 :]) for place in places]
+        indices = [0, last] if self.axes[axis].is_ordered else range(last + 1)
+        return [(*base[:axis], index, *base[axis + 1 :]) for index in indices]
 
 
 def searches(config: DictConfig) -> bool:
@@ -124,13 +124,15 @@ def read_space(
     for keys in groups_of(axes, coupled):
         if len(axes[keys[0]]) > 1:
             steps = tuple(zip(*(axes[key] for key in keys), strict=True))
-            text = texts.get(keys[0]) or _listed(["/".join(each.partition("=")[2] for each in step) for step in steps])
+            text = texts.get(keys[0]) or _list_values(
+                ["/".join(each.partition("=")[2] for each in step) for step in steps]
+            )
             searched.append(SearchAxis(keys, steps, ordered.issuperset(keys), text))
     if not searched:
         raise ConfigError(
             ["search: no axis has several values; name some, as in chunk.size=interval(64,1024) retriever=bm25,hybrid"]
         )
-    fixed = {key: own[0] for key, own in axes.items() if len(own) == 1}
+    fixed = {key: choices[0] for key, choices in axes.items() if len(choices) == 1}
     return SearchSpace(tuple(searched), fixed, tuple(axes))
 
 
@@ -141,18 +143,18 @@ def _interval_values(override: Override, present: object) -> tuple[list[str], st
     interval was written with whole numbers. A tag `log` spaces them by their ratio. Raises ConfigError for limits that
     are not ascending and finite (with `log`: positive).
     """
-    found = override.value()
-    assert isinstance(found, IntervalSweep)
-    low, high = float(found.start or 0), float(found.end or 0)
+    interval = override.value()
+    assert isinstance(interval, IntervalSweep)
+    low, high = float(interval.start or 0), float(interval.end or 0)
     key, text = override.get_key_element(), str(override.input_line).partition("=")[2]
-    is_log = "log" in found.tags
+    is_log = "log" in interval.tags
     is_whole = isinstance(present, int) or (not isinstance(present, float) and "." not in text and "float" not in text)
     if is_whole and np.isfinite([low, high]).all():
         low, high = ceil(low), floor(high)
     if not low < high or not np.isfinite([low, high]).all() or (is_log and low <= 0):
         above = ", both above 0" if is_log else ""
-        wanted = f"two numbers, the smaller one first{above}, as in {key}=interval(64,1024)"
-        raise ConfigError([f"{override.input_line}: expected {wanted}"])
+        expected = f"two numbers, the smaller one first{above}, as in {key}=interval(64,1024)"
+        raise ConfigError([f"{override.input_line}: expected {expected}"])
     n = min(int(high - low) + 1, _MOST_WHOLE) if is_whole else _N_FRACTIONS
     spaced = (np.geomspace if is_log else np.linspace)(low, high, n).tolist()
     numbers = dict.fromkeys(f"{round(value)}" if is_whole else f"{value:.{_DIGITS}g}" for value in spaced)
@@ -176,6 +178,6 @@ def _name(key: str) -> str:
     return place_of(key.lstrip("+"))
 
 
-def _listed(values: Sequence[str]) -> str:
+def _list_values(values: Sequence[str]) -> str:
     text = ", ".join(values)
     return text if len(text) <= _SHOWN else f"{len(values)} values from {values[0]} to {values[-1]}"

@@ -66,12 +66,12 @@ def make_strategy(shapes: Shapes, settings: SearchSettings, n_objectives: int = 
 
 def at_random(shapes: Shapes, seed: int) -> Strategy:
     """Draw points without repeats, all equally likely."""
-    draws = _draws(shapes, _seeded(seed), set())
+    draws = _draws(shapes, _new_random(seed), set())
     while points := [point for _, point in zip(range(_DRAWN_TOGETHER), draws, strict=False)]:
         yield points
 
 
-def _seeded(seed: int) -> Random:
+def _new_random(seed: int) -> Random:
     return Random(seed)  # noqa: S311 - a draw, not a secret
 
 
@@ -93,7 +93,7 @@ def greedy(shapes: Shapes, seed: int) -> Strategy:
     """
     order = sorted(range(len(shapes)), key=lambda axis: not shapes[axis].is_model)
     seen: set[Point] = set()
-    for start in _draws(shapes, _seeded(seed), set()):
+    for start in _draws(shapes, _new_random(seed), set()):
         if start in seen:
             continue
         best, value = start, _value((yield [start])[0])
@@ -102,7 +102,7 @@ def greedy(shapes: Shapes, seed: int) -> Strategy:
         while True:
             before = best
             for axis in (axis for axis in order if axis not in flat):
-                points = [(*best[:axis], place, *best[axis + 1 :]) for place in _places(shapes, axis, best, spacing)]
+                points = [(*best[:axis], index, *best[axis + 1 :]) for index in _places(shapes, axis, best, spacing)]
                 seen.update(points)
                 values = [_value(scores) for scores in (yield points)]
                 if max(values) > value:
@@ -119,8 +119,8 @@ def greedy(shapes: Shapes, seed: int) -> Strategy:
 
 def _are_equal(points: Sequence[Point], values: Sequence[float], axis: int, best: Point, spacing: int) -> bool:
     """Return whether the values next to the best one of an axis are equal to it."""
-    near = {value for point, value in zip(points, values, strict=True) if abs(point[axis] - best[axis]) <= spacing}
-    return len(near) == 1
+    nearby = {value for point, value in zip(points, values, strict=True) if abs(point[axis] - best[axis]) <= spacing}
+    return len(nearby) == 1
 
 
 def _is_long(shape: AxisShape) -> bool:
@@ -149,27 +149,27 @@ def tpe(shapes: Shapes, seed: int, *, batch: int, n_objectives: int) -> Strategy
     optuna = _optuna()
     study, distributions = _study(optuna, shapes, seed, n_objectives)
     seen: set[Point] = set()
-    random, size = _seeded(seed), prod(shape.size for shape in shapes)
+    random, size = _new_random(seed), prod(shape.size for shape in shapes)
     worst: Scores | None = None
     n_repeats = 0
     while len(seen) < size:
         if n_repeats < _MOST_REPEATS:
             trials = [study.ask(distributions) for _ in range(batch)]
         else:
-            drawn = next(_draws(shapes, random, set(seen)))
-            study.enqueue_trial({str(axis): place for axis, place in enumerate(drawn)})
+            point = next(_draws(shapes, random, set(seen)))
+            study.enqueue_trial({str(axis): index for axis, index in enumerate(point)})
             trials = [study.ask(distributions)]
         points = [tuple(int(trial.params[str(axis)]) for axis in range(len(shapes))) for trial in trials]
         n_repeats = 0 if set(points) - seen else n_repeats + 1
         seen.update(points)
-        found = yield points
-        for scores in found:
+        all_scores = yield points
+        for scores in all_scores:
             if scores is not None:
                 worst = scores if worst is None else tuple(map(min, worst, scores))
-        for trial, scores in zip(trials, found, strict=True):
-            told = worst if scores is None else scores
-            state = optuna.trial.TrialState.FAIL if told is None else None
-            study.tell(trial, None if told is None else list(told), state=state)
+        for trial, scores in zip(trials, all_scores, strict=True):
+            reported = worst if scores is None else scores
+            state = optuna.trial.TrialState.FAIL if reported is None else None
+            study.tell(trial, None if reported is None else list(reported), state=state)
 
 
 def _study(optuna: Any, shapes: Shapes, seed: int, n_objectives: int) -> tuple["Study", dict[str, "BaseDistribution"]]:

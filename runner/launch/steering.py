@@ -82,7 +82,7 @@ class SweepSteering(Steering):
             return ()
         before = len(self.stopped)
         for request in requests:
-            self._heed(request)
+            self._apply(request)
         self.requests += requests
         self.heeded()
         if len(self.stopped) == before:
@@ -101,11 +101,11 @@ class SweepSteering(Steering):
         if seen[0] != self._seen[0] or seen[1] < self._seen[1]:  # another file, or one that was emptied
             self._n_heeded = 0
         self._seen = seen
-        found = read_requests(self.sweep_dir)
-        new, self._n_heeded = found[self._n_heeded :], len(found)
+        requests = read_requests(self.sweep_dir)
+        new, self._n_heeded = requests[self._n_heeded :], len(requests)
         return new
 
-    def _heed(self, request: Mapping[str, Json]) -> None:
+    def _apply(self, request: Mapping[str, Json]) -> None:
         if request["action"] == PAUSE:
             self.is_paused = True
             self.announce("paused by the user: running stages finish, and no other stage starts")

@@ -182,13 +182,13 @@ class RunningSweep:
         # Resolved now, because a component may change the working directory.
         self._sweep_dir = self._shown_dir.absolute()
         self._started = _now()
-        self._began = time.monotonic()
+        self._began_at = time.monotonic()
         self._store = open_store(cell.run.store_dir, cell.run.cache_dir, uuid.uuid4().hex)
         # Records the spending of one command, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
         self._steering = SweepSteering(
-            self._sweep_dir, ledger, self._run.budget, cell.prices.currency, self._say, self._heeded
+            self._sweep_dir, ledger, self._run.budget, cell.prices.currency, self._print, self._record_requests
         )
         self._workers = KeptWorkers(
             self._store, cell.executor, self._run.workers, self._gate, self._sweep_dir, self._steering
@@ -255,26 +255,26 @@ class RunningSweep:
         """
         self._headline, reasons = planned_headline(plan.cells, self._store)
         if self._search_jobs:
-            searched = plan_search(plan.cells, self._search_jobs.space, self._headline, self._store)
-            if searched.objectives[0].name != self._headline:
-                self._headline, reasons = searched.objectives[0].name, []
-            self._search = SweepSearch(searched, self._search_jobs, self._store, loaded, self._note)
-            return reasons, list(searched.lines())
+            search = plan_search(plan.cells, self._search_jobs.space, self._headline, self._store)
+            if search.objectives[0].name != self._headline:
+                self._headline, reasons = search.objectives[0].name, []
+            self._search = SweepSearch(search, self._search_jobs, self._store, loaded, self._print_note)
+            return reasons, list(search.lines())
         race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
         if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
             self._headline, reasons = race.metric, []
-        self._race = SweepRace(race, self._store, self._note) if race else None
+        self._race = SweepRace(race, self._store, self._print_note) if race else None
         return reasons, list(race_lines(plan.cells, race, Path(self._run.results_dir)))
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)
 
-    def _note(self, line: str) -> None:
+    def _print_note(self, line: str) -> None:
         """Print a line of the race or the search, and show it to watchers."""
         self._steering.note = line
-        self._say(line)
+        self._print(line)
 
-    def _heeded(self) -> None:
+    def _record_requests(self) -> None:
         """Record the requests of users while the sweep runs."""
         if self._plan:
             results.write_sweep(self._sweep_dir, self._describe(self._plan, RUNNING))
@@ -292,12 +292,12 @@ class RunningSweep:
     def _describe_refusal(self, error: OSError) -> str:
         """Describe the place that the system refused, with advice."""
         cause = error.strerror or str(error)
-        place = error.filename2 or error.filename  # if the error names two paths, the second was written
-        if place and Path(place).is_relative_to(self._store.root):
+        path = error.filename2 or error.filename  # if the error names two paths, the second was written
+        if path and Path(path).is_relative_to(self._store.root):
             if isinstance(error, FileNotFoundError):
-                return f"run.store_dir: {place} was deleted during the sweep; run the same command again"
+                return f"run.store_dir: {path} was deleted during the sweep; run the same command again"
             return (
-                f"run.store_dir: {place} cannot be used: {cause}. Fix its permissions, delete it if it does "
+                f"run.store_dir: {path} cannot be used: {cause}. Fix its permissions, delete it if it does "
                 "not belong to the store, or choose another run.store_dir"
             )
         return (
@@ -323,8 +323,8 @@ class RunningSweep:
             return EXIT_INTERRUPTED
         except BudgetReached as reached:
             self._end(plan, INTERRUPTED)
-            for line in self._lines_at_the_end():
-                self._say(line)
+            for line in self._closing_lines():
+                self._print(line)
             n_done = f"{len(self._done)} of {n_planned} cells"
             raise BudgetReached(stopped_line(str(reached), self._gate.spent, self._prices, n_done)) from reached
         except BaseException:  # otherwise the results would stay RUNNING forever
@@ -355,7 +355,7 @@ class RunningSweep:
         self._begin(plan)
         self._execute(self._finishers(plan))
 
-    def _lines_at_the_end(self) -> Iterator[str]:
+    def _closing_lines(self) -> Iterator[str]:
         """Yield lines about a race that a budget ended, or about a search."""
         if self._race:
             yield from self._race.live_lines()
@@ -390,8 +390,8 @@ class RunningSweep:
     def _run_stages(self, order: Sequence[AnyStage]) -> list[StageRun]:
         if not order:
             return []
-        with self._workers.running(order) as ended:
-            return list(ended)
+        with self._workers.running(order) as outcomes:
+            return list(outcomes)
 
     def _execute(self, plan: SweepPlan) -> None:
         """Run the stages. A cell is written and logged as soon as its last stage ends."""
@@ -402,13 +402,13 @@ class RunningSweep:
         progress = StageProgress(self._console, order, len(by_result), self._run.progress, with_kinds=not self._search)
         self._steering.progress = progress
         # Workers are forked here, before the progress bar starts a thread.
-        with self._workers.running(order, progress.within) as ended:
+        with self._workers.running(order, progress.within) as outcomes:
             for key, cell in by_result.items():
                 if key not in to_run:
                     self._finish_cell(cell, runs)
                     progress.cell_finished()
             with progress:
-                for run in ended:
+                for run in outcomes:
                     runs[run.key] = run
                     progress.finished(run.key, run.kind, 0.0 if run.reused else run.seconds)
                     for damage in run.damaged:
@@ -477,7 +477,7 @@ class RunningSweep:
         for folder in results.cell_folders(self._sweep_dir):
             yield self._done.get(folder.name) or ranked_part(results.read_cell(folder), self._headline)
 
-    def _show(self, of_sweep: Sequence[CellResult]) -> None:
+    def _report_results(self, of_sweep: Sequence[CellResult]) -> None:
         stopped = [cell for cell in of_sweep if cell.status == STOPPED]
         cells = [cell for cell in of_sweep if cell.status != STOPPED]
         standings = find_standings(cells, self._sweep_dir, self._headline)
@@ -502,14 +502,14 @@ class RunningSweep:
     def _report(self) -> None:
         cells = list(self._finished_cells())
         try:
-            self._show(cells)
+            self._report_results(cells)
         except Exception as error:  # noqa: BLE001 - nothing of the sweep depends on its report
             say_error(f"the results are complete, but could not be displayed: {type(error).__name__}: {error}")
         for line in money_lines(cells, self._gate.spent, self._prices):
             self._console.print(line, markup=False)
         for line in self._search.closing_lines(shlex.quote(str(self._shown_dir))) if self._search else ():
-            self._say(line)
-        elapsed = timedelta(seconds=round(time.monotonic() - self._began))
+            self._print(line)
+        elapsed = timedelta(seconds=round(time.monotonic() - self._began_at))
         self._console.print(f"elapsed:  {elapsed} for {len(self._done):,} cell{'' if len(self._done) == 1 else 's'}")
         self._console.print(f"results:  {self._shown_dir}")
         has_report = self._makes_report and self._write_report()
@@ -551,5 +551,5 @@ def command_line(arguments: Sequence[str]) -> str:
 
     An empty value is written as two quotes. Otherwise, the next argument would be masked as the value of a key.
     """
-    quoted = [f"{own}''" if own.endswith("=") else own for own in map(shlex.quote, arguments)]
+    quoted = [f"{word}''" if word.endswith("=") else word for word in map(shlex.quote, arguments)]
     return " ".join(["python -m runner", *quoted])

@@ -56,7 +56,7 @@ Annotation = Any  # the type of a field, as `get_type_hints` returns it: a class
 Built = Any  # the object built from a node, of the type that its annotation names
 
 
-class _Invalid(Exception):
+class _InvalidValue(Exception):
     """A value that cannot be built. Its errors are already in the list."""
 
 
@@ -146,7 +146,7 @@ class _Builder:
         """Return `value` as the type `expected`. If it is invalid, return None and add the errors to `problems`."""
         try:
             return self._build(value, expected, path)
-        except _Invalid:
+        except _InvalidValue:
             return None
 
     def _build(self, value: Json, expected: Annotation, path: str) -> Built:
@@ -174,12 +174,12 @@ class _Builder:
             f"{path}: its class declares the type {expected}, which YAML cannot express; expected: bool, int, "
             "float, str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
         )
-        raise _Invalid
+        raise _InvalidValue
 
-    def _refuse(self, path: str, value: Json, expected: str) -> _Invalid:
+    def _refuse(self, path: str, value: Json, expected: str) -> _InvalidValue:
         got = shortened(repr(value), _LONGEST_QUOTE)
         self.problems.append(f"{path}: got {got} ({type(value).__name__}), expected {expected}")
-        return _Invalid()
+        return _InvalidValue()
 
     def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
         if value is None and type(None) in options:
@@ -235,20 +235,20 @@ class _Builder:
         cls = expected if is_settings else self._class(node, expected, path)
         component = self._construct(cls, node, path)
         try:
-            with named_errors(component, "a property or check() failed", "Fix the class", passing=_Invalid):
+            with named_errors(component, "a property or check() failed", "Fix the class", passing=_InvalidValue):
                 self._check(component, kinds, node, path)
         except ComponentError as error:
             self.problems.append(f"{path}: {error}")
-            raise _Invalid from error
+            raise _InvalidValue from error
         return component
 
     def _check(self, component: Built, kinds: Sequence[type], node: Mapping[str, Json], path: str) -> None:
         """Check that a component has the members of its kind, and add the errors that it finds in its fields."""
         nearest = max(kinds, key=lambda kind: (not _missing_members(component, kind), _n_shared(component, kind)))
-        if "_target_" in node and (lacking := _missing_members(component, nearest)):
+        if "_target_" in node and (missing := _missing_members(component, nearest)):
             of_kind = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
             name = type(component).__name__
-            what = f"a {_names(kinds)}, but {name} lacks {', '.join(lacking)}{of_kind}{_OPTIONS.get(nearest, '')}"
+            what = f"a {_names(kinds)}, but {name} lacks {', '.join(missing)}{of_kind}{_OPTIONS.get(nearest, '')}"
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         if Pipeline not in kinds and isinstance(component, Pipeline):  # it has all members of a language model
             what = f"a {_names(kinds)}, but {type(component).__name__} is a pipeline, which pipeline._target_ chooses"
@@ -271,24 +271,24 @@ class _Builder:
         module, _, name = target.rpartition(".")
         try:
             ensure_loaded(self._plugins)
-            found = getattr(importlib.import_module(module), name)
+            cls = getattr(importlib.import_module(module), name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a custom module may raise anything
             what = f"a class that can be imported ({line_of(error)})"
             raise self._refuse(f"{path}._target_", target, what) from error
-        if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
+        if not (isinstance(cls, type) and dataclasses.is_dataclass(cls) and _is_frozen(cls)):
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
-        if not has_code(found):
+        if not has_code(cls):
             what = "a class in a file, e.g. my_package/parts.py: the cache would not notice an edit of this one"
             raise self._refuse(f"{path}._target_", target, what)
-        return found
+        return cls
 
-    def _refuse_package(self, target: Json, allowed: Sequence[str], path: str) -> _Invalid:
+    def _refuse_package(self, target: Json, allowed: Sequence[str], path: str) -> _InvalidValue:
         """Report a class of an unknown package, once per package: its other classes need the same remedy."""
         package = package_of(target)
         if package in self._packages_refused:
-            return _Invalid()
+            return _InvalidValue()
         self._packages_refused |= {package} if package else set()
         roots = ", ".join(f"{root}.*" for root in allowed)
         return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}{remedy(target)}")
@@ -298,7 +298,7 @@ class _Builder:
         self._require_plugins(cls, node, path)
         values = self.field_values(cls, node, path)
         if len(self.problems) > n_before:
-            raise _Invalid
+            raise _InvalidValue
         try:
             return cls(**values)
         except KeyboardInterrupt:
@@ -306,7 +306,7 @@ class _Builder:
         except BaseException as error:  # a custom class may raise; classes of this project have a `check` instead
             cause = str(error) if type(error) in (TypeError, ValueError) else line_of(error)
             self.problems.append(f"{path}: {cls.__name__} cannot be built from these values: {cause}")
-            raise _Invalid from error
+            raise _InvalidValue from error
 
     def _require_plugins(self, cls: type, node: Mapping[str, Json], path: str) -> None:
         """Report code that a field of a component names outside `run.plugins`. The component would import it."""
@@ -321,9 +321,9 @@ class _Builder:
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
-            near = difflib.get_close_matches(key, fields, n=1)
-            known = f"expected one of {', '.join(fields)}" if fields else f"{cls.__name__} has no fields"
-            hint = f"did you mean {prefix}{near[0]}?" if near else known
+            close = difflib.get_close_matches(key, fields, n=1)
+            expected = f"expected one of {', '.join(fields)}" if fields else f"{cls.__name__} has no fields"
+            hint = f"did you mean {prefix}{close[0]}?" if close else expected
             self.problems.append(f"{prefix}{key}: unknown; {hint}")
         hints = _types_of(cls)
         for name, field in fields.items():

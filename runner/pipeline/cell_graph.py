@@ -73,13 +73,13 @@ class Graph:
 def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     """Return all stages of a cell. `pool` is the loaded data set of its few-shot examples, None without examples."""
     recorder = _Recorder(_with_groups(cell))
-    read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
-    if not read.pipeline.is_built_in:
-        return _pipeline_graph(read, data, recorder)
-    retrieved = _retrieved(read, data)
-    answered = answers_of(read, data, retrieved.passages, pool)
-    result = _result(read, data, retrieved, answered)
-    return Graph(data, result, retrieved.passages, frozenset(recorder.used()))
+    recorded_cell: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
+    if not recorded_cell.pipeline.is_built_in:
+        return _pipeline_graph(recorded_cell, data, recorder)
+    retrieval = _build_retrieval(recorded_cell, data)
+    cell_answers = answers_of(recorded_cell, data, retrieval.passages, pool)
+    result = _result(recorded_cell, data, retrieval, cell_answers)
+    return Graph(data, result, retrieval.passages, frozenset(recorder.used()))
 
 
 def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
@@ -89,8 +89,8 @@ def _pipeline_graph(cell: Cell, data: Data, recorder: "_Recorder") -> Graph:
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
     passages = PipelinePassages(replies)
     scorings = pipeline_scores_of(cell, data, PipelineInputs(passages, places, answers, copies))
-    shown = PipelineRetrieved(ListedDocuments(data.corpus), places, copies)
-    result = Result(data.samples, shown, (), answers, scorings, (), cell.metrics.interval.groups)
+    retrieved = PipelineRetrieved(ListedDocuments(data.corpus), places, copies)
+    result = Result(data.samples, retrieved, (), answers, scorings, (), cell.metrics.interval.groups)
     return Graph(data, result, passages, frozenset(recorder.used()))
 
 
@@ -104,16 +104,16 @@ def _with_groups(cell: Cell) -> Cell:
 
 @dataclass(frozen=True)
 class _Retrieval:
-    """The passages of the prompts, the part of retrieval that results show, and the inputs of retrieval metrics."""
+    """The passages of the prompts, the part of retrieval that results report, and the inputs of retrieval metrics."""
 
     passages: PromptPassages
-    shown: Retrieved | NothingRetrieved
+    reported: Retrieved | NothingRetrieved
     scored: MetricInputs
 
 
-def _retrieved(cell: Cell, data: Data) -> _Retrieval:
+def _build_retrieval(cell: Cell, data: Data) -> _Retrieval:
     if not cell.retriever.arms:
-        return _closed_book(data)
+        return _closed_book_retrieval(data)
     arm = index_arm(cell.retriever)
     return _index_retrieval(cell, data, arm) if arm else _retrieval_of(cell, data)
 
@@ -123,16 +123,16 @@ def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieva
 
     The steps that make an index of the corpus do not affect it: refiner, chunks, headers and filter.
     """
-    texts, found = indexed_hits(cell, data, arm)
+    texts, search = indexed_hits(cell, data, arm)
     copies = FoundCopies(data.samples, data.corpus) if cell.metrics.credit_copies else NoCopies()
-    ranked = ranked_hits(cell, texts, found, copies)
+    ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    read = passages_of(cell, texts, context, found.judged_by)
-    places = places_in_original((), texts.chunks, ranked.hits, context, _places_of(read))
+    read_context = passages_of(cell, texts, context, search.judged_by)
+    places = places_in_original((), texts.chunks, ranked.hits, context, _places_of(read_context))
     scored = MetricInputs(ranked.reported, ranked.reported, texts.original, places, copies)
-    shown = _shown_retrieval(cell, texts, found, ranked, places, data.samples, copies, read)
-    listed = IndexRetrieved(**vars(shown), loaded=ListedDocuments(data.corpus))
-    return _Retrieval(read.passages, listed, scored)
+    retrieved = _collect_retrieved(cell, texts, search, ranked, places, data.samples, copies, read_context)
+    index_retrieved = IndexRetrieved(**vars(retrieved), loaded=ListedDocuments(data.corpus))
+    return _Retrieval(read_context.passages, index_retrieved, scored)
 
 
 def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
@@ -141,39 +141,39 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     texts = texts_of(cell, data, picking)
     gold = gold_in(texts.refined, data.samples)
     copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
-    found = found_hits(cell, texts, gold, copies)
-    ranked = ranked_hits(cell, texts, found, copies)
+    search = found_hits(cell, texts, gold, copies)
+    ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
-    read = passages_of(cell, texts, context, found.judged_by)
-    places = places_in_original(texts.refined, texts.chunks, ranked.hits, context, _places_of(read))
+    read_context = passages_of(cell, texts, context, search.judged_by)
+    places = places_in_original(texts.refined, texts.chunks, ranked.hits, context, _places_of(read_context))
     answerable = ranked.reported
     if gives_passages(picking):
         answerable = GivenAnswerable(ranked.reported, texts.original, places.read.spans, places.read.context)
     scored = MetricInputs(ranked.reported, answerable, texts.original, places, copies)
-    shown = _shown_retrieval(cell, texts, found, ranked, places, gold, copies, read)
-    return _Retrieval(read.passages, shown, scored)
+    retrieved = _collect_retrieved(cell, texts, search, ranked, places, gold, copies, read_context)
+    return _Retrieval(read_context.passages, retrieved, scored)
 
 
-def _places_of(read: ReadContext) -> ReadPlaces:
-    return ReadPlaces(read.passages.chunks, read.passages.context)
+def _places_of(read_context: ReadContext) -> ReadPlaces:
+    return ReadPlaces(read_context.passages.chunks, read_context.passages.context)
 
 
-def _shown_retrieval(
+def _collect_retrieved(
     cell: Cell,
     texts: Texts,
-    found: FoundHits,
+    search: FoundHits,
     ranked: RankedHits,
     places: InOriginal,
     gold: Stage[SampleSet],
     copies: FoundCopies | NoCopies,
-    read: ReadContext,
+    read_context: ReadContext,
 ) -> Retrieved:
     """Collect the stages of retrieval that results show."""
     cut: list[CutTexts | CutPairs] = [*cut_for_rerankers(ranked.steps.values())]
     if not picking_arm(cell):
-        cut = [*cut_texts(cell.retriever, *texts.searched, (*found.queries, *found.further)), *cut]
+        cut = [*cut_texts(cell.retriever, *texts.searched, (*search.queries, *search.further)), *cut]
     return Retrieved(
-        found.queries,
+        search.queries,
         texts.original,
         ListedDocuments(texts.original),
         places.chunks,
@@ -182,29 +182,42 @@ def _shown_retrieval(
         copies,
         tuple({stage.key: stage for stage in cut}.values()),
         asked_orders(ranked.steps),
-        (*refiner_reports(texts.refined, texts.data.samples, gold), *found.reports, *ranked.reports, *read.reports),
+        (
+            *refiner_reports(texts.refined, texts.data.samples, gold),
+            *search.reports,
+            *ranked.reports,
+            *read_context.reports,
+        ),
         asking_corpora(texts.refined),
         asked_headers(texts.searched),
-        HitRanks(found.rankings, texts.family, () if ranked.hits is found.hits else (found.hits,)),
-        read.compressed,
-        (places.read,) if read.compressed else (),
+        HitRanks(search.rankings, texts.family, () if ranked.hits is search.hits else (search.hits,)),
+        read_context.compressed,
+        (places.read,) if read_context.compressed else (),
     )
 
 
-def _closed_book(data: Data) -> _Retrieval:
+def _closed_book_retrieval(data: Data) -> _Retrieval:
     """Build the retrieval of a closed-book cell, which has no hits and no passages."""
     scored = MetricInputs(data.samples, data.samples, data.corpus, None, NoCopies())
     return _Retrieval(no_passages(data), NothingRetrieved(), scored)
 
 
-def _result(cell: Cell, data: Data, retrieved: _Retrieval, answered: CellAnswers) -> Result:
-    scorings = scores_of(cell, data, retrieved.scored, retrieved.passages, answered)
-    answerable = retrieved.scored.answerable
+def _result(cell: Cell, data: Data, retrieval: _Retrieval, cell_answers: CellAnswers) -> Result:
+    scorings = scores_of(cell, data, retrieval.scored, retrieval.passages, cell_answers)
+    answerable = retrieval.scored.answerable
     samples = answerable if isinstance(answerable, GivenAnswerable) else data.samples
-    answers = answered.answers
+    answers = cell_answers.answers
     groups = cell.metrics.interval.groups
-    shown = retrieved.shown, answered.prompts, answers, scorings, generations(answers), groups, answered.revised
-    return Result(samples, *shown)
+    return Result(
+        samples,
+        retrieval.reported,
+        cell_answers.prompts,
+        answers,
+        scorings,
+        generations(answers),
+        groups,
+        cell_answers.revised,
+    )
 
 
 class _Recorder:

@@ -25,20 +25,20 @@ _BYTES_PER_WEIGHT = 8
 """Bytes of a token weight: an int32 id and a float32."""
 
 
-def memory_lines(cell: Cell, graph: Graph, store: Store, known: dict[object, str]) -> tuple[str, ...]:
+def memory_lines(cell: Cell, graph: Graph, store: Store, cache: dict[object, str]) -> tuple[str, ...]:
     """Return a line for each model with weights on this machine, and for each encoder of chunks into many numbers.
 
-    Stages whose results are stored need none. `known` has the lines of encoders that were estimated before. Raises
+    Stages whose results are stored need none. `cache` has the lines of encoders that were estimated before. Raises
     DataError if the data set has errors, and ComponentError if a tokenizer cannot be loaded.
     """
     lines: list[str] = []
     for stage in graph.result.upstream():
         if stage.models and not store.is_kept(stage.kind, stage.key):
-            lines += [*_of_models(stage), *_of_encodings(stage, cell.chunk, graph.data, store, known)]
+            lines += [*_model_lines(stage), *_encoding_lines(stage, cell.chunk, graph.data, store, cache)]
     return tuple(dict.fromkeys(lines))
 
 
-def _of_models(stage: AnyStage) -> Iterator[str]:
+def _model_lines(stage: AnyStage) -> Iterator[str]:
     """Yield the size of the weights of each model that runs in this process."""
     for part in stage.components():
         model, dtype = getattr(part, "model", None), getattr(part, "dtype", None)
@@ -58,21 +58,21 @@ def _size(files: ModelFiles, dtype: Dtype) -> str:
     )
 
 
-def _of_encodings(
-    stage: AnyStage, chunker: AnyChunker, data: Data, store: Store, known: dict[object, str]
+def _encoding_lines(
+    stage: AnyStage, chunker: AnyChunker, data: Data, store: Store, cache: dict[object, str]
 ) -> Iterator[str]:
     if isinstance(stage, EncodedChunks | ChunkTokenVectors) and isinstance(stage.encoder, KnowsTokenBytes):
         key = stage.encoder, data.key, _overlap(chunker)
-        if key not in known:
-            known[key] = _of_token_vectors(stage.encoder, chunker, data, store)
-        yield known[key]
+        if key not in cache:
+            cache[key] = _token_vectors_line(stage.encoder, chunker, data, store)
+        yield cache[key]
     elif isinstance(stage, WeighedChunks):
-        yield _of_token_weights(stage.encoder)
+        yield _token_weights_line(stage.encoder)
     elif isinstance(stage, FactVectors) and isinstance(stage.embedder, AsksInBatches):
         yield "requests for vectors of facts: their number is known once the facts are stored"
 
 
-def _of_token_vectors(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data, store: Store) -> str:
+def _token_vectors_line(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data, store: Store) -> str:
     """Return the size of the vectors of all chunks, estimated from the tokens of some documents."""
     name, per_token = _name_of(encoder), encoder.bytes_per_token()
     if per_token is None:
@@ -86,18 +86,18 @@ def _of_token_vectors(encoder: KnowsTokenBytes, chunker: AnyChunker, data: Data,
     )
 
 
-def _of_token_weights(encoder: TokenWeigher) -> str:
-    most = getattr(encoder, "max_weights", None)
+def _token_weights_line(encoder: TokenWeigher) -> str:
+    limit = getattr(encoder, "max_weights", None)
     number = (
-        f"at most {most:,} of each chunk" if most else "the number is known only after encoding (limit: max_weights)"
+        f"at most {limit:,} of each chunk" if limit else "the number is known only after encoding (limit: max_weights)"
     )
     return f"memory: {_BYTES_PER_WEIGHT} bytes for each token weight of {_name_of(encoder)}; {number}"
 
 
 def _overlap(chunker: AnyChunker) -> float:
     """Return the part of a chunk that the next one repeats, of the chunks that are searched."""
-    searched = getattr(chunker, "children", chunker)
-    return float(getattr(searched, "overlap", 0.0))
+    searched_chunker = getattr(chunker, "children", chunker)
+    return float(getattr(searched_chunker, "overlap", 0.0))
 
 
 def _name_of(encoder: object) -> str:

@@ -56,12 +56,12 @@ class PlannedCell:
         If equal requests differ in an axis, the experiment does not use it. `dataset.key` distinguishes data sets of
         the same name.
         """
-        others = [request.job.axes for request in self.same_as]
-        counted = {
-            name: value if self._is_used(name) and all(axes.get(name) == value for axes in others) else None
+        other_axes = [request.job.axes for request in self.same_as]
+        used_axes = {
+            name: value if self._is_used(name) and all(axes.get(name) == value for axes in other_axes) else None
             for name, value in self.request.job.axes.items()
         }
-        return {**counted, "dataset.key": self.graph.data.key[:8]}
+        return {**used_axes, "dataset.key": self.graph.data.key[:8]}
 
     def _is_used(self, name: str) -> bool:
         group, _, field = name.partition(".")
@@ -116,7 +116,7 @@ def plan_cells(
     memory: dict[object, str] = {}
 
     def load(dataset: Dataset, run: RunSettings) -> Data:
-        data = next((data for known, data in loaded if known == dataset), None)
+        data = next((data for loaded_dataset, data in loaded if loaded_dataset == dataset), None)
         if data is None:
             data = load_data(dataset, store, announce, run.documents_per_block, () if run.plan_only else run.fresh)
             loaded.append((dataset, data))
@@ -126,15 +126,15 @@ def plan_cells(
         run, examples = request.cell.run, request.cell.examples
         data = load(request.cell.dataset, run)
         pool = load(examples.dataset, run) if examples.n and examples.dataset else None
-        shown = corpus_in_prompts(request.cell, data, store, in_prompts)
-        problems += [*data_problems(request.cell, data, pool, store), *shown.problems]
+        prompt_corpus = corpus_in_prompts(request.cell, data, store, in_prompts)
+        problems += [*data_problems(request.cell, data, pool, store), *prompt_corpus.problems]
         graph = graph_of(request.cell, data, pool)
-        before = planned.get(graph.result.key)
-        if before is None:
-            lines = (*shown.lines, *memory_lines(request.cell, graph, store, memory))
+        equal_cell = planned.get(graph.result.key)
+        if equal_cell is None:
+            lines = (*prompt_corpus.lines, *memory_lines(request.cell, graph, store, memory))
             planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph, pool=pool, lines=lines)
         else:
-            planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
+            planned[graph.result.key] = replace(equal_cell, same_as=(*equal_cell.same_as, request))
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
     return tuple(planned.values())

@@ -63,7 +63,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         samples, labels = sample_set.samples, sample_set.labels
         answers = run.read(self.answers)
         scorings = [run.read(stage) for stage in self.scorings]
-        asked = {**self.retrieved.asked(run), **reviser_counts(run, self.revised)}
+        step_counts = {**self.retrieved.asked(run), **reviser_counts(run, self.revised)}
         columns = {
             **_sample_columns(samples),
             "cluster": pa.array(clusters_of(samples, self.groups), pa.int64()),
@@ -84,11 +84,11 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
             "errors": _errors_by_class(answers),
             "judges": {
                 **judge_counts(scoring.scores for scoring in scorings),
-                **{name: dict(counts.replies) for name, counts in asked.items()},
+                **{name: dict(counts.replies) for name, counts in step_counts.items()},
             },
             "n_samples": len(samples),
-            "tokens": _tokens(answers, scorings, asked),
-            "usage": self._usage(run, answers, scorings, asked),
+            "tokens": _tokens(answers, scorings, step_counts),
+            "usage": self._usage(run, answers, scorings, step_counts),
             "latency_s": _latency_s(answers),
             "commonest_errors": _commonest_errors(columns),
             "notes": self.retrieved.notes(run),
@@ -100,13 +100,13 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         return CellSummary(summary, pa.table(columns))
 
     def _usage(
-        self, run: Run, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
+        self, run: Run, answers: Sequence[Answer], scorings: Iterable[Scoring], step_counts: Mapping[str, AskedCounts]
     ) -> dict[str, Mapping[str, int | None]]:
         """Return the requests and tokens that the cell takes when nothing is cached.
 
         Counts the answers, every judge ("judge/<name>"), and all other steps that ask a language model.
         """
-        usage = {name: counts.usage for name, counts in asked.items()}
+        usage = {name: counts.usage for name, counts in step_counts.items()}
         if isinstance(before_revision(self.answers), Answers | PipelineAnswers):
             usage["answers"] = usage_of(answers)
         for generation in self.generation:
@@ -118,8 +118,12 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
 
     def _prompts(self, run: Run, n_samples: int) -> pa.Array:
         """Return the prompt of each sample, from its last request. "" if no model was asked."""
-        shown = [run.read(stage) for stage in self.prompts] + [run.read(stage).prompts for stage in self.generation]
-        texts = ["\n\n".join(message.content for message in messages) for prompts in shown for messages in prompts]
+        prompt_lists = [run.read(stage) for stage in self.prompts] + [
+            run.read(stage).prompts for stage in self.generation
+        ]
+        texts = [
+            "\n\n".join(message.content for message in messages) for prompts in prompt_lists for messages in prompts
+        ]
         return pa.array(texts or [""] * n_samples, pa.large_string())
 
     def _paths(self, run: Run) -> dict[str, pa.Array]:
@@ -129,7 +133,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
 
 
 def _tokens(
-    answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
+    answers: Sequence[Answer], scorings: Iterable[Scoring], step_counts: Mapping[str, AskedCounts]
 ) -> dict[str, int | None]:
     """Sum the tokens that the models' providers counted. None if some answer was not counted."""
     tokens = {
@@ -139,7 +143,7 @@ def _tokens(
     }
     usages = {
         "judge": [scoring.usage for scoring in scorings if scoring.usage],
-        **{name: [counts.usage] for name, counts in asked.items()},
+        **{name: [counts.usage] for name, counts in step_counts.items()},
     }
     for role, of_role in usages.items():
         if of_role:
@@ -171,12 +175,12 @@ def _commonest_errors(columns: Mapping[str, pa.Array]) -> dict[str, str]:
     errors = {"answers": [error for error in columns["error"].to_pylist() if error]}
     judges = [name.removeprefix("judge/") for name in columns if name.startswith("judge/")]
     for metric in (name.removeprefix("score_state/") for name in columns if name.startswith("score_state/")):
-        own = [judge for judge in judges if f"{metric}_".startswith(f"{judge}_")]
-        if own:
+        metric_judges = [judge for judge in judges if f"{metric}_".startswith(f"{judge}_")]
+        if metric_judges:
             states = columns[f"score_state/{metric}"].to_pylist()
-            remarks = columns[f"judge/{max(own, key=len)}"].to_pylist()
+            remarks = columns[f"judge/{max(metric_judges, key=len)}"].to_pylist()
             errors[metric] = [r for r, state in zip(remarks, states, strict=True) if state == ScoreState.FAILED]
-    return {what: Counter(found).most_common(1)[0][0] for what, found in errors.items() if found}
+    return {what: Counter(messages).most_common(1)[0][0] for what, messages in errors.items() if messages}
 
 
 def _slugs(samples: Iterable[Sample]) -> list[str]:

@@ -71,7 +71,7 @@ class Retrieved(StageGroup):
             **header_counts(run, self.headers),
             **asked_counts(run, self.queries),
             **{name: counts for report in self.reports for name, counts in report.asked(run).items()},
-            **{name: AskedCounts(own.replies, own.usage) for name, own in orders.items()},
+            **{name: AskedCounts(order.replies, order.usage) for name, order in orders.items()},
             **compressor_counts(run, self.compressed),
         }
 
@@ -101,22 +101,22 @@ class Retrieved(StageGroup):
             queries = run.read(stage)
             for text, sample in zip(queries.texts, queries.sample.tolist(), strict=True):
                 texts[sample].append(text)
-        query = pa.array(["\n".join(own) for own in texts], pa.string())
+        query = pa.array(["\n".join(sample_texts) for sample_texts in texts], pa.string())
         reported = {name: column for report in self.reports for name, column in report.columns(run).items()}
         return {"query": query, **self._hit_columns(run, samples), **reported}
 
     def _hit_columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         hits, chunks, context = run.read(self.hits), run.read(self.chunks), run.read(self.context)
-        listed, table = run.read(self.listing), hit_table(hits, chunks)
-        lengths = listed.documents["n_characters"].to_numpy()
-        places = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
+        listing, table = run.read(self.listing), hit_table(hits, chunks)
+        lengths = listing.documents["n_characters"].to_numpy()
+        places = GoldPlaces(samples, listing.positions(samples), lengths, run.read(self.copies))
         gold = gold_columns(samples, places, table, chunks, context)
-        for shown in self.read:
-            gold = after_compression(gold, run.read(shown.spans), run.read(shown.context))
+        for read_places in self.read:
+            gold = after_compression(gold, run.read(read_places.spans), run.read(read_places.context))
         ranks = self.ranks.columns(run, table)
         return {
             "gold": gold.gold(),
-            "retrieved": retrieved_column(table, hits, chunks, listed, context, gold.grades(), ranks),
+            "retrieved": retrieved_column(table, hits, chunks, listing, context, gold.grades(), ranks),
             "found_gold": gold.found(),
         }
 
@@ -132,10 +132,10 @@ class IndexRetrieved(Retrieved):
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         """Return the columns of `Retrieved` without the hits that are not in the corpus."""
         columns = super().columns(run, samples)
-        known = set(run.read(self.loaded).documents["id"].to_pylist())
+        present = set(run.read(self.loaded).documents["id"].to_pylist())
         retrieved = columns["retrieved"]
-        listed = [[hit for hit in hits if hit["document_id"] in known] for hits in retrieved.to_pylist()]
-        return {**columns, "retrieved": pa.array(listed, retrieved.type)}
+        kept_hits = [[hit for hit in hits if hit["document_id"] in present] for hits in retrieved.to_pylist()]
+        return {**columns, "retrieved": pa.array(kept_hits, retrieved.type)}
 
 
 @dataclass(frozen=True)
@@ -208,39 +208,42 @@ class PipelineRetrieved(StageGroup):
 
         For a sample whose reply does not say which passages it used, `found_gold` is null, as in a closed book.
         """
-        places, listed = run.read(self.places), run.read(self.listing)
-        lengths = listed.documents["n_characters"].to_numpy()
-        gold = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
+        places, listing = run.read(self.places), run.read(self.listing)
+        lengths = listing.documents["n_characters"].to_numpy()
+        gold = GoldPlaces(samples, listing.positions(samples), lengths, run.read(self.copies))
         is_found, spans = places.document >= 0, places.found()
         row = np.arange(len(spans.sample))
         table = HitTable(len(samples), spans.sample, row, row, places.rank[is_found])
         pieces = gold.held_by(spans)
         held = GoldColumns(samples, gold, table, pieces, pieces)
-        given = np.repeat(places.is_given, [len(sample.gold) for sample in samples])
+        has_passages = np.repeat(places.is_given, [len(sample.gold) for sample in samples])
         n_in_context = pieces.n_characters(len(gold.lengths))
         return {
             "query": pa.array([sample.question for sample in samples], pa.string()),
             "gold": gold_column(
                 samples,
                 gold.lengths,
-                [n if own else None for n, own in zip(n_in_context.tolist(), given.tolist(), strict=True)],
+                [
+                    n if is_given else None
+                    for n, is_given in zip(n_in_context.tolist(), has_passages.tolist(), strict=True)
+                ],
             ),
-            "retrieved": table.lists(_hits(spans, table, listed, held.grades()), table.row),
+            "retrieved": table.lists(_hits(spans, table, listing, held.grades()), table.row),
             "found_gold": pa.array(
                 [
-                    found if own else None
-                    for found, own in zip(held.found().to_pylist(), places.is_given.tolist(), strict=True)
+                    units if is_given else None
+                    for units, is_given in zip(held.found().to_pylist(), places.is_given.tolist(), strict=True)
                 ],
                 FOUND_GOLD_TYPE,
             ),
         }
 
 
-def _hits(spans: SpansOfSamples, table: HitTable, listed: DocumentList, grades: pa.Array) -> pa.StructArray:
+def _hits(spans: SpansOfSamples, table: HitTable, listing: DocumentList, grades: pa.Array) -> pa.StructArray:
     n = len(spans.sample)
     fields = {field.name: field for field in RETRIEVED_TYPE.value_type}
     columns = {
-        "document_id": listed.documents["id"].combine_chunks().take(pa.array(spans.document)),
+        "document_id": listing.documents["id"].combine_chunks().take(pa.array(spans.document)),
         "start": pa.array(spans.start, pa.int32()),
         "end": pa.array(spans.end, pa.int32()),
         "score": pa.array(1 / table.rank, pa.float32()),

@@ -83,11 +83,11 @@ def trial_states(
     with named_errors(metric, "cannot score a trial with no passages and one-word answers", remedy):
         states = _scores(stage, metric, samples, read_documents)[name].states
     if isinstance(stage, JudgedScores):
-        states = tuple(own or state for own, state in zip(stage.left_out(samples), states, strict=True))
+        states = tuple(reason or state for reason, state in zip(stage.left_out(samples), states, strict=True))
     if not isinstance(stage.samples, ReportedSamples):
         return list(states)
     held_out = stage.samples.split.drawn(samples, set(read_documents().ids)).tolist()
-    return [ScoreState.HELD_OUT if own else state for own, state in zip(held_out, states, strict=True)]
+    return [ScoreState.HELD_OUT if is_out else state for is_out, state in zip(held_out, states, strict=True)]
 
 
 def _answers_of(stage: ScoringStage) -> Stage[Sequence[Answer]] | None:
@@ -112,16 +112,16 @@ def _scores(
     if isinstance(metric, RankingMetric):
         present = set(documents.ids)
         relevant = [relevant_documents(sample.gold, present) for sample in samples]
-        found = metric.score_rankings([[] for _ in samples], relevant)
+        scores = metric.score_rankings([[] for _ in samples], relevant)
     elif isinstance(metric, ContextMetric):
         n_tokens = np.zeros(len(samples), dtype=np.int64)
         context = Context(np.full((len(samples), 1), -1, dtype=np.int32), n_tokens, n_tokens)
-        found = metric.score_contexts(samples, documents, nothing, context)
+        scores = metric.score_contexts(samples, documents, nothing, context)
     else:
         assert isinstance(stage, CitationScores), "no other kind of metric exists"
         cited = next(each for each in stage.metrics.values() if each is metric)
-        found = cited.score_citations(samples, documents, [_WORD] * len(samples), [[] for _ in samples])
-    return mark_gold_outside_corpus(found, samples)
+        scores = cited.score_citations(samples, documents, [_WORD] * len(samples), [[] for _ in samples])
+    return mark_gold_outside_corpus(scores, samples)
 
 
 def _score_answers(metric: AnswerMetric, samples: Sequence[Sample]) -> dict[str, Scores]:

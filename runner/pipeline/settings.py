@@ -75,7 +75,7 @@ class MetricSettings:
         """
         if problems := _bad_declarations(self.scores):
             return problems
-        known = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
+        usable = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
         return [
             *_duplicate_metrics(self.scores, "~metrics.scores"),
             *_bad_names(self.scores),
@@ -83,7 +83,7 @@ class MetricSettings:
                 f"scores.{name}: {type(metric).__name__} has no score_rankings, score_contexts, "
                 "score_citations or score_answers (with `form`), expected one: see components/protocols/"
                 for name, metric in self.scores.items()
-                if name not in known
+                if name not in usable
             ),
         ]
 

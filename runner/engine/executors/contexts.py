@@ -72,10 +72,10 @@ def start_worker(work: Callable[[S, Connection], None], start: S) -> tuple[Worke
     with theirs:
         process = context.Process(target=work, args=(start, theirs))  # type: ignore[attr-defined]
         process.start()
-    return _Started(process), ours
+    return _StartedProcess(process), ours
 
 
-class _Started(WorkerProcess):
+class _StartedProcess(WorkerProcess):
     def __init__(self, process: BaseProcess) -> None:
         self._process = process
 

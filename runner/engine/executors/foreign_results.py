@@ -11,8 +11,8 @@ def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
     """Return the top-level packages of users that define the stages' components, and the packages that these import."""
     classes = {type(part) for stage in stages for part in stage.components()}
     used = {cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}
-    known = [snapshot for package in used if (snapshot := loaded(package))]
-    return tuple(sorted(used.union(*(snapshot.packages for snapshot in known))))
+    snapshots = [snapshot for package in used if (snapshot := loaded(package))]
+    return tuple(sorted(used.union(*(snapshot.packages for snapshot in snapshots))))
 
 
 def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:

@@ -143,25 +143,25 @@ def _work(
     work(argument, pipe)
 
 
-class _Early:
+class _EarlyServer:
     server: ForkServer | None = None
 
 
 def start_early(preloads: Sequence[Callable[[], object]]) -> None:
     """Start the fork server of this process if the system can fork."""
-    if os.name == "posix" and not _Early.server:
+    if os.name == "posix" and not _EarlyServer.server:
         with endings_deferred(), suppress(OSError):  # workers start without it
-            _Early.server = ForkServer(preloads)
+            _EarlyServer.server = ForkServer(preloads)
             atexit.register(end_early)
 
 
 def early() -> ForkServer | None:
     """Return the fork server if it was started."""
-    return _Early.server
+    return _EarlyServer.server
 
 
 def end_early() -> None:
     """End the fork server, if any, together with its workers. No workers can be forked afterwards."""
-    server, _Early.server = _Early.server, None
+    server, _EarlyServer.server = _EarlyServer.server, None
     if server:
         server.end()

@@ -47,10 +47,10 @@ def clear_queues(results_dir: Path, drivers: Writers) -> None:
         if sweep_dir.is_symlink():
             continue
         all_queues = list(queues)
-        left = _abandoned(all_queues, _QUEUE, drivers)
-        if left == all_queues:
+        abandoned = _find_abandoned(all_queues, _QUEUE, drivers)
+        if abandoned == all_queues:
             clear_logs(sweep_dir / "logs")
-        for queue in left:
+        for queue in abandoned:
             shutil.rmtree(queue, ignore_errors=True)  # other processes may be removing it too
     drivers.clear_away()
 
@@ -64,7 +64,7 @@ def clear_logs(logs: Path) -> None:
 
 def left_probes(store: Store) -> list[Path]:
     """Return the probes of killed processes."""
-    return _abandoned((store.root / "tmp").glob(f"{_PROBE}*"), _PROBE, store.writers)
+    return _find_abandoned((store.root / "tmp").glob(f"{_PROBE}*"), _PROBE, store.writers)
 
 
 def clear_probes(store: Store) -> None:
@@ -82,6 +82,6 @@ def _new_name(prefix: str, writers: Writers) -> str:
     return f"{prefix}{writers.own_name}.{uuid.uuid4().hex[:8]}"
 
 
-def _abandoned(paths: Iterable[Path], prefix: str, writers: Writers) -> list[Path]:
+def _find_abandoned(paths: Iterable[Path], prefix: str, writers: Writers) -> list[Path]:
     owners = {path: path.name.removeprefix(prefix).rpartition(".")[0] for path in paths}
     return [path for path, owner in owners.items() if owner and writers.has_ended(owner)]

@@ -78,8 +78,8 @@ class Processes(Executor):
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
-        for name, why in self.unheeded().items():
-            log.warning("executor.%s: %s", name, why)
+        for name, reason in self.unheeded().items():
+            log.warning("executor.%s: %s", name, reason)
         n_most = n_workers or min(n_cores(), _DEFAULT_MAX_WORKERS)
         n_workers = min(n_most, len(stages))
         if n_workers < 2 or not _are_ours(stages):
@@ -176,17 +176,17 @@ class _Place:
         self.stage: AnyStage | None = None
         self.has_begun = False
         self.models: Models = frozenset()
-        self._more: list[bytes] = []
+        self._pickled_stages: list[bytes] = []
         self._process: WorkerProcess | None = None
         self.tasks: Connection | None = None
 
-    def extend(self, start: _Start, more: bytes) -> None:
+    def extend(self, start: _Start, pickled_stages: bytes) -> None:
         """Send more stages, which are pickled, with the next stage. A new process gets all of them in `start`."""
         self._start_with = start
-        self._more.append(more)
+        self._pickled_stages.append(pickled_stages)
 
     def start(self) -> None:
-        self._more.clear()
+        self._pickled_stages.clear()
         with endings_deferred(blocked_in_children=TERMINAL_SIGNALS):
             self._process, self.tasks = start_worker(_work, self._start_with)
 
@@ -203,8 +203,8 @@ class _Place:
         assert self.tasks is not None, "it was started"
         self.has_begun = True
         with suppress(OSError):  # the process died, which the pipe will report
-            self.tasks.send((self._more, self.stage.key, n_threads))
-        self._more.clear()
+            self.tasks.send((self._pickled_stages, self.stage.key, n_threads))
+        self._pickled_stages.clear()
 
     def clear(self) -> int:
         """Forget the models of a dead process. Returns its exit code; a negative one is the signal that killed it."""
@@ -227,7 +227,7 @@ class _Processes(Workers):
     def __init__(self, start: _Start, n_workers: int, n_most: int, resources: Mapping[str, Resources]) -> None:
         """Start `n_workers` workers. Stages that arrive later may need more workers, up to `n_most`."""
         self._start = start
-        self._n_most = n_most
+        self._most_workers = n_most
         self._resources = resources
         self._n_cores = max(n_cores(), n_workers)
         self._places: list[_Place] = []
@@ -250,16 +250,16 @@ class _Processes(Workers):
             raise
 
     def extend(self, stages: Stages) -> bool:
-        n_workers = max(len(self._places), min(self._n_most, len(stages)))
+        n_workers = max(len(self._places), min(self._most_workers, len(stages)))
         if n_workers > self._n_cores or not _are_ours(stages):
             return False
         try:
-            more = pickle.dumps(_StagesToSend(stages))
+            pickled_stages = pickle.dumps(_StagesToSend(stages))
         except (pickle.PicklingError, TypeError, AttributeError):  # a new worker may be forked with them
             return False
         self._start = replace(self._start, stages=self._start.stages.and_more(stages))
         for place in self._places:
-            place.extend(self._start, more)
+            place.extend(self._start, pickled_stages)
         self._grow(n_workers)
         return True
 
@@ -272,12 +272,14 @@ class _Processes(Workers):
 
     def near(self, stage: AnyStage) -> "_Place | None":
         """Return the worker that computed the latest of the stage's inputs."""
-        computed = [self._computed[before.key] for before in stage.inputs if before.key in self._computed]
+        computed = [
+            self._computed[input_stage.key] for input_stage in stage.inputs if input_stage.key in self._computed
+        ]
         return max(computed, key=itemgetter(0))[1] if computed else None
 
     def submit(self, stage: AnyStage) -> None:
-        near = self.near(stage)
-        best = max(self._idle, key=lambda place: (stage.models <= place.models, place is near, not place.models))
+        nearest = self.near(stage)
+        best = max(self._idle, key=lambda place: (stage.models <= place.models, place is nearest, not place.models))
         self._idle.remove(best)
         self._n_free_cores -= self._cores_for(stage)
         best.take(stage)
@@ -290,17 +292,17 @@ class _Processes(Workers):
         return resources_of(stage, self._resources).cpus
 
     @property
-    def _running(self) -> list[AnyStage]:
+    def _running_stages(self) -> list[AnyStage]:
         return [place.stage for place in self._places if place.stage]
 
     def _must_wait_for_last_try(self, stage: AnyStage) -> bool:
         """Return True if the stage must wait, because a last try runs alone: it may need all memory of the machine."""
         last_tries = [key for key, n in self._n_losses.items() if n == N_LOSSES - 1]
-        return bool(last_tries) and (stage.key not in last_tries or bool(self._running))
+        return bool(last_tries) and (stage.key not in last_tries or bool(self._running_stages))
 
     def hand_out(self) -> None:
         """Start the submitted stages. A stage that runs alone may use all cores."""
-        is_alone = len(self._running) == 1
+        is_alone = len(self._running_stages) == 1
         for place in self._places:
             if place.stage and not place.has_begun:
                 has_all = is_alone and not self._requested_cores(place.stage)
@@ -326,13 +328,13 @@ class _Processes(Workers):
         self._computed[run.key] = len(self._computed), place
         return run
 
-    def _record_death(self, place: _Place, why: str = "") -> Lost | None:
+    def _record_death(self, place: _Place, reason: str = "") -> Lost | None:
         exit_code = place.clear()
         stage = self._free(place)
         if stage is None:  # it was killed while idle
             return None
         self._n_losses[stage.key] += 1
-        return Lost(stage.key, (why or _describe_end(exit_code)) + users_code(stage))
+        return Lost(stage.key, (reason or _describe_end(exit_code)) + users_code(stage))
 
     def _free(self, place: _Place) -> AnyStage | None:
         """Remove the stage of a worker and return it, if it has one."""

@@ -66,10 +66,10 @@ class RayCluster(Executor):
             return ThisProcess(store, gate, watch, n_most=0)
         if self.address == _OWN:
             warn_if_crowded(min(n_workers, len(stages)))
-        return _Joined(self, stages, store, gate or SharedGate(store.limits), n_workers)
+        return _JoinedWorkers(self, stages, store, gate or SharedGate(store.limits), n_workers)
 
 
-class _Joined(Workers):
+class _JoinedWorkers(Workers):
     """Workers of a cluster that this process joins until they are stopped."""
 
     def __init__(self, executor: RayCluster, stages: Stages, store: Store, gate: Gate, n_workers: int) -> None:
@@ -124,14 +124,14 @@ def _join(address: str, n_workers: int) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics of a cluster that we start
     import ray
 
-    own = {"include_dashboard": False, "object_store_memory": _OBJECTS_BYTES, "num_cpus": n_workers or None}
+    options = {"include_dashboard": False, "object_store_memory": _OBJECTS_BYTES, "num_cpus": n_workers or None}
     with _keep_sigterm_handler():
         try:
             ray.init(
                 address,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
-                **(own if address == _OWN else {}),
+                **(options if address == _OWN else {}),
             )
         except Exception as error:
             raise ConfigError(
@@ -143,11 +143,11 @@ def _join(address: str, n_workers: int) -> None:
 
 def _check_reachable(address: str) -> None:
     """Raise ConfigError if the cluster does not answer. Ray itself would try forever."""
-    place = _host_and_port(address)
-    if place is None:
+    endpoint = _host_and_port(address)
+    if endpoint is None:
         return  # Ray reports what is wrong with it
     try:
-        socket.create_connection(place, _ANSWERS_WITHIN_S).close()
+        socket.create_connection(endpoint, _ANSWERS_WITHIN_S).close()
     except OSError as error:
         resolved = _resolve_address(address)
         what = "" if address == resolved else f", which is {resolved}"
@@ -197,11 +197,11 @@ def _keep_sigterm_handler() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGTERM)
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
 
 
 @contextmanager

@@ -90,14 +90,14 @@ class Acceptance:
         if self.probe:
             self.probe.path.unlink(missing_ok=True)
 
-    def refusal(self, node: Node, found: Whereabouts) -> str:
+    def refusal(self, node: Node, whereabouts: Whereabouts) -> str:
         """Return why a node is not used. "" if it is."""
-        if others := differences(found.versions, self._versions):
+        if mismatches := differences(whereabouts.versions, self._versions):
             return (
-                f"{not_used(node)}: {'; '.join(others)}. Results depend on these: install the same versions on all "
+                f"{not_used(node)}: {'; '.join(mismatches)}. Results depend on these: install the same versions on all "
                 "nodes, or take the node out of the cluster"
             )
-        if not found.has_store:
+        if not whereabouts.has_store:
             return (
                 f"{not_used(node)}: run.store_dir {self._store.root} is not the same folder on node {node.address}. "
                 "Choose a folder that all nodes share at the same path, such as one on NFS"

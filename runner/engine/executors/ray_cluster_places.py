@@ -80,7 +80,7 @@ class Places:
         self._pickled_more: list[object] = []
         """Stages of each `extend`, as Ray's references to bytes."""
         self._n_workers = n_workers
-        self._most = n_workers or len(stages)
+        self._most_workers = n_workers or len(stages)
         self._n_deaths: Counter[str] = Counter()
         self.look()
         self._share = share_of(self.nodes.values(), n_workers)
@@ -108,7 +108,7 @@ class Places:
         if not set(users_packages(stages.values())) <= set(self._acceptance.packages):
             return False
         self._check_resources(stages.values())
-        self._most = max(self._most, self._n_workers or len(stages))
+        self._most_workers = max(self._most_workers, self._n_workers or len(stages))
         self._pickled_more.append(ray.put(pickle.dumps((CodeOfUsers(components_of(stages)), stages))))
         for place in self.all:
             place.actor.extend.remote(self._pickled_more[-1])
@@ -141,11 +141,11 @@ class Places:
     def _check_resources(self, stages: Collection[AnyStage]) -> None:
         """Raise ConfigError for resources that no node has."""
         needs = {stage.kind: self.need_of(stage) for stage in stages}
-        lacking = {
+        unmet = {
             kind: need for kind, need in needs.items() if not any(fits(need, node.has) for node in self.nodes.values())
         }
-        if lacking:
-            raise ConfigError([_describe_missing(kind, need) for kind, need in lacking.items()])
+        if unmet:
+            raise ConfigError([_describe_missing(kind, need) for kind, need in unmet.items()])
         requested = {stage.kind: resources_of(stage, self._resources).cpus for stage in stages}
         if reduced := {kind: cpus for kind, cpus in requested.items() if cpus > self._most_cpus}:
             log.warning("%s", _describe_reduced(reduced, self._most_cpus))
@@ -185,7 +185,7 @@ class Places:
         """Start a worker on the node with the most free cores. Returns False if no node has room."""
         nodes = self._nodes_with_room(need)
         if nodes:
-            self._start(max(nodes, key=lambda node: self._free(node).cpus), need)
+            self._start(max(nodes, key=lambda node: self._free_resources(node).cpus), need)
         return bool(nodes)
 
     def arrived(self, call: Call) -> None:
@@ -194,7 +194,7 @@ class Places:
 
         place = self.arriving.pop(call)
         try:
-            found = ray.get(call)
+            whereabouts = ray.get(call)
         except ray.exceptions.RayTaskError as error:
             self._refuse(place.node, _start_error(place.node, error.cause))
         except ray.exceptions.RayError as error:
@@ -203,9 +203,9 @@ class Places:
             if self._n_deaths[place.node.node_id] == _N_STARTS:
                 self._refuse(place.node, _start_error(place.node, error))
         else:
-            if found is None:
+            if whereabouts is None:
                 place.is_ready = True
-            elif refusal := self._acceptance.refusal(place.node, found):
+            elif refusal := self._acceptance.refusal(place.node, whereabouts):
                 self._refuse(place.node, refusal)
             else:
                 self.arriving[place.actor.settle_in.remote(self._pickled_work, self._desk, place.room.cpus)] = place
@@ -216,8 +216,8 @@ class Places:
         self.all.remove(place)
         self.arriving = {call: each for call, each in self.arriving.items() if each is not place}
 
-    def _refuse(self, node: Node, why: str) -> None:
-        self.refusals.setdefault(node.node_id, why)
+    def _refuse(self, node: Node, reason: str) -> None:
+        self.refusals.setdefault(node.node_id, reason)
         for place in self._places_on(node):
             if not place.is_ready:
                 self.end(place)
@@ -226,22 +226,22 @@ class Places:
         return bool(self._nodes_with_room(need))
 
     def _nodes_with_room(self, need: Resources) -> list[Node]:
-        if len(self.all) >= self._most:
+        if len(self.all) >= self._most_workers:
             return []
-        return [node for node in self._usable() if fits(need, self._free(node))]
+        return [node for node in self._usable_nodes() if fits(need, self._free_resources(node))]
 
-    def _usable(self) -> Iterator[Node]:
+    def _usable_nodes(self) -> Iterator[Node]:
         return (node for node_id, node in self.nodes.items() if node_id not in self.refusals)
 
     def _places_on(self, node: Node) -> list[RayPlace]:
         return [place for place in self.all if place.node.node_id == node.node_id]
 
-    def _free(self, node: Node) -> Resources:
+    def _free_resources(self, node: Node) -> Resources:
         return without(node.has, (place.room for place in self._places_on(node)))
 
     def _replace_idle(self, need: Resources) -> None:
         """End idle workers, first those without models, until a node has room for another worker, and start it."""
-        for node in self._usable():
+        for node in self._usable_nodes():
             idle_here = sorted(
                 (place for place in self._places_on(node) if place.is_idle), key=lambda place: len(place.models)
             )
@@ -271,11 +271,11 @@ def _describe_missing(kind: str, need: Resources) -> str:
     )
 
 
-def _describe_reduced(requested: Mapping[str, int], most: int) -> str:
+def _describe_reduced(requested: Mapping[str, int], most_cpus: int) -> str:
     kinds = ", ".join(f"{kind} {cpus}" for kind, cpus in requested.items())
     return (
         f"executor.resources: no node of the Ray cluster has enough cores (cpus of {kinds}; the largest node has "
-        f"{most}): such a stage takes all cores of a node, and starts when they are free"
+        f"{most_cpus}): such a stage takes all cores of a node, and starts when they are free"
     )
 
 

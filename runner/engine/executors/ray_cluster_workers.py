@@ -36,12 +36,12 @@ class RayWorkers(Workers):
         import ray
 
         self._running: dict[Call, RayPlace] = {}
-        self._lacking: set[Resources] = set()
+        self._unmet_needs: set[Resources] = set()
         self._n_refusals_logged = 0
         self._looked_at = time.monotonic()
         self._places = Places(stages.values(), n_workers, resources)
-        again = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
-        self._desk = start_actor(Desk, ray.get_runtime_context().get_node_id(), again, gate)
+        restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
+        self._desk = start_actor(Desk, ray.get_runtime_context().get_node_id(), restart_options, gate)
         self._news: Call = self._desk.news.remote()
         try:
             self._places.open(stages, store, self._desk)
@@ -72,7 +72,7 @@ class RayWorkers(Workers):
         if any(stage.models <= place.models for place in idle):
             return Room.READY
         if not idle or (all(place.models for place in idle) and self._places.may_have_another(need)):
-            self._lacking.add(need)
+            self._unmet_needs.add(need)
             return Room.NONE
         return Room.AGAIN if any(stage.models <= place.models for place in self._places.all) else Room.NEW
 
@@ -88,13 +88,13 @@ class RayWorkers(Workers):
             if time.monotonic() - self._looked_at > _LOOK_S:  # we look even while many stages end
                 self._places.look()
                 self._looked_at = time.monotonic()
-            for need in self._lacking:
+            for need in self._unmet_needs:
                 self._places.start_for(need)
-            ended = self._wait_for_events()
+            outcomes = self._wait_for_events()
             self._log_refusals()
-            if ended or self._n_ready > n_ready:
-                self._lacking.clear()
-                return ended
+            if outcomes or self._n_ready > n_ready:
+                self._unmet_needs.clear()
+                return outcomes
             if self._running or self._places.arriving:
                 since = time.monotonic()
             elif time.monotonic() - since > _WAIT_FOR_NODES_S:
@@ -118,19 +118,19 @@ class RayWorkers(Workers):
         import ray
 
         calls = [*self._running, *self._places.arriving, self._news]
-        done, others = ray.wait(calls, timeout=_LOOK_S)
-        if done and others:
-            done += ray.wait(others, num_returns=len(others), timeout=0)[0]
-        ended: list[StageRun | Lost] = []
+        done, pending = ray.wait(calls, timeout=_LOOK_S)
+        if done and pending:
+            done += ray.wait(pending, num_returns=len(pending), timeout=0)[0]
+        outcomes: list[StageRun | Lost] = []
         for call in done:
             if call == self._news:
                 log_again(ray.get(call))
                 self._news = self._desk.news.remote()
             elif call in self._running:
-                ended.append(self._outcome(self._running.pop(call), call))
+                outcomes.append(self._outcome(self._running.pop(call), call))
             elif call in self._places.arriving:  # otherwise the worker was ended during the wait
                 self._places.arrived(call)
-        return ended
+        return outcomes
 
     def _outcome(self, place: RayPlace, call: Call) -> StageRun | Lost:
         """Return the outcome of a worker's stage. Raises errors that the worker could not return as an outcome."""
@@ -157,12 +157,12 @@ class RayWorkers(Workers):
         )
 
     def _log_refusals(self) -> None:
-        for why in list(self._places.refusals.values())[self._n_refusals_logged :]:
-            log.warning("%s", why)
+        for reason in list(self._places.refusals.values())[self._n_refusals_logged :]:
+            log.warning("%s", reason)
         self._n_refusals_logged = len(self._places.refusals)
 
     def _no_node_error(self) -> str:
-        refused = "".join(f"\n{why}" for why in self._places.refusals.values())
+        refused = "".join(f"\n{reason}" for reason in self._places.refusals.values())
         return (
             "no node of the Ray cluster is left on which the next stage could run: see `ray status`. Finished stages "
             f"are cached: start nodes, then give the same command again{refused}"

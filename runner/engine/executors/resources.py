@@ -21,14 +21,14 @@ def unknown_kinds(by_kind: ByKind) -> list[str]:
 
 
 def _unknown_kind_error(kind: str, known: set[str]) -> str:
-    near = difflib.get_close_matches(kind, sorted(known), n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known kinds: {', '.join(sorted(known))}"
+    close = difflib.get_close_matches(kind, sorted(known), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"known kinds: {', '.join(sorted(known))}"
     return f"resources.{kind}: no stage has this kind; {hint}"
 
 
 def _kinds_below(cls: type) -> Iterator[str]:
-    below: type
-    for below in cls.__subclasses__():
-        if kind := getattr(below, "kind", ""):
+    subclass: type
+    for subclass in cls.__subclasses__():
+        if kind := getattr(subclass, "kind", ""):
             yield kind
-        yield from _kinds_below(below)
+        yield from _kinds_below(subclass)

@@ -79,13 +79,13 @@ class Slurm(Executor):
         """Return error messages for stages that need more resources than a worker has. A job without memory limit has
         all memory of its host.
         """
-        most = {"cpus": self.cpus_per_worker, "gpus": self.gpus_per_worker, "memory_gb": self.mem_gb or float("inf")}
+        limits = {"cpus": self.cpus_per_worker, "gpus": self.gpus_per_worker, "memory_gb": self.mem_gb or float("inf")}
         names = {"cpus": "cpus_per_worker", "gpus": "gpus_per_worker", "memory_gb": "mem_gb"}
         return [
-            f"resources.{kind}.{name}: got {needed:g}, but a worker has {most[name]:g}: raise executor.{names[name]}"
+            f"resources.{kind}.{name}: got {needed:g}, but a worker has {limits[name]:g}: raise executor.{names[name]}"
             for kind, need in self.resources.items()
             for name, needed in vars(need).items()
-            if needed > most[name]
+            if needed > limits[name]
         ]
 
     def _secrets(self) -> list[str]:
@@ -95,10 +95,10 @@ class Slurm(Executor):
         texts = [("setup", line) for line in self.setup]
         texts += [(f"additional.{name}", f"--{name}={value}") for name, value in self.additional.items()]
         return [
-            f"{setting}: {how}, which would be written into files; set it in the environment of the command, which "
+            f"{setting}: {form}, which would be written into files; set it in the environment of the command, which "
             "Slurm passes on to its jobs"
             for setting, text in texts
-            if (how := secret_in(text))
+            if (form := secret_in(text))
         ]
 
     def start(

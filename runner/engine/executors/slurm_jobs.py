@@ -47,14 +47,14 @@ class Squeue:
     def forget(self) -> None:
         """Ask often again, because there are new jobs."""
         self._words: dict[str, str] | None = None
-        self._asked = float("-inf")
-        self._since = time.monotonic()
+        self._asked_at = float("-inf")
+        self._began_at = time.monotonic()
 
     def word(self, job: str) -> str:
         """Return the state of a job."""
         now = time.monotonic()
-        if now - self._asked > min(max(_SQUEUE_FROM_S, (now - self._since) / 2), _SQUEUE_TO_S):
-            self._words, self._asked = _ask_squeue(), now
+        if now - self._asked_at > min(max(_SQUEUE_FROM_S, (now - self._began_at) / 2), _SQUEUE_TO_S):
+            self._words, self._asked_at = _ask_squeue(), now
         if self._words is None:
             return _UNKNOWN
         return self._words.get(job, "COMPLETED")  # it has left the queue

@@ -65,7 +65,7 @@ class DriverWatch:
         unchanged.
         """
         with suppress(OSError):
-            found = self._path.read_bytes()
-            if found != self._seen:
-                self._seen, self._changed = found, time.monotonic()
+            contents = self._path.read_bytes()
+            if contents != self._seen:
+                self._seen, self._changed = contents, time.monotonic()
         return self._seen == _ENDED or time.monotonic() - self._changed > self._silence_s

@@ -41,12 +41,12 @@ class Wait:
     """
 
     def __init__(self) -> None:
-        self._since = time.monotonic()
+        self._began_at = time.monotonic()
 
     @property
     def seconds(self) -> float:
         """Seconds since the wait began."""
-        return time.monotonic() - self._since
+        return time.monotonic() - self._began_at
 
     def pause(self) -> None:
         """Sleep until the next check."""
@@ -79,10 +79,10 @@ class Journal:
         """
         with self._path.open("rb") as file:
             file.seek(self.n_read)
-            read = file.read()
-        whole = read[: read.rfind(b"\n") + 1]
-        self.n_read += len(whole)
-        return [line for line in map(_parse, whole.splitlines()) if line is not None]
+            contents = file.read()
+        complete = contents[: contents.rfind(b"\n") + 1]
+        self.n_read += len(complete)
+        return [line for line in map(_parse, complete.splitlines()) if line is not None]
 
 
 def _parse(line: bytes) -> dict[str, Json] | None:
@@ -198,9 +198,9 @@ class Taker:
                 return task
         return None
 
-    def ended(self, task: SlurmTask, how: Mapping[str, Json]) -> None:
+    def ended(self, task: SlurmTask, outcome: Mapping[str, Json]) -> None:
         """Record the outcome of a task. Raises OSError if the journal cannot be written."""
-        self._journal.append({"ended": task.number, "process": os.getpid(), "how": dict(how)})
+        self._journal.append({"ended": task.number, "process": os.getpid(), "how": dict(outcome)})
 
     def _read_offers(self) -> list[SlurmTask]:
         try:

@@ -94,19 +94,19 @@ class _Supervisor:
         self._assignment = assignment
         self._life = Journal(journal_path(assignment.folder, assignment.worker, "life"))
         self._driver = DriverWatch(assignment.folder, assignment.silence_s)
-        self._left: Left | None = None
+        self._departure: Left | None = None
         self._process_id: int | None = None
         self._pid = os.getpid()
         signal.signal(signal.SIGTERM, self._end_now)
         signal.signal(signal.SIGUSR2, self._end_after_stage)
 
     def _end_now(self, number: int, frame: FrameType | None) -> None:
-        self._left = self._left or Left.TOLD
+        self._departure = self._departure or Left.TOLD
         self._signal_worker(signal.SIGKILL)
 
     def _end_after_stage(self, number: int, frame: FrameType | None) -> None:
         """End after the running stage, which may still finish in time."""
-        self._left = self._left or Left.TIME
+        self._departure = self._departure or Left.TIME
         self._signal_worker(signal.SIGUSR2)
 
     def _signal_worker(self, number: signal.Signals) -> None:
@@ -121,15 +121,15 @@ class _Supervisor:
             return
         self._life.append({"hello": socket.gethostname()})
         n_deaths = 0
-        while not self._left:
+        while not self._departure:
             exit_code = self._run_worker()
             if exit_code == _DISMISSED:
-                self._left = self._left or Left.DRIVER
-            elif not self._left:
+                self._departure = self._departure or Left.DRIVER
+            elif not self._departure:
                 self._life.append({"died": exit_code, "process": self._process_id})
                 n_deaths += 1
-                self._left = Left.DEATHS if n_deaths == _MAX_DEATHS else None
-        self._life.append({"left": self._left})
+                self._departure = Left.DEATHS if n_deaths == _MAX_DEATHS else None
+        self._life.append({"left": self._departure})
 
     def _run_worker(self) -> int:
         """Start a worker process, follow it to its end, and return its exit code."""
@@ -141,7 +141,7 @@ class _Supervisor:
                 process.join(self._driver.every_s)
                 self._life.beat()
                 if self._driver.is_over():
-                    self._left = self._left or Left.DRIVER
+                    self._departure = self._departure or Left.DRIVER
                     process.kill()
         finally:
             process.kill()
@@ -151,8 +151,8 @@ class _Supervisor:
 def _refusal(assignment: Assignment) -> str:
     """Return why results must not come from this host. "" if they may."""
     not_used = f"host {socket.gethostname()} is not used"
-    if others := differences(versions_of_results(assignment.packages), assignment.versions):
-        return f"{not_used}: {'; '.join(others)}. Results depend on these: install the same versions on all hosts"
+    if mismatches := differences(versions_of_results(assignment.packages), assignment.versions):
+        return f"{not_used}: {'; '.join(mismatches)}. Results depend on these: install the same versions on all hosts"
     probe = assignment.store_probe
     if probe and not probe.exists():
         return (

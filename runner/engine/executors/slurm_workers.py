@@ -39,7 +39,7 @@ _DOUBT_AFTER_S = 10.0
 
 _WARN_AFTER_S = 10.0
 
-_Ended = list[StageRun | Lost]
+_Outcomes = list[StageRun | Lost]
 
 
 class _Worker:
@@ -95,7 +95,7 @@ class SlurmWorkers(Workers):
         self._n_threads = max(1, n_cores() // n_workers) if is_local else settings.cpus_per_worker
         self._n_submitted = 0
         self._most_jobs = n_workers + settings.max_resubmissions
-        self._began = self._looked = time.monotonic()
+        self._began_at = self._looked_at = time.monotonic()
         self._has_warned_about_waiting = self._had_any_worker = False
         make_folders(self._folder)
         self._offers = Offers(self._folder)
@@ -155,27 +155,29 @@ class SlurmWorkers(Workers):
         while True:
             self._replace_jobs()
             self._offers.write()
-            ended = self._read_outcomes()
-            if not ended and time.monotonic() - self._looked > min(max(wait.seconds / 20, _MIN_LOOK_S), _MAX_LOOK_S):
-                ended = self._check_workers()
-                self._looked = time.monotonic()
-            if ended:
-                return ended
+            outcomes = self._read_outcomes()
+            if not outcomes and time.monotonic() - self._looked_at > min(
+                max(wait.seconds / 20, _MIN_LOOK_S), _MAX_LOOK_S
+            ):
+                outcomes = self._check_workers()
+                self._looked_at = time.monotonic()
+            if outcomes:
+                return outcomes
             wait.pause()
 
-    def _read_outcomes(self) -> _Ended:
+    def _read_outcomes(self) -> _Outcomes:
         """Return the outcomes since the last call."""
         return [run for worker in self._workers.values() for run in self._outcomes_of(worker)]
 
-    def _outcomes_of(self, worker: _Worker) -> _Ended:
-        ended: _Ended = []
+    def _outcomes_of(self, worker: _Worker) -> _Outcomes:
+        outcomes: _Outcomes = []
         for line in worker.runs.new_lines():
             if "began" in line and line["began"] in self._stages:
                 self._record_start(worker, line["began"], line["process"])
             elif "ended" in line and worker.tasks.get(line["process"]) == line["ended"]:
                 del self._stages[worker.tasks.pop(line["process"])]
-                ended.append(run_of(line["how"]))
-        return ended
+                outcomes.append(run_of(line["how"]))
+        return outcomes
 
     def _record_start(self, worker: _Worker, number: int, process: int) -> None:
         worker.tasks[process] = number
@@ -188,50 +190,50 @@ class SlurmWorkers(Workers):
         for task in self._offers:
             self._offers.set_holders(task, self._n_holders(self._stages[task.number].models))
 
-    def _check_workers(self) -> _Ended:
+    def _check_workers(self) -> _Outcomes:
         """Check which workers started, died or left. Returns the outcomes of their stages."""
         for task in self._offers.taken_by_dismissed:  # a worker presumed dead may be alive for a while
             self._resubmit(task.number)
         return [each for worker in list(self._workers.values()) for each in self._check_worker(worker)]
 
-    def _check_worker(self, worker: _Worker) -> _Ended:
+    def _check_worker(self, worker: _Worker) -> _Outcomes:
         n_read = worker.life.n_read
-        ended: _Ended = []
+        outcomes: _Outcomes = []
         for line in worker.life.new_lines():
             if "hello" in line:
                 worker.is_ready = self._had_any_worker = True
             if "refused" in line:
-                ended += self._drop(worker, line["refused"])
+                outcomes += self._drop(worker, line["refused"])
             elif "died" in line:
-                ended += self._record_death(worker, line["process"], line["died"])
+                outcomes += self._record_death(worker, line["process"], line["died"])
             elif "left" in line:
-                ended += self._record_departure(worker, Left(line["left"]))
+                outcomes += self._record_departure(worker, Left(line["left"]))
         if worker.life.n_read > n_read:
             worker.last_sign = time.monotonic()
         if worker.name not in self._workers:
-            return ended
-        return ended + (self._check_if_dead(worker) if worker.is_ready else self._check_start(worker))
+            return outcomes
+        return outcomes + (self._check_if_dead(worker) if worker.is_ready else self._check_start(worker))
 
-    def _record_death(self, worker: _Worker, process: int, exit_code: int) -> _Ended:
+    def _record_death(self, worker: _Worker, process: int, exit_code: int) -> _Outcomes:
         """Record the death of a worker process, which another one replaces."""
-        ended = self._outcomes_of(worker)
+        outcomes = self._outcomes_of(worker)
         worker.models = frozenset()
         if process not in worker.tasks:  # it was idle, or its successor takes the task that it did not report
-            return ended
-        return [*ended, self._lost(worker.tasks.pop(process), _describe_death(exit_code, worker.job))]
+            return outcomes
+        return [*outcomes, self._lose(worker.tasks.pop(process), _describe_death(exit_code, worker.job))]
 
-    def _lost(self, number: int, why: str) -> Lost:
-        return Lost(self._stages.pop(number).key, why)
+    def _lose(self, number: int, reason: str) -> Lost:
+        return Lost(self._stages.pop(number).key, reason)
 
-    def _record_departure(self, worker: _Worker, left: Left) -> _Ended:
-        if left is Left.DEATHS:
+    def _record_departure(self, worker: _Worker, reason: Left) -> _Outcomes:
+        if reason is Left.DEATHS:
             return self._drop(worker, _job_error(worker.job, "was abandoned: its worker processes died repeatedly"))
-        if left is Left.TIME:
+        if reason is Left.TIME:
             limit = f"executor.time_min={self._settings.time_min}"
             return self._remove(worker, f"its job reached the time limit before the stage ended: raise {limit}")
         return self._remove(worker)  # the job was preempted, for example, which is not the stage's fault
 
-    def _check_if_dead(self, worker: _Worker) -> _Ended:
+    def _check_if_dead(self, worker: _Worker) -> _Outcomes:
         """Return the outcome of its stage if the worker disappeared without a record."""
         name, state = worker.job.name, worker.state()
         if state.is_over:
@@ -241,14 +243,14 @@ class SlurmWorkers(Workers):
             return self._remove(worker, f"its Slurm job {name} {what}; its log is {worker.job.log}")
         return []
 
-    def _check_start(self, worker: _Worker) -> _Ended:
+    def _check_start(self, worker: _Worker) -> _Outcomes:
         """Check a worker that has not sent its first heartbeat."""
         state, limit_s = worker.job.state(), self._settings.start_timeout_s
         if state.is_over:
-            why = _job_error(worker.job, f"ended ({state.word}) without a heartbeat")
+            reason = _job_error(worker.job, f"ended ({state.word}) without a heartbeat")
             if not self._had_any_worker:  # no job ever started a worker, so the next one would fail too
-                return self._drop(worker, why)
-            log.warning("%s", why)
+                return self._drop(worker, reason)
+            log.warning("%s", reason)
             return self._remove(worker)
         if not state.is_running:  # it cannot have a heartbeat yet
             worker.last_sign = time.monotonic()
@@ -259,31 +261,31 @@ class SlurmWorkers(Workers):
         return []
 
     def _warn_about_waiting(self, job: str, state: State) -> None:
-        if time.monotonic() - self._began > _WARN_AFTER_S and not self._has_warned_about_waiting:
+        if time.monotonic() - self._began_at > _WARN_AFTER_S and not self._has_warned_about_waiting:
             log.warning("waiting for Slurm to start jobs (job %s is %s)", job, state.word)
             self._has_warned_about_waiting = True
 
-    def _drop(self, worker: _Worker, why: str) -> _Ended:
+    def _drop(self, worker: _Worker, reason: str) -> _Outcomes:
         """Remove a useless worker without replacing it. Raises ConfigError if it was the last."""
-        ended = self._remove(worker)
+        outcomes = self._remove(worker)
         self._n_workers -= 1
         if not self._workers:
-            raise ConfigError(f"executor: {why}")
-        log.warning("%s", why)
-        return ended
+            raise ConfigError(f"executor: {reason}")
+        log.warning("%s", reason)
+        return outcomes
 
-    def _remove(self, worker: _Worker, why: str = "") -> _Ended:
-        """Remove a worker. Its stages are lost for the reason `why`, or are tried again if `why` is ""."""
-        ended = self._outcomes_of(worker)
+    def _remove(self, worker: _Worker, reason: str = "") -> _Outcomes:
+        """Remove a worker. Its stages are lost for the `reason`, or are tried again if it is ""."""
+        outcomes = self._outcomes_of(worker)
         self._end(worker)
         self._offers.dismiss(worker.name)
         for number in worker.tasks.values():
-            if why:
-                ended.append(self._lost(number, why))
+            if reason:
+                outcomes.append(self._lose(number, reason))
             else:
                 self._resubmit(number)
         self._update_holders()
-        return ended
+        return outcomes
 
     def _resubmit(self, number: int) -> None:
         self._offers.withdraw(number)

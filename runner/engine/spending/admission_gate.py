@@ -21,12 +21,12 @@ def admitted(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answ
     `checked_answers` refuses.
     """
     waiting = deque((request, _attempt(llm, request)) for request in requests)
-    own = OwnGate(gate.health)  # requests of the model itself are already counted here
+    own_gate = OwnGate(gate.health)  # requests of the model itself are already counted here
     while waiting:
         under_way = _admit_first(waiting, gate)
         try:
             answers = checked_answers(llm, [request for request, _ in under_way.values()])
-            while answer := _next(answers, own):
+            while answer := _next(answers, own_gate):
                 if answer.request_id in under_way:
                     _, attempt = under_way.pop(answer.request_id)
                     gate.settle(attempt, _used_tokens(answer, attempt.most))

@@ -52,9 +52,9 @@ class SharedNumbers:
             _lock(file, self._path)
             try:
                 numbers = self._unpack(os.pread(file, self._format.size, 0))
-                before = list(numbers)
+                old_numbers = list(numbers)
                 yield numbers
-                if numbers != before:
+                if numbers != old_numbers:
                     os.pwrite(file, self._format.pack(*numbers), 0)
             finally:
                 _unlock(file)
@@ -67,9 +67,9 @@ class SharedNumbers:
         except (OSError, StoreError):
             return self._unpack(b"")
 
-    def _unpack(self, found: bytes) -> list[float]:
+    def _unpack(self, contents: bytes) -> list[float]:
         # A file that is too short was just created, or the disk was full.
-        return list(self._format.unpack(found.ljust(self._format.size, b"\0")))
+        return list(self._format.unpack(contents.ljust(self._format.size, b"\0")))
 
     @contextmanager
     def _open(self) -> Iterator[int]:

@@ -62,7 +62,7 @@ class SharedGate:
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         account = attempt.account
-        with self._before_the_next_attempt():
+        with self._defer_store_error():
             self._give_back(account, attempt.n_unused(used))
             if self._ledger:
                 self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
@@ -74,7 +74,7 @@ class SharedGate:
             self._ledger.withdraw(attempt.most, self.prices.of(account.model, account.priced_at))
 
     @contextmanager
-    def _before_the_next_attempt(self) -> Iterator[None]:
+    def _defer_store_error(self) -> Iterator[None]:
         """Let the next `admit` raise a StoreError. Raised here, it would replace a reply that was paid for."""
         try:
             yield
@@ -94,7 +94,7 @@ class SharedGate:
         return self._ledger.spent if self._ledger else Spent()
 
     def hold(self, account: Account, seconds: float) -> None:
-        with self._before_the_next_attempt(), self._pace(account).changed() as numbers:
+        with self._defer_store_error(), self._pace(account).changed() as numbers:
             pace = Pace(*numbers)
             pace.hold(time.time(), seconds)
             numbers[:] = vars(pace).values()

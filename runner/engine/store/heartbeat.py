@@ -28,7 +28,7 @@ _STOP_WITHIN_S = 1.0
 
 
 @dataclass
-class _Sign:
+class _HeartbeatFile:
     """A heartbeat file, the descriptor that holds the system's lock on it, and the objects that need the heartbeat."""
 
     path: Path
@@ -57,8 +57,8 @@ class Heartbeat:
 
     def _reset(self) -> None:
         self._changing = threading.Lock()
-        self._signs: dict[Path, _Sign] = {}
-        self._called: tuple[ReferenceType[Beating], ...] = ()
+        self._signs: dict[Path, _HeartbeatFile] = {}
+        self._beating_references: tuple[ReferenceType[Beating], ...] = ()
         self._interval_s = float("inf")
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -73,7 +73,7 @@ class Heartbeat:
             sign.users.add(user)
             return sign.path.name
 
-    def _begin(self, folder: Path, interval_s: float) -> _Sign:
+    def _begin(self, folder: Path, interval_s: float) -> _HeartbeatFile:
         for unused in [other for other, sign in self._signs.items() if not sign.users]:
             self._signs.pop(unused).end()
         if not folder.is_dir():
@@ -91,7 +91,7 @@ class Heartbeat:
     def call(self, beating: Beating) -> None:
         """Call an object at each beat, as long as it exists."""
         with self._changing:
-            self._called = (*(each for each in self._called if each()), ref(beating))
+            self._beating_references = (*(each for each in self._beating_references if each()), ref(beating))
 
     def is_own(self, name: str) -> bool:
         """Return True if this process has that name, in any store."""
@@ -146,11 +146,11 @@ class Heartbeat:
                     self._recreate(folder, sign)
                 except OSError:  # the network is down: other processes may presume this one dead
                     continue
-            for called in self._called:
-                if beating := called():
+            for reference in self._beating_references:
+                if beating := reference():
                     beating.beat()
 
-    def _recreate(self, folder: Path, sign: _Sign) -> None:
+    def _recreate(self, folder: Path, sign: _HeartbeatFile) -> None:
         if not self._changing.acquire(blocking=False):
             return  # try at the next beat: the lock's holder may be waiting for this thread to stop
         try:
@@ -169,7 +169,7 @@ def _new_name() -> str:
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', platform.node())[:40]}-{os.getpid()}-{uuid.uuid4().hex[:16]}"
 
 
-def _create_sign(path: Path) -> _Sign:
+def _create_sign(path: Path) -> _HeartbeatFile:
     """Create a locked file with the identifier of this kernel: only the same kernel sees the lock.
 
     Raises OSError if the file cannot be written.
@@ -182,7 +182,7 @@ def _create_sign(path: Path) -> _Sign:
     except BaseException:
         os.close(descriptor)
         raise
-    return _Sign(path, descriptor)
+    return _HeartbeatFile(path, descriptor)
 
 
 heartbeat = Heartbeat()

@@ -80,13 +80,13 @@ def left_locks(folder: Path, writers: Writers) -> list[Path]:
     A lock without a claim is never included. The system may hold it (see `runner.engine.store.locks`), and replacing
     the file would admit a second process.
     """
-    found = []
+    locks = []
     for path in sorted(folder.glob("*")):
         with suppress(FileNotFoundError):  # it has just been released
             claim = _read_claim(path) if _may_hold_claim(path) else ""
             if _CLAIM.fullmatch(claim) and writers.is_gone(_writer(claim)):
-                found.append(path)
-    return found
+                locks.append(path)
+    return locks
 
 
 def _may_hold_claim(path: Path) -> bool:
@@ -141,7 +141,7 @@ def _try_to_take(path: Path, claim: str) -> bool:
     try:
         os.symlink(claim, path)  # noqa: PTH211 - the target is not a path
     except FileExistsError:
-        return _holds(path, claim)
+        return _has_claim(path, claim)
     except (OSError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno not in _NO_LINKS:
             raise
@@ -149,7 +149,7 @@ def _try_to_take(path: Path, claim: str) -> bool:
     return True
 
 
-def _holds(path: Path, claim: str) -> bool:
+def _has_claim(path: Path, claim: str) -> bool:
     """Return True if the lock has this claim.
 
     A network file system that repeats a request may report that the link exists, although it has just created it.
@@ -195,8 +195,8 @@ def _break(path: Path, claim: str) -> None:
     aside = path.with_name(f".{uuid.uuid4().hex}")
     with suppress(FileNotFoundError):  # another process was faster
         path.rename(aside)
-        if (found := _read_claim(aside)) != claim:  # ... and already holds it
-            _try_to_take(path, found)
+        if (current := _read_claim(aside)) != claim:  # ... and already holds it
+            _try_to_take(path, current)
         aside.unlink(missing_ok=True)
 
 

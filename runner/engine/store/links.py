@@ -43,10 +43,10 @@ def refuse_links(root: Path) -> None:
 
 def _refuse(folder: Path, n_levels: int) -> None:
     try:
-        found = list(os.scandir(folder))
+        entries = list(os.scandir(folder))
     except FileNotFoundError:  # a new store lacks some folders, and another process may be pruning
         return
-    for each in found:
+    for each in entries:
         if each.is_symlink():
             raise StoreError(
                 f"{each.path}: a symbolic link in a store, expected a real file or folder, because the target would be "

@@ -30,18 +30,18 @@ class PairScores:
         if not len(pairs):
             return scores
         self._mirror.bring()
-        place = {text: number for number, text in enumerate(queries)}
+        query_numbers = {text: number for number, text in enumerate(queries)}
         # Equal texts are one query: the last position stands for all of them.
-        same = np.array([place[text] for text in queries], dtype=np.int64)
+        same = np.array([query_numbers[text] for text in queries], dtype=np.int64)
         numbers = _numbers(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1))
         order = np.argsort(numbers, kind="stable")
         for block in read_blocks(self._folder, _BLOCK):
-            known, values = _numbers_and_scores(block, place)
-            if not len(known):
+            stored, values = _numbers_and_scores(block, query_numbers)
+            if not len(stored):
                 continue
-            found = np.searchsorted(known, numbers[order])
-            hit = (found < len(known)) & (known[np.minimum(found, len(known) - 1)] == numbers[order])
-            scores[order[hit]] = values[found[hit]]
+            positions = np.searchsorted(stored, numbers[order])
+            hit = (positions < len(stored)) & (stored[np.minimum(positions, len(stored) - 1)] == numbers[order])
+            scores[order[hit]] = values[positions[hit]]
         return scores
 
     def add(self, queries: Sequence[str], pairs: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
@@ -67,13 +67,15 @@ def _numbers(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
     return pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1].astype(np.int64)
 
 
-def _numbers_and_scores(table: pa.Table, place: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the sorted pair numbers and scores of a block, for the queries in `place`."""
+def _numbers_and_scores(
+    table: pa.Table, query_numbers: dict[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the sorted pair numbers and scores of a block, for the queries in `query_numbers`."""
     column = table["query"].combine_chunks()
     column = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
-    places = np.array([place.get(text, -1) for text in column.dictionary.to_pylist()], dtype=np.int64)
+    places = np.array([query_numbers.get(text, -1) for text in column.dictionary.to_pylist()], dtype=np.int64)
     query = places[column.indices.to_numpy()]
-    known = query >= 0
-    numbers = _numbers(np.stack([query[known], table["chunk"].to_numpy()[known]], axis=1))
+    is_known = query >= 0
+    numbers = _numbers(np.stack([query[is_known], table["chunk"].to_numpy()[is_known]], axis=1))
     order = np.argsort(numbers)
-    return numbers[order], table["score"].to_numpy()[known][order]
+    return numbers[order], table["score"].to_numpy()[is_known][order]

@@ -126,7 +126,7 @@ def _file_size_is_limited() -> bool:
 
 
 @contextmanager
-def keeping(what: str, place: Path) -> Iterator[None]:
+def keeping(what: str, path: Path) -> Iterator[None]:
     """Turn an OSError while writing `what` into a StoreError with the reason and the remedy.
 
     The sweep must then stop, because later results could not be stored either.
@@ -148,12 +148,12 @@ def keeping(what: str, place: Path) -> Iterator[None]:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             remedy = "Raise the limit of open files (ulimit -n), or lower the concurrency of models behind servers"
         if isinstance(error, PermissionError):
-            refused = Path(error.filename2 or error.filename or place)
+            refused = Path(error.filename2 or error.filename or path)
             why, remedy = f"{refused}: {why}", if_of_another_user(refused.parent)
         if "not enough memory" in why:  # Arrow's message when it compresses
             remedy = "Give the process more memory, or run fewer stages in parallel (run.workers=1)"
         raise StoreError(
-            f"{place}: cannot write {what}: {why}. {remedy}, then repeat the command: finished stages are cached"
+            f"{path}: cannot write {what}: {why}. {remedy}, then repeat the command: finished stages are cached"
         ) from error
 
 

@@ -38,7 +38,7 @@ Numbers = NDArray[np.float32]
 
 
 @dataclass
-class _File:
+class _FileIndex:
     """The part of a file read so far, and the positions of its records by the hash of the key."""
 
     identity: tuple[int, int] = (0, 0)
@@ -76,7 +76,7 @@ class ReceivedNumbers:
         otherwise.
         """
         self._folder, self._owner = folder, owner
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _FileIndex] = {}
         self._name = self._new_name()
         self._synced = time.monotonic()
 
@@ -86,15 +86,15 @@ class ReceivedNumbers:
         for gone in self._files.keys() - paths.keys():
             del self._files[gone]
         keys_by_hash = {_hash(key): key for key in keys} if paths else {}
-        found: dict[str, Numbers] = {}
+        numbers: dict[str, Numbers] = {}
         for name, path in paths.items():
             with suppress(FileNotFoundError), open_regular(path) as file:  # another process may have dropped the file
-                known = self._files.setdefault(name, _File())
-                known.read_new(file)
-                for hashed in keys_by_hash.keys() & known.places.keys():
-                    if (values := known.values(file, hashed)) is not None:
-                        found[keys_by_hash[hashed]] = values
-        return found
+                index = self._files.setdefault(name, _FileIndex())
+                index.read_new(file)
+                for hashed in keys_by_hash.keys() & index.places.keys():
+                    if (values := index.values(file, hashed)) is not None:
+                        numbers[keys_by_hash[hashed]] = values
+        return numbers
 
     def add_all(self, results: Mapping[str, Numbers]) -> None:
         """Write numbers to disk, which is synced about once a second. Raises StoreError if they cannot be written."""

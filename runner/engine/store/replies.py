@@ -39,7 +39,7 @@ _MERGE_ABOVE = 16
 
 
 @dataclass
-class _File:
+class _FileIndex:
     """The part of a file read so far, and its replies as (start, length) by request."""
 
     identity: tuple[int, int] = (0, 0)
@@ -64,7 +64,7 @@ class _File:
             self.n_read += len(line)
 
 
-class _Spare:
+class _SpareDescriptor:
     """A file descriptor in reserve. Requests under way may take all others, and their replies were paid for."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Spare:
         return os.open(path, flags, 0o666)
 
 
-_SPARE = _Spare()
+_SPARE = _SpareDescriptor()
 
 
 class Replies:
@@ -99,22 +99,22 @@ class Replies:
         self.claims = claims
         self._mirror = mirror
         self._folder, self._writers = folder, writers
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _FileIndex] = {}
         self._writes = False
         self._synced = time.monotonic()
 
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return the stored replies to some requests, by key. Includes replies that other processes have added."""
         requested = dict.fromkeys(keys)
-        found: dict[str, Answer] = {}
+        replies: dict[str, Answer] = {}
         self._mirror.bring()
         while True:
             names = self._names()
             for gone in self._files.keys() - set(names):
                 del self._files[gone]
-            n_gone = sum(not self._find(name, requested, found) for name in names)
+            n_gone = sum(not self._find(name, requested, replies) for name in names)
             if not n_gone:  # otherwise they were merged into a new file, or pruned
-                return found
+                return replies
 
     def keys(self, prefix: str) -> set[str]:
         """Return the stored keys that begin with a prefix."""
@@ -127,8 +127,8 @@ class Replies:
         except FileNotFoundError:
             return []
 
-    def _find(self, name: str, requested: Iterable[str], found: dict[str, Answer]) -> bool:
-        """Add the replies of one file to `found`. Returns False if the file does not exist any more."""
+    def _find(self, name: str, requested: Iterable[str], replies: dict[str, Answer]) -> bool:
+        """Add the replies of one file to `replies`. Returns False if the file does not exist any more."""
         try:
             file = open_regular(self._folder / name)
         except FileNotFoundError:
@@ -136,14 +136,14 @@ class Replies:
         except PermissionError as error:
             raise StoreError(f"{error.filename}: {error.strerror}. {if_of_another_user(self._folder)}") from error
         with file:
-            known = self._files.setdefault(name, _File())
-            known.read_new(file)
-            for key in [key for key in requested if key in known.places and key not in found]:
-                start, length = known.places[key]
+            index = self._files.setdefault(name, _FileIndex())
+            index.read_new(file)
+            for key in [key for key in requested if key in index.places and key not in replies]:
+                start, length = index.places[key]
                 file.seek(start)
                 reply = _reply(file.read(length))
                 if reply and reply.request_id == key:  # otherwise another file got the same name and number
-                    found[key] = reply
+                    replies[key] = reply
         return True
 
     def add(self, key: str, answer: Answer) -> Answer:
@@ -156,10 +156,10 @@ class Replies:
         The disk is synced about once a second. Raises StoreError if they cannot be written, so that no further replies
         are paid and lost.
         """
-        read = list(map(as_read, answers))
-        kept = [each for each in read if each.state is not AnswerState.ERROR]
-        if not kept:
-            return read
+        read_answers = list(map(as_read, answers))
+        storable = [each for each in read_answers if each.state is not AnswerState.ERROR]
+        if not storable:
+            return read_answers
         with keeping("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
@@ -168,24 +168,24 @@ class Replies:
                 self._writes = True
             path = self._folder / f"{self._writers.own_name}{_SUFFIX}"
             # A process that pauses between opening and writing may be presumed dead, and its file merged.
-            while not self._append(path, kept):
+            while not self._append(path, storable):
                 continue
         self._mirror.send()
-        return read
+        return read_answers
 
     def _append(self, path: Path, replies: Iterable[Answer]) -> bool:
         """Append replies to a file. Returns False if the file was deleted before they were written."""
         # One unbuffered append. The first newline ends a line that a broken connection left incomplete.
-        rest = b"".join(b"\n" + _line(reply) + b"\n" for reply in replies)
-        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        unwritten = b"".join(b"\n" + _line(reply) + b"\n" for reply in replies)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
-            file = _SPARE.open(path, how)
+            file = _SPARE.open(path, flags)
         except FileNotFoundError:  # the folder was pruned
             self._folder.mkdir(exist_ok=True)
-            file = _SPARE.open(path, how)
+            file = _SPARE.open(path, flags)
         try:
-            while rest:  # a disk that becomes full accepts one part and refuses the rest
-                rest = rest[os.write(file, rest) :]
+            while unwritten:  # a disk that becomes full accepts one part and refuses the rest
+                unwritten = unwritten[os.write(file, unwritten) :]
             if time.monotonic() - self._synced > _SYNC_EVERY_S:
                 os.fsync(file)
                 self._synced = time.monotonic()
@@ -218,9 +218,9 @@ class Replies:
         sizes = sorted(((self._folder / name).stat().st_size, name) for name in names)
         chosen: list[str] = []
         before = up_to = 0
-        for place, (size, _) in enumerate(sizes, start=1):
+        for n_files, (size, _) in enumerate(sizes, start=1):
             if size <= before:
-                up_to = place
+                up_to = n_files
             before += size
         chosen += (name for _, name in sizes[:up_to])
         return sorted(chosen)
@@ -231,18 +231,18 @@ class Replies:
         Its file keeps its name until it has been read. Lines that were added before it lost its name are read again. A
         later `_append` notices that the file has no name.
         """
-        read: dict[Path, tuple[int, int]] = {}
+        read_positions: dict[Path, tuple[int, int]] = {}
 
         def lines() -> Iterator[bytes]:
             for name in names:
                 path = self._folder / name
                 with path.open("rb") as file:
                     yield from file
-                    read[path] = os.fstat(file.fileno()).st_ino, file.tell()
+                    read_positions[path] = os.fstat(file.fileno()).st_ino, file.tell()
 
         self._write_merged(lines())
         late: list[bytes] = []
-        for path, as_read_before in read.items():
+        for path, as_read_before in read_positions.items():
             with suppress(FileNotFoundError), path.open("rb") as file:
                 path.unlink()
                 status = os.fstat(file.fileno())

@@ -41,7 +41,7 @@ class StoredResult:
         Without `contents`, only sizes are compared, and files that the manifest does not name are not looked for.
         """
         names = files if files is not None else self._all_names() if contents else self.manifest.files
-        return [found for name in names if (found := self._damage_after_repair(name, contents=contents))]
+        return [damage for name in names if (damage := self._damage_after_repair(name, contents=contents))]
 
     def _all_names(self) -> list[str]:
         """Return the files in the manifest, in the folder and in `unreadable`, without hidden ones, each once."""
@@ -54,10 +54,10 @@ class StoredResult:
             return self.unreadable[name]
         if not contents and self._is_only_remote(name):
             return ""
-        found = self._damage(name, contents=contents)
-        if found and self.remote.bring(self.folder, self.manifest.files, name):
-            found = self._damage(name, contents=True)
-        return found
+        damage = self._damage(name, contents=contents)
+        if damage and self.remote.bring(self.folder, self.manifest.files, name):
+            damage = self._damage(name, contents=True)
+        return damage
 
     def _is_only_remote(self, name: str) -> bool:
         return self.remote.is_elsewhere(self.manifest.files, name) and not (self.folder / name).exists()
@@ -113,9 +113,9 @@ class StoredResult:
         try:
             yield
         except UNFIT as error:
-            why = f"not the parts of a result of this kind ({type(error).__name__}: {error})"
-            self.unreadable.update(dict.fromkeys(self.manifest.files, why))
-            raise self._damage_error(why) from error
+            reason = f"not the parts of a result of this kind ({type(error).__name__}: {error})"
+            self.unreadable.update(dict.fromkeys(self.manifest.files, reason))
+            raise self._damage_error(reason) from error
 
     def put_file(self, file: str, path: Path) -> None:
         """Link a file to another path after comparing it with the checksum, or copy it if a link is impossible.
@@ -133,12 +133,12 @@ class StoredResult:
 
     def _verify(self, file: str) -> None:
         if file not in self.compared:
-            if found := self.damages([file]):
-                raise self._damage_error("; ".join(found))
+            if damages := self.damages([file]):
+                raise self._damage_error("; ".join(damages))
             self.compared.add(file)
 
-    def _damage_error(self, why: str) -> DamagedEntryError:
-        return DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {why}")
+    def _damage_error(self, reason: str) -> DamagedEntryError:
+        return DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {reason}")
 
 
 class StoredParts(Mapping[str, Part]):

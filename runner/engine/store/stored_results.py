@@ -37,12 +37,12 @@ _LONGEST_DESCRIPTION = 1 << 16
 _HALF_WRITTEN = re.compile(r"\.[0-9a-f]{32}(\.|$)")
 
 
-def check_format(found: int, place: object) -> None:
-    """Raise StoreError if this version cannot read the format of the store described at `place`."""
-    if found != FORMAT:
+def check_format(store_format: int, location: object) -> None:
+    """Raise StoreError if this version cannot read the format of the store described at `location`."""
+    if store_format != FORMAT:
         raise StoreError(
-            f"{place}: the store has format {found}, this version reads format {FORMAT}. "
-            f"{'Upgrade rag-grid, or choose' if found > FORMAT else 'Choose'} another run.store_dir"
+            f"{location}: the store has format {store_format}, this version reads format {FORMAT}. "
+            f"{'Upgrade rag-grid, or choose' if store_format > FORMAT else 'Choose'} another run.store_dir"
         )
 
 
@@ -62,7 +62,7 @@ class Store:
         self.run_id = run_id
         self._remote = remote
         self.writers = Writers(root / "writers", may_write=may_write)
-        self._found: dict[tuple[str, str], StoredResult] = {}
+        self._entries: dict[tuple[str, str], StoredResult] = {}
         self._partial: set[tuple[str, str]] = set()
         self._manifests = Manifests()
         self._replies: dict[str, Replies] = {}
@@ -110,13 +110,13 @@ class Store:
                 f"a store, replace {path} by a file with {json.dumps({'format': FORMAT})}"
             )
         try:
-            found = int(json.loads(read_small(path, _LONGEST_DESCRIPTION))["format"])
+            store_format = int(json.loads(read_small(path, _LONGEST_DESCRIPTION))["format"])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise StoreError(
                 f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store and "
                 f"only this file is damaged, write {json.dumps({'format': FORMAT})} into it"
             ) from error
-        check_format(found, path)
+        check_format(store_format, path)
 
     def folder(self, kind: str, key: str, *, partial: bool = False) -> Path:
         """Return the folder of a result, whether it exists or not.
@@ -139,15 +139,15 @@ class Store:
         For callers that know that this run has no partial result: on a network, each lookup of a missing path is a
         round trip.
         """
-        if (kind, key) not in self._found:
-            entry = self._current(self.folder(kind, key))
+        if (kind, key) not in self._entries:
+            entry = self._find_current(self.folder(kind, key))
             if entry is None:
                 return None
-            self._found[kind, key] = entry
-        return self._found[kind, key]
+            self._entries[kind, key] = entry
+        return self._entries[kind, key]
 
     def _find_partial(self, kind: str, key: str) -> StoredResult | None:
-        return self._current(self.folder(kind, key, partial=True)) if self.run_id else None
+        return self._find_current(self.folder(kind, key, partial=True)) if self.run_id else None
 
     def is_kept(self, kind: str, key: str) -> bool:
         """Return True if a usable result of this key is cached. For plans, which ask for thousands and read few.
@@ -163,15 +163,15 @@ class Store:
         """Return the versions that a cached result was computed with. Empty for a result that would have to be
         downloaded.
         """
-        found = self._found.get((kind, key))
-        return found.manifest.made_with if found else {}
+        entry = self._entries.get((kind, key))
+        return entry.manifest.made_with if entry else {}
 
     def has_made(self, kind: str, key: str) -> bool:
         """Return True if this process computed the result of this key, rather than found it."""
-        found = self._found.get((kind, key))
-        return found is not None and found.is_new
+        entry = self._entries.get((kind, key))
+        return entry is not None and entry.is_new
 
-    def _current(self, folder: Path) -> StoredResult | None:
+    def _find_current(self, folder: Path) -> StoredResult | None:
         """Return the current result in a folder, downloaded if necessary. None if it does not exist."""
         entry = self._read_entry(folder)
         if entry and not self._remote.is_current(folder):
@@ -197,7 +197,7 @@ class Store:
 
     def find_again(self, kind: str, key: str) -> StoredResult | None:
         """Look for a result again as `find` does, because another process may have replaced it."""
-        self._found.pop((kind, key), None)
+        self._entries.pop((kind, key), None)
         return self.find(kind, key)
 
     def has_damaged_manifest(self, kind: str, key: str) -> bool:
@@ -263,7 +263,7 @@ class Store:
         if partial:  # another process may have written a complete one at the same time
             self._partial.add((kind, key))
             return self._read_entry(self.folder(kind, key)) or entry
-        self._found[kind, key] = entry
+        self._entries[kind, key] = entry
         return entry
 
     def _write_part(self, path: Path, value: Part) -> None:
@@ -274,34 +274,34 @@ class Store:
         else:
             write_part(path, value)
 
-    def _publish(self, temporary: Path, own: StoredResult) -> StoredResult:
-        """Publish a result. Returns the result that stays: `own`, or an undamaged result of an earlier writer.
+    def _publish(self, temporary: Path, entry: StoredResult) -> StoredResult:
+        """Publish a result. Returns the result that stays: `entry`, or an undamaged result of an earlier writer.
 
         Raises OSError if a file cannot be written.
         """
-        while not self._remote.publish(own.manifest.kind, own.folder.name, temporary):
-            if first := self._fetch(own.folder):
+        while not self._remote.publish(entry.manifest.kind, entry.folder.name, temporary):
+            if first := self._fetch(entry.folder):
                 return first
-        return self._move_in(temporary, own)
+        return self._move_in(temporary, entry)
 
-    def _move_in(self, temporary: Path, own: StoredResult) -> StoredResult:
-        """Move a result to its folder. Returns the result that stays: `own`, or an undamaged result that was there.
+    def _move_in(self, temporary: Path, entry: StoredResult) -> StoredResult:
+        """Move a result to its folder. Returns the result that stays: `entry`, or an undamaged result that was there.
 
         Raises OSError if the folder cannot be written.
         """
-        own.folder.parent.mkdir(parents=True, exist_ok=True)
+        entry.folder.parent.mkdir(parents=True, exist_ok=True)
         while True:
             try:
-                temporary.rename(own.folder)
+                temporary.rename(entry.folder)
             except OSError as error:
-                first = self._read_entry(own.folder)
+                first = self._read_entry(entry.folder)
                 if first and not first.damages(contents=False):
-                    return own if first.manifest == own.manifest else first
+                    return entry if first.manifest == entry.manifest else first
                 if error.errno not in _OCCUPIED:
                     raise
-                self._remove(own.folder, first.manifest if first else None)
+                self._remove(entry.folder, first.manifest if first else None)
             else:
-                return own
+                return entry
 
     def _new_temporary(self) -> Path:
         return self.root / "tmp" / f"{self.run_id}-{uuid.uuid4().hex}"
@@ -318,7 +318,7 @@ class Store:
 
         A result that another process has written there since then stays.
         """
-        self._found.pop((entry.manifest.kind, entry.manifest.key), None)
+        self._entries.pop((entry.manifest.kind, entry.manifest.key), None)
         self._remote.give_up(entry.folder)
         self._remove(entry.folder, entry.manifest)
 
@@ -337,8 +337,8 @@ class Store:
                 f"{folder}: cannot be removed: {error.strerror or error}. Remove it as the user who made it, or choose "
                 "another run.store_dir"
             ) from error
-        found = self._manifests.read(removed, folder)
-        if found and found != manifest:
+        actual = self._manifests.read(removed, folder)
+        if actual and actual != manifest:
             with suppress(OSError):  # unless a third process has written there
                 removed.rename(folder)
         shutil.rmtree(removed, ignore_errors=True)
@@ -431,7 +431,7 @@ class Store:
     def entries(self, kind: str = "*") -> Iterator[StoredResult]:
         """Yield all results, or the results of one kind. Results with an unreadable manifest are left out."""
         for of_kind, key in self._remote.results("" if kind == "*" else kind):
-            self._current(self.folder(of_kind, key))
+            self._find_current(self.folder(of_kind, key))
         for path in sorted((self.root / "entries").glob(f"{kind}/*/*/{MANIFEST}")):
             if entry := self._read_entry(path.parent):
                 yield entry

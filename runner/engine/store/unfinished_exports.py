@@ -107,16 +107,16 @@ class UnfinishedExports:
 
         An export of another host is included if its folder is visible from here.
         """
-        found = []
+        exports = []
         for record in sorted(self._records.glob("*")):
             writer = record.name.rpartition(".")[0]
             if writer and self._writers.has_ended(writer) and (half := _read_record(record)):
                 with suppress(PermissionError):  # another user's, in a folder that this user may not read
                     if half.is_there:
-                        found.append(half)
+                        exports.append(half)
                     elif self._writers.may_write and half.host == platform.node() and not half.folder.exists():
                         record.unlink(missing_ok=True)
-        return found
+        return exports
 
     def remove(self, half: HalfExport) -> bool:
         """Remove the folder of a record and then the record. Returns True if both were removed.
@@ -147,13 +147,13 @@ def unfinished_beside(out: Path) -> list[tuple[Path, str]]:
 
     The store is "" for an export of an earlier version, which left no record.
     """
-    pattern, found = _name_pattern(out), []
+    pattern, exports = _name_pattern(out), []
     for folder in sorted(out.parent.glob(".*")):
         if pattern.fullmatch(folder.name) and ((folder / _NEW).is_dir() or (folder / _OLD).is_dir()):
             owner = folder / _OWNER
             lines = owner.read_text(encoding="utf-8", errors="replace").splitlines() if owner.is_file() else []
-            found.append((folder, lines[1] if len(lines) > 1 else ""))
-    return found
+            exports.append((folder, lines[1] if len(lines) > 1 else ""))
+    return exports
 
 
 def _read_record(record: Path) -> HalfExport | None:

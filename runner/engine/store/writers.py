@@ -33,7 +33,7 @@ _SURELY_DEAD_S = 3600.0
 
 
 @dataclass
-class _Seen:
+class _Observation:
     """The last change of a file by the file system's clock, and the interval without a visible change since then, by
     the clock of this process.
     """
@@ -54,7 +54,7 @@ class Writers:
         self._folder = folder
         self.lease_s = lease_s
         self.may_write = may_write
-        self._seen: dict[Path, _Seen] = {}
+        self._seen: dict[Path, _Observation] = {}
 
     @property
     def own_name(self) -> str:
@@ -108,7 +108,7 @@ class Writers:
         unless `is_watched`.
         """
         now = time.monotonic()
-        seen = self._seen.setdefault(path, _Seen(changed_ns, now, now))
+        seen = self._seen.setdefault(path, _Observation(changed_ns, now, now))
         # After a long pause of this process, watching starts again: the other one may have been stopped with it.
         if seen.changed_ns != changed_ns or now - seen.until > self.lease_s / 2:
             seen.changed_ns, seen.since = changed_ns, now

@@ -71,10 +71,10 @@ def tokens_without_passages(llm: LLM, prompt: Prompt, samples: Sequence[Sample])
 
     The bound is extrapolated from some prompts that are written for it.
     """
-    drawn = samples[:: 1 + len(samples) // _N_PROMPTS_WRITTEN_AHEAD]
-    alone = sum((most_tokens(llm, prompt.render_closed_book(each)) for each in drawn), Tokens())
-    share = len(samples) / max(len(drawn), 1)
-    return Tokens(int(alone.n_prompt * share), int(alone.n_completion * share))
+    sampled = samples[:: 1 + len(samples) // _N_PROMPTS_WRITTEN_AHEAD]
+    tokens = sum((most_tokens(llm, prompt.render_closed_book(each)) for each in sampled), Tokens())
+    share = len(samples) / max(len(sampled), 1)
+    return Tokens(int(tokens.n_prompt * share), int(tokens.n_completion * share))
 
 
 def usage_of(answers: Sequence[Answer]) -> dict[str, int | None]:
@@ -104,7 +104,7 @@ class Prompts(Stage[Sequence[Messages]], kind="prompts", version=1, work=Work.PE
     def make(self, run: Run) -> Sequence[Messages]:
         samples = run.read(self.samples).samples
         render = renderer(run, self.prompt, self.passages, self.examples)
-        return [render(*own) for own in zip(samples, self.passages.read(run), strict=True)]
+        return [render(sample, passages) for sample, passages in zip(samples, self.passages.read(run), strict=True)]
 
 
 class Answers(Stage[Sequence[Answer]], kind="answers", version=4, work=Work.ASKING):
@@ -130,8 +130,8 @@ class Answers(Stage[Sequence[Answer]], kind="answers", version=4, work=Work.ASKI
         It is estimated from some prompts without passages, plus the limit of passages per prompt.
         """
         samples = run.read(self.prompts.samples).samples
-        alone = tokens_without_passages(self.llm, self.prompts.prompt, samples)
-        return alone + Tokens(self.n_context_tokens * len(samples), 0)
+        tokens = tokens_without_passages(self.llm, self.prompts.prompt, samples)
+        return tokens + Tokens(self.n_context_tokens * len(samples), 0)
 
     @property
     def n_requests(self) -> int:

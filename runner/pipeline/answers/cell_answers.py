@@ -98,18 +98,18 @@ def answers_of(cell: "Cell", data: Data, passages: PromptPassages, pool: Data | 
         return CellAnswers((), NoAnswers(data.samples))
     if cell.llm.answers_from is AnswersFrom.SAMPLE:
         baseline = CellAnswers((), BaselineAnswers(cell.llm, data.samples, passages))
-        return _revised(cell, data.samples, data.n_samples, passages, baseline)
+        return _revise_answers(cell, data.samples, data.n_samples, passages, baseline)
     examples = chosen_examples(cell.examples, data, pool)
     if len(data.n_by_turn) == 1 or not cell.history.has_rounds:
         return _answer_stages(cell, data.samples, data.n_samples, passages, examples)
     turns: list[AnsweredTurn] = []
     revised: list[RevisedPart] = []
     for n_earlier, n_samples in enumerate(data.n_by_turn):  # each turn is answered after the earlier turns
-        own = OwnTurns(cell.history, n_earlier, data.samples, tuple(turns))
-        of_turn = replace(passages, context=TurnContext(passages.context, own))
-        asked = _answer_stages(cell, own, n_samples, of_turn, examples)
-        turns.append(AnsweredTurn(own, asked.prompts, asked.answers))
-        revised += asked.revised
+        turn = OwnTurns(cell.history, n_earlier, data.samples, tuple(turns))
+        turn_passages = replace(passages, context=TurnContext(passages.context, turn))
+        answered = _answer_stages(cell, turn, n_samples, turn_passages, examples)
+        turns.append(AnsweredTurn(turn, answered.prompts, answered.answers))
+        revised += answered.revised
     conversations = Conversations(cell.history, data.samples, tuple(turns))
     return CellAnswers((), GeneratedAnswers(conversations), tuple(revised))
 
@@ -129,18 +129,18 @@ def _answer_stages(
     examples: tuple[ChosenExamples, ...],
 ) -> CellAnswers:
     """Return prompts for the samples, and the answers of the language model after the reviser."""
-    first = _first_answers(cell, samples, n_samples, passages, examples)
-    return _revised(cell, samples, n_samples, passages, first)
+    first_answers = _first_answers(cell, samples, n_samples, passages, examples)
+    return _revise_answers(cell, samples, n_samples, passages, first_answers)
 
 
-def _revised(
-    cell: "Cell", samples: Stage[SampleSet], n_samples: int, passages: PromptPassages, first: CellAnswers
+def _revise_answers(
+    cell: "Cell", samples: Stage[SampleSet], n_samples: int, passages: PromptPassages, first_answers: CellAnswers
 ) -> CellAnswers:
     """Return the answers after the reviser. A closed book has no passages to check them against."""
     if isinstance(passages, NoPassages):
-        return first
-    parts = revised_part(cell.reviser, samples, passages, first.answers, n_samples)
-    return replace(first, answers=RevisedAnswers(parts[0].revised), revised=parts) if parts else first
+        return first_answers
+    parts = revised_part(cell.reviser, samples, passages, first_answers.answers, n_samples)
+    return replace(first_answers, answers=RevisedAnswers(parts[0].revised), revised=parts) if parts else first_answers
 
 
 def _first_answers(

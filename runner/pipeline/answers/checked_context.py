@@ -54,14 +54,14 @@ def _is_far(
     base = np.arange(len(chunk), dtype=np.int64)[:, None] * (len(spans) + n_chunks_per_hit)
     nowhere = -1 - n_chunks_per_hit
     places = np.sort(np.append((base + best)[best >= 0], nowhere))
-    own = base + chunk
-    after = np.searchsorted(places, own)
+    positions = base + chunk
+    after = np.searchsorted(places, positions)
     is_near = np.zeros(chunk.shape, dtype=bool)
     for side in (np.maximum(after - 1, 0), np.minimum(after, len(places) - 1)):
-        distance = np.abs(places[side] - own)
+        distance = np.abs(places[side] - positions)
         is_close = (distance < n_chunks_per_hit) & (chunk >= 0)
-        near = np.where(is_close, chunk + places[side] - own, chunk)[is_close]
-        is_near[is_close] |= spans.document[near] == spans.document[chunk[is_close]]
+        nearest = np.where(is_close, chunk + places[side] - positions, chunk)[is_close]
+        is_near[is_close] |= spans.document[nearest] == spans.document[chunk[is_close]]
     return (chunk >= 0) & ~is_near
 
 

@@ -67,9 +67,9 @@ def _problem_of_examples(
     ordered = np.sort(chosen, axis=1)
     for row, column in np.argwhere(ordered[:, 1:] == ordered[:, :-1])[:1]:
         return f"sample {samples[row].id!r} has the example {ordered[row, column]} twice, expected each once"
-    for place in np.unique(chosen).tolist():
-        if not pool[place].references or not any(unit.document_id in ids for unit in pool[place].gold):
-            return f"the example {pool[place].id!r} has no reference, or no gold in its corpus; choose another"
+    for index in np.unique(chosen).tolist():
+        if not pool[index].references or not any(unit.document_id in ids for unit in pool[index].gold):
+            return f"the example {pool[index].id!r} has no reference, or no gold in its corpus; choose another"
     clusters = clusters_of([*samples, *pool])
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (
@@ -92,15 +92,15 @@ def checked_turns(
     for row, sample in enumerate(samples):
         if problem := _problem_of_turns(turns[row], sample, turns):
             raise broken_contract(history, f"sample {sample.id!r}: {problem}")
-    return [tuple(map(int, own)) for own in earlier]
+    return [tuple(map(int, rows)) for rows in earlier]
 
 
-def _problem_of_turns(own: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
-    if not isinstance(own, list | tuple) or not all(isinstance(row, int | np.integer) for row in own):
-        return f"got {_describe(own)}, expected a tuple of positions"
-    if len(own) != len(sample.history):
-        return f"got {len(own)} positions, expected one for each of its {len(sample.history)} earlier turns"
-    for n_before, row in enumerate(own):
+def _problem_of_turns(earlier: object, sample: Sample, turns: Mapping[int, Sequence[int]]) -> str:
+    if not isinstance(earlier, list | tuple) or not all(isinstance(row, int | np.integer) for row in earlier):
+        return f"got {_describe(earlier)}, expected a tuple of positions"
+    if len(earlier) != len(sample.history):
+        return f"got {len(earlier)} positions, expected one for each of its {len(sample.history)} earlier turns"
+    for n_before, row in enumerate(earlier):
         if row not in turns:
             return f"got the position {row}, expected 0 to {len(turns) - 1}"
         if len(turns[row]) != n_before:
@@ -115,14 +115,14 @@ def checked_generation(
 ) -> list[GeneratedAnswer]:
     """Return `answers` if they answer the tasks in order. Otherwise raises ComponentError, which names the class."""
     if not isinstance(answers, list) or len(answers) != len(tasks):
-        found = f"{len(answers)} answers" if isinstance(answers, list) else type(answers).__name__
+        actual = f"{len(answers)} answers" if isinstance(answers, list) else type(answers).__name__
         raise broken_contract(
-            generator, f"returned {found}, expected a list of one GeneratedAnswer per task ({len(tasks)})"
+            generator, f"returned {actual}, expected a list of one GeneratedAnswer per task ({len(tasks)})"
         )
-    for own, task in zip(answers, tasks, strict=True):
-        if problem := _problem_of_answer(own, task.sample.id):
+    for answer, task in zip(answers, tasks, strict=True):
+        if problem := _problem_of_answer(answer, task.sample.id):
             raise broken_contract(generator, problem)
-        checked_messages(own.prompt, task.sample, generator)
+        checked_messages(answer.prompt, task.sample, generator)
     return answers
 
 

@@ -74,16 +74,16 @@ class Compressed(
         """Compress all passages. Raises ComponentError for pieces that are not parts of them."""
         queries, spans = run.read(self.queries).texts, run.read(self.passages.chunks)
         documents = run.read(self.passages.corpus).texts
-        own = list(self.passages.chunks_of(run))
-        texts = [[SpanTexts(documents, spans).joined(chunks) for chunks in chosen] for chosen in own]
-        if len(queries) != len(own):
+        by_sample = list(self.passages.chunks_of(run))
+        texts = [[SpanTexts(documents, spans).joined(chunks) for chunks in chosen] for chosen in by_sample]
+        if len(queries) != len(by_sample):
             raise broken_contract(
                 self.compressor,
-                f"got {len(queries)} queries for {len(own)} samples; the first variant of the expander must write one "
-                "query per sample",
+                f"got {len(queries)} queries for {len(by_sample)} samples; the first variant of the expander must "
+                "write one query per sample",
             )
-        found, replies, usage = self._ask_or_compress(run, queries, texts)
-        if problem := _problem(found, texts):
+        compressions, replies, usage = self._ask_or_compress(run, queries, texts)
+        if problem := _problem(compressions, texts):
             raise broken_contract(self.compressor, problem)
         rows = [
             (
@@ -92,15 +92,15 @@ class Compressed(
                 chunks[0],
                 chunks[-1],
                 int(spans.document[chunks[0]]),
-                *_moved(piece, int(spans.start[chunks[0]])),
+                *_shift_piece(piece, int(spans.start[chunks[0]])),
             )
-            for sample, (chosen, compressed) in enumerate(zip(own, found, strict=True))
+            for sample, (chosen, compressed) in enumerate(zip(by_sample, compressions, strict=True))
             for number, (chunks, pieces) in enumerate(zip(chosen, compressed.pieces, strict=True))
             for piece in pieces
         ]
         sample, passage, chunk, last_chunk, document, start, end = np.array(rows, dtype=np.int32).reshape(-1, 7).T
-        shown = [documents[row[4]][row[5] : row[6]] for row in rows]
-        n_tokens = np.bincount(sample, weights=count_tokens(shown, self.tokenizer), minlength=len(own))
+        piece_texts = [documents[row[4]][row[5] : row[6]] for row in rows]
+        n_tokens = np.bincount(sample, weights=count_tokens(piece_texts, self.tokenizer), minlength=len(by_sample))
         n_tokens = n_tokens.astype(np.int64)
         return PromptPieces(document, start, end, sample, passage, chunk, last_chunk, n_tokens, replies, usage)
 
@@ -110,31 +110,33 @@ class Compressed(
         if not isinstance(self.compressor, AskingCompressor):
             return self.compressor.compress(queries, texts), {}, {}
         ask = run.ask(self.compressor.llm, PURPOSE)
-        found = self.compressor.compress_by_asking(queries, texts, ask)
-        n_asked = sum(any(text.strip() for text in own) for own in texts)
-        return found, reply_counts(found, n_asked), dict(ask.usage)
+        compressions = self.compressor.compress_by_asking(queries, texts, ask)
+        n_asked = sum(any(text.strip() for text in passages) for passages in texts)
+        return compressions, reply_counts(compressions, n_asked), dict(ask.usage)
 
 
-def _moved(piece: tuple[int, int], first: int) -> tuple[int, int]:
+def _shift_piece(piece: tuple[int, int], first: int) -> tuple[int, int]:
     return piece[0] + first, piece[1] + first
 
 
-def _problem(found: object, texts: Sequence[Sequence[str]]) -> str:
+def _problem(compressions: object, texts: Sequence[Sequence[str]]) -> str:
     """Describe a contract violation; "" without one."""
-    if not isinstance(found, list) or not all(isinstance(own, CompressedPassages) for own in found):
+    if not isinstance(compressions, list) or not all(
+        isinstance(compressed, CompressedPassages) for compressed in compressions
+    ):
         return "returned something else than a list of CompressedPassages"
-    if len(found) != len(texts):
-        return f"returned {len(found)} CompressedPassages for {len(texts)} queries"
-    for row, (own, passages) in enumerate(zip(found, texts, strict=True)):
-        if not _are_ranges(own.pieces):
+    if len(compressions) != len(texts):
+        return f"returned {len(compressions)} CompressedPassages for {len(texts)} queries"
+    for row, (compressed, passages) in enumerate(zip(compressions, texts, strict=True)):
+        if not _are_ranges(compressed.pieces):
             return (
-                f"query {row} has the pieces {shortened(repr(own.pieces), _SHOWN_CHARACTERS)}, expected a tuple per "
-                "passage with pairs of whole numbers"
+                f"query {row} has the pieces {shortened(repr(compressed.pieces), _SHOWN_CHARACTERS)}, expected a tuple "
+                "per passage with pairs of whole numbers"
             )
-        if len(own.pieces) != len(passages):
-            return f"query {row} has pieces of {len(own.pieces)} passages, expected {len(passages)}"
-        for number, (pieces, text) in enumerate(zip(own.pieces, passages, strict=True)):
-            ends = [0, *(place for piece in pieces for place in piece), len(text)]
+        if len(compressed.pieces) != len(passages):
+            return f"query {row} has pieces of {len(compressed.pieces)} passages, expected {len(passages)}"
+        for number, (pieces, text) in enumerate(zip(compressed.pieces, passages, strict=True)):
+            ends = [0, *(offset for piece in pieces for offset in piece), len(text)]
             if any(a > b for a, b in pairwise(ends)) or any(start >= end for start, end in pieces):
                 return (
                     f"query {row} has the pieces {list(pieces)} of passage {number} with {len(text)} characters, "
@@ -146,8 +148,8 @@ def _problem(found: object, texts: Sequence[Sequence[str]]) -> str:
 def _are_ranges(pieces: object) -> bool:
     """Return True for a sequence per passage of pairs of whole numbers. An iterator could be read only once."""
     return _is_row(pieces) and all(
-        _is_row(own) and all(_is_row(piece) and len(piece) == 2 and all(map(_is_whole, piece)) for piece in own)
-        for own in pieces
+        _is_row(row) and all(_is_row(piece) and len(piece) == 2 and all(map(_is_whole, piece)) for piece in row)
+        for row in pieces
     )
 
 
@@ -208,7 +210,7 @@ class PiecePassages(RetrievedPassages):
             for piece in row:
                 if piece >= 0:
                     of_passage.setdefault(passage[piece], []).append(piece)
-            yield [tuple(own) for own in of_passage.values()]
+            yield [tuple(pieces) for pieces in of_passage.values()]
 
     def hits_of(self, run: Run, chunks: Sequence[int]) -> Sequence[int]:
         """Return the chunks of the passage that these pieces come from."""
@@ -245,8 +247,8 @@ def read_context(
         return ReadContext(passages)
     pieces = Compressed(compressor, tokenizer, queries, passages, n_samples)
     context = PieceContext(pieces, passages.context)
-    own = PiecePassages(passages.corpus, PieceSpans(pieces), context, False, passages.facts, pieces=pieces)
-    return ReadContext(own, (pieces,))
+    compressed = PiecePassages(passages.corpus, PieceSpans(pieces), context, False, passages.facts, pieces=pieces)
+    return ReadContext(compressed, (pieces,))
 
 
 @dataclass(frozen=True)
@@ -260,9 +262,9 @@ class CompressionReport(StepReport):
 
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return `n_tokens_before`, `n_tokens` and `n_samples_emptied`, the samples that lost all of their text."""
-        pieces, before = run.read(self.pieces), run.read(self.context).n_tokens
-        n_before, n_after = int(before.sum()), int(pieces.n_tokens.sum())
-        n_emptied = int(((before > 0) & (pieces.n_tokens == 0)).sum())
+        pieces, n_tokens_before = run.read(self.pieces), run.read(self.context).n_tokens
+        n_before, n_after = int(n_tokens_before.sum()), int(pieces.n_tokens.sum())
+        n_emptied = int(((n_tokens_before > 0) & (pieces.n_tokens == 0)).sum())
         facts = {"n_tokens_before": n_before, "n_tokens": n_after, "n_samples_emptied": n_emptied}
         if not n_before:
             return facts
@@ -272,8 +274,8 @@ class CompressionReport(StepReport):
 
 def compressor_counts(run: Run, compressed: Sequence[Compressed]) -> dict[str, AskedCounts]:
     """Return the counts of a compressor that asked a language model, by COMPRESSOR; {} otherwise."""
-    asked = [run.read(stage) for stage in compressed if isinstance(stage.compressor, AskingCompressor)]
-    return counts_of_step(COMPRESSOR, asked)
+    pieces = [run.read(stage) for stage in compressed if isinstance(stage.compressor, AskingCompressor)]
+    return counts_of_step(COMPRESSOR, pieces)
 
 
 def compressor_problems(compressor: AnyCompressor) -> list[str]:

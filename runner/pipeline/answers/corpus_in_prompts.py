@@ -31,21 +31,21 @@ class CorpusInPrompts:
     problems: tuple[str, ...] = ()
 
 
-def corpus_in_prompts(cell: "Cell", data: Data, store: Store, known: dict[str, CorpusInPrompts]) -> CorpusInPrompts:
+def corpus_in_prompts(cell: "Cell", data: Data, store: Store, cache: dict[str, CorpusInPrompts]) -> CorpusInPrompts:
     """Return how much of the corpus fits into each prompt of a cell that shows all of it.
 
     The corpus is cut and a context is built as the stages will do it. A refiner is left out, because it may ask a
-    model. Cells with equal prompts share an entry of `known`. Raises ComponentError if the chunker or the context
+    model. Cells with equal prompts share an entry of `cache`. Raises ComponentError if the chunker or the context
     builder fails.
     """
     if not (cell.pipeline.is_built_in and isinstance(cell.retriever, WholeCorpus)):
         return CorpusInPrompts()
     key = repr((data.key, cell.retriever, cell.context, cell.top_k, cell.refiner))
-    if key not in known:
+    if key not in cache:
         line, problem = _line_or_problem(cell.retriever, cell.context, cell.top_k, data, store)
         before = ", before the refiner" if cell.refiner.steps else ""
-        known[key] = CorpusInPrompts((f"{line}{before}",) if line else (), (problem,) if problem else ())
-    return known[key]
+        cache[key] = CorpusInPrompts((f"{line}{before}",) if line else (), (problem,) if problem else ())
+    return cache[key]
 
 
 def _line_or_problem(
@@ -69,16 +69,16 @@ def _line_or_problem(
         )
     texts, hits = SpanTexts(documents.texts, spans), whole.pick((_ANY_SAMPLE,), documents, spans, n_picked)
     context = checked_context(builder.build(hits, texts, n_picked), hits, spans, n_picked, builder)
-    shown = [texts[chunk] for chunk in context.chunk[0].tolist() if chunk >= 0]
+    shown_texts = [texts[chunk] for chunk in context.chunk[0].tolist() if chunk >= 0]
     limits = _limits(builder, top_k, context, n_picked < len(spans))
-    if not shown and n_picked:
+    if not shown_texts and n_picked:
         return "", (
             f"retriever: no text of the corpus fits into a prompt{limits}; use a larger limit, or cut the documents "
             "into pieces (chunk@retriever.chunker=sentence)"
         )
-    n_shown = sum(map(len, shown))
+    n_shown = sum(map(len, shown_texts))
     line = (
-        f"each prompt: {len(shown):,} of {len(spans):,} texts of the corpus, {n_shown:,} of {n_characters:,} "
+        f"each prompt: {len(shown_texts):,} of {len(spans):,} texts of the corpus, {n_shown:,} of {n_characters:,} "
         f"characters ({n_shown / max(n_characters, 1):.0%}), {int(context.n_tokens[0]):,} tokens per question{limits}"
     )
     return line, ""

@@ -79,9 +79,9 @@ class GeneratedInSteps(Stage[Generation], kind="generation", version=1, work=Wor
     def most_tokens(self, run: Run) -> Tokens:
         """Return an upper bound of the tokens, as if every request contained all passages and two earlier answers."""
         n_each = self.generator.n_requests(self.n_passages, self.n_passage_tokens)
-        alone = tokens_without_passages(self.llm, self.prompt, run.read(self.samples).samples)
-        n_prompt = alone.n_prompt + self.n_samples * self.n_context_tokens + 2 * alone.n_completion
-        return Tokens(n_each * n_prompt, n_each * alone.n_completion)
+        tokens = tokens_without_passages(self.llm, self.prompt, run.read(self.samples).samples)
+        n_prompt = tokens.n_prompt + self.n_samples * self.n_context_tokens + 2 * tokens.n_completion
+        return Tokens(n_each * n_prompt, n_each * tokens.n_completion)
 
     def make(self, run: Run) -> Generation:
         """Ask the model. Each reply is stored as it arrives, by request."""

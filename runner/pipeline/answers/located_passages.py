@@ -67,16 +67,16 @@ class LocatedPassages(Stage[PassagePositions], kind="located_passages", version=
 
     def make(self, run: Run) -> PassagePositions:
         """Search the corpus for each distinct passage."""
-        given = [reply.passages if reply else None for reply in stored_replies(run.read(self.replies))]
-        passages = [passage for own in given for passage in own or ()]
+        by_sample = [reply.passages if reply else None for reply in stored_replies(run.read(self.replies))]
+        passages = [passage for sample_passages in by_sample for passage in sample_passages or ()]
         sought = [
             Sought(each.text, tuple(filter(None, (each.document_id, each.source))), each.start) for each in passages
         ]
         places = locate_passages(sought, run.read(self.corpus))
         rows = np.array([place[:3] if place else (-1, -1, -1) for place in places], np.int32).reshape(-1, 3)
         return PassagePositions(
-            np.array([own is not None for own in given], dtype=bool),
-            np.cumsum([0, *(len(own or ()) for own in given)], dtype=np.int64),
+            np.array([sample_passages is not None for sample_passages in by_sample], dtype=bool),
+            np.cumsum([0, *(len(sample_passages or ()) for sample_passages in by_sample)], dtype=np.int64),
             np.ascontiguousarray(rows[:, 0]),
             np.ascontiguousarray(rows[:, 1]),
             np.ascontiguousarray(rows[:, 2]),

@@ -40,8 +40,8 @@ class TurnSetCodec:
         return {**SamplesCodec().encode(result), "rows": list(result.rows)}
 
     def decode(self, parts: Parts) -> TurnSet:
-        read = SamplesCodec().decode(parts)
-        return TurnSet(read.samples, read.labels, tuple(parts["rows"]))
+        sample_set = SamplesCodec().decode(parts)
+        return TurnSet(sample_set.samples, sample_set.labels, tuple(parts["rows"]))
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,20 @@ class AnsweredTurn(StageGroup):
 
     def prompt_of_row(self, run: Run) -> dict[int, Messages]:
         """Return the prompts by position among all samples."""
-        shown = [run.read(stage) for stage in self.prompts]
-        shown += [run.read(stage).prompts for stage in generations(self.answers)]
-        return {row: messages for own in shown for row, messages in zip(run.read(self.turns).rows, own, strict=True)}
+        prompt_lists = [run.read(stage) for stage in self.prompts]
+        prompt_lists += [run.read(stage).prompts for stage in generations(self.answers)]
+        return {
+            row: messages
+            for prompts in prompt_lists
+            for row, messages in zip(run.read(self.turns).rows, prompts, strict=True)
+        }
 
     def path_of_row(self, run: Run) -> dict[int, str]:
         """Return the way of generation by position among all samples, if the generator records it."""
         paths = [run.read(stage).paths for stage in generations(self.answers)]
-        return {row: path for own in paths for row, path in zip(run.read(self.turns).rows, own, strict=True)}
+        return {
+            row: path for stage_paths in paths for row, path in zip(run.read(self.turns).rows, stage_paths, strict=True)
+        }
 
     def usage(self, run: Run) -> Mapping[str, int | None]:
         """Return the usage of the turn's requests."""
@@ -89,21 +95,21 @@ class OwnTurns(Stage[TurnSet], kind="turns", in_words="turns of conversations", 
 
     def make(self, run: Run) -> TurnSet:
         """Insert the answers. Empty, refused and truncated answers are inserted as they are."""
-        read = run.read(self.samples)
+        sample_set = run.read(self.samples)
         answers = {row: answer for turn in self.before for row, answer in turn.answer_of_row(run).items()}
-        chosen = {
+        turn_samples = {
             row: earlier
-            for row, earlier in enumerate(_earlier_turns(self.history, read.samples))
+            for row, earlier in enumerate(_earlier_turns(self.history, sample_set.samples))
             if len(earlier) == self.n_earlier and all(_is_answered(answers.get(turn)) for turn in earlier)
         }
         samples = [
             replace(
-                read.samples[row],
-                history=tuple(Turn(read.samples[turn].question, answers[turn].text) for turn in earlier),
+                sample_set.samples[row],
+                history=tuple(Turn(sample_set.samples[turn].question, answers[turn].text) for turn in earlier),
             )
-            for row, earlier in chosen.items()
+            for row, earlier in turn_samples.items()
         ]
-        return TurnSet(tuple(samples), read.labels, tuple(chosen))
+        return TurnSet(tuple(samples), sample_set.labels, tuple(turn_samples))
 
 
 def _earlier_turns(history: History, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
@@ -158,7 +164,7 @@ class Conversations(Stage[Generation], kind="conversations", version=1, work=Wor
                 error=f"{_EARLIER}{failed.error.removeprefix(_EARLIER)}",
                 error_class=failed.error_class,
             )
-        numbers = [f"turn {len(own) + 1}" for own in earlier]
+        numbers = [f"turn {len(turns) + 1}" for turns in earlier]
         return Generation(
             [answers[row] for row in range(len(samples))],
             [prompts.get(row, ()) for row in range(len(samples))],

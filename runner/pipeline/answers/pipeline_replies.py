@@ -17,11 +17,11 @@ from runner.pipeline.corpus.loaded_data import Samples
 
 def conversation_of(sample: Sample) -> tuple[Message, ...]:
     """Return the earlier turns of a sample as messages, and finally its question."""
-    turns = [Message(role, text) for turn in sample.history for role, text in _said(turn.question, turn.answer)]
+    turns = [Message(role, text) for turn in sample.history for role, text in _exchange(turn.question, turn.answer)]
     return (*turns, Message("user", sample.question))
 
 
-def _said(question: str, answer: str) -> tuple[tuple[str, str], tuple[str, str]]:
+def _exchange(question: str, answer: str) -> tuple[tuple[str, str], tuple[str, str]]:
     return ("user", question), ("assistant", answer)
 
 

@@ -49,28 +49,28 @@ def renderer(run: Run, prompt: Prompt, passages: PromptPassages, examples: tuple
     example's prompt, with the example's gold as passages, and of its reference.
     """
 
-    def render_question(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
+    def render_question(sample: Sample, sample_passages: Sequence[Passage]) -> tuple[Message, ...]:
         is_closed_book = isinstance(passages, NoPassages)
-        messages = prompt.render_closed_book(sample) if is_closed_book else prompt.render(sample, own)
+        messages = prompt.render_closed_book(sample) if is_closed_book else prompt.render(sample, sample_passages)
         return checked_messages(messages, sample, prompt)
 
     if not examples:
         return render_question
     (chosen,) = examples
     pool, documents = run.read(chosen.pool).samples, run.read(chosen.documents)
-    position = {document_id: place for place, document_id in enumerate(documents.ids)}
+    position = {document_id: row for row, document_id in enumerate(documents.ids)}
 
     @cache
-    def turn(place: int) -> tuple[Message, Message]:
-        example = pool[place]
-        asked = render_question(example, gold_passages(example, documents, position))[-1]
-        return asked, Message("assistant", example.references[0])
+    def turn(row: int) -> tuple[Message, Message]:
+        example = pool[row]
+        question = render_question(example, gold_passages(example, documents, position))[-1]
+        return question, Message("assistant", example.references[0])
 
-    own = zip(run.read(chosen.samples).samples, run.read(chosen).tolist(), strict=True)
-    places = {sample.id: row for sample, row in own}
+    examples_by_sample = zip(run.read(chosen.samples).samples, run.read(chosen).tolist(), strict=True)
+    rows_by_sample = {sample.id: rows for sample, rows in examples_by_sample}
 
-    def with_examples(sample: Sample, own: Sequence[Passage]) -> tuple[Message, ...]:
-        *before, asked = render_question(sample, own)
-        return (*before, *(message for place in places[sample.id] for message in turn(place)), asked)
+    def with_examples(sample: Sample, sample_passages: Sequence[Passage]) -> tuple[Message, ...]:
+        *before, question = render_question(sample, sample_passages)
+        return (*before, *(message for row in rows_by_sample[sample.id] for message in turn(row)), question)
 
     return with_examples

@@ -33,9 +33,9 @@ class RetrievedPassages(StageGroup):
         documents, texts = run.read(self.corpus), SpanTexts(run.read(self.corpus).texts, run.read(self.chunks))
         for passages in self.chunks_of(run):
             yield tuple(
-                _passage(self.text_of(texts, own), documents, int(texts.spans.document[own[0]]), known)
-                for own in passages
-                for known in [facts[self.hits_of(run, own)[0]] if facts else {}]
+                _passage(self.text_of(texts, chunks), documents, int(texts.spans.document[chunks[0]]), chunk_facts)
+                for chunks in passages
+                for chunk_facts in [facts[self.hits_of(run, chunks)[0]] if facts else {}]
             )
 
     def chunks_of(self, run: Run) -> Iterator[list[tuple[int, ...]]]:
@@ -79,8 +79,8 @@ class PipelinePassages(StageGroup):
     def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
         """Yield the passages of each sample, in order. () if the pipeline gave none."""
         for reply in stored_replies(run.read(self.replies)):
-            given = reply.passages if reply else None
-            yield tuple(Passage(passage.text) for passage in given or ())
+            passages = reply.passages if reply else None
+            yield tuple(Passage(passage.text) for passage in passages or ())
 
 
 PromptPassages = RetrievedPassages | NoPassages

@@ -88,11 +88,11 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, m
             if answer.state in (AnswerState.OK, AnswerState.TRUNCATED) and answer.text.strip()
         }
         asking, seconds = run.ask(self.reviser.llm, PURPOSE), defaultdict[str, float](float)
-        ask = _timed(asking, seconds)
-        checks = dict(zip(items, self._checked(list(items.values()), ask), strict=True))
-        wrong = [row for row, check in checks.items() if check.unsupported or check.missing]
-        texts = self._revised([items[row] for row in wrong], [checks[row] for row in wrong], ask)
-        for row, text in zip(wrong, texts, strict=True):
+        ask = _record_seconds(asking, seconds)
+        checks = dict(zip(items, self._check_answers(list(items.values()), ask), strict=True))
+        rows_to_revise = [row for row, check in checks.items() if check.unsupported or check.missing]
+        texts = self._revise([items[row] for row in rows_to_revise], [checks[row] for row in rows_to_revise], ask)
+        for row, text in zip(rows_to_revise, texts, strict=True):
             if text.text:
                 answers[row] = replace(answers[row], text=text.text, state=AnswerState.OK)
         return Revisions(
@@ -105,7 +105,7 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, m
             dict(asking.usage),
         )
 
-    def _checked(self, items: Sequence[JudgeInput], ask: Ask) -> Sequence[AnswerCheck]:
+    def _check_answers(self, items: Sequence[JudgeInput], ask: Ask) -> Sequence[AnswerCheck]:
         checks = self.reviser.check_answers(items, ask)
         if not _are_all(AnswerCheck, checks, len(items)) or not all(map(_is_valid, checks)):
             raise broken_contract(
@@ -115,9 +115,9 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, m
             )
         return checks
 
-    def _revised(self, items: Sequence[JudgeInput], checks: Sequence[AnswerCheck], ask: Ask) -> Sequence[AskedText]:
+    def _revise(self, items: Sequence[JudgeInput], checks: Sequence[AnswerCheck], ask: Ask) -> Sequence[AskedText]:
         texts = self.reviser.revise(items, checks, ask) if items else []
-        if not _are_all(AskedText, texts, len(items)) or not all(_are_texts(vars(own).values()) for own in texts):
+        if not _are_all(AskedText, texts, len(items)) or not all(_are_texts(vars(text).values()) for text in texts):
             raise broken_contract(
                 self.reviser,
                 f"revise returned {shortened(repr(texts), _SHOWN_CHARACTERS)}, expected a list of {len(items)} "
@@ -126,14 +126,14 @@ class Revised(Stage[Revisions], kind="revisions", version=1, work=Work.ASKING, m
         return texts
 
 
-def _are_all(kind: type, found: object, n: int) -> bool:
-    return isinstance(found, list) and len(found) == n and all(isinstance(own, kind) for own in found)
+def _are_all(kind: type, items: object, n: int) -> bool:
+    return isinstance(items, list) and len(items) == n and all(isinstance(item, kind) for item in items)
 
 
 def _is_valid(check: AnswerCheck) -> bool:
     """Return True for fields of their types, which a custom class may violate."""
     lists: Sequence[object] = (check.unsupported, check.missing)
-    are_texts = all(isinstance(own, tuple) and _are_texts(own) for own in lists)
+    are_texts = all(isinstance(texts, tuple) and _are_texts(texts) for texts in lists)
     return isinstance(check.supported, bool | None) and are_texts and _are_texts((check.unread, check.failed))
 
 
@@ -141,16 +141,16 @@ def _are_texts(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _timed(ask: Ask, seconds: dict[str, float]) -> Ask:
+def _record_seconds(ask: Ask, seconds: dict[str, float]) -> Ask:
     """Return `ask` that adds the latency of each reply to the `seconds` of its sample."""
 
-    def timed(requests: Sequence[Request]) -> list[Answer]:
+    def timed_ask(requests: Sequence[Request]) -> list[Answer]:
         replies = ask(requests)
         for request, reply in zip(requests, replies, strict=True):
             seconds[request.sample.id] += reply.latency_s
         return replies
 
-    return timed
+    return timed_ask
 
 
 class RevisedAnswers(Stage[Sequence[Answer]], kind="revised_answers", version=1, work=Work.ASKING):
@@ -208,18 +208,18 @@ def revised_part(
 
 def revisions_of(run: Run, parts: Sequence[RevisedPart]) -> dict[str, Revision]:
     """Return the revisions of all parts by the ids of their samples."""
-    return {sample_id: own for part in parts for sample_id, own in part.of_samples(run).items()}
+    return {sample_id: revision for part in parts for sample_id, revision in part.of_samples(run).items()}
 
 
 def revision_columns(run: Run, parts: Sequence[RevisedPart], samples: Sequence[Sample]) -> dict[str, pa.Array]:
     """Return the columns `first_answer` and `check` of the table of samples; {} without a reviser."""
     if not parts:
         return {}
-    found = revisions_of(run, parts)
-    shown = [found.get(sample.id) for sample in samples]
+    revisions = revisions_of(run, parts)
+    rows = [revisions.get(sample.id) for sample in samples]
     return {
-        "first_answer": pa.array([own.first.text if own else "" for own in shown], pa.large_string()),
-        "check": pa.array([remark_of(own.check) if own else "" for own in shown], pa.large_string()),
+        "first_answer": pa.array([revision.first.text if revision else "" for revision in rows], pa.large_string()),
+        "check": pa.array([remark_of(revision.check) if revision else "" for revision in rows], pa.large_string()),
     }
 
 

@@ -81,7 +81,9 @@ class Texts:
 def texts_of(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
     """Return the texts of a cell. An arm that picks its passages may have a custom chunker, and reads no header."""
     refined = refined_corpora(cell.refiner, data)
-    own = replace(data, corpus=refined[-1] if refined else data.corpus)
-    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, own)
-    searched = Searched(own, cut_up.read) if picking else with_headers(cell.header, own, cut_up.searched)
-    return Texts(data.corpus, refined, own, cut_up, searched)
+    refined_data = replace(data, corpus=refined[-1] if refined else data.corpus)
+    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, refined_data)
+    searched = (
+        Searched(refined_data, cut_up.read) if picking else with_headers(cell.header, refined_data, cut_up.searched)
+    )
+    return Texts(data.corpus, refined, refined_data, cut_up, searched)

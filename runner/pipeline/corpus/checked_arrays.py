@@ -76,8 +76,8 @@ def checked_arrays(arrays: A, component: object) -> A:
         raise broken_contract(component, f"returned {type(arrays).__name__}, expected a mapping of arrays by name")
     for name, array in arrays.items():
         if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
-            shown = repr(name)[:100] if isinstance(name, str) else type(name).__name__
-            raise broken_contract(component, f"returned an array named {shown}, expected a name of letters and digits")
+            label = repr(name)[:100] if isinstance(name, str) else type(name).__name__
+            raise broken_contract(component, f"returned an array named {label}, expected a name of letters and digits")
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:
             what = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
             raise broken_contract(component, f"returned {what} as {name!r}, expected an array of numbers or strings")
@@ -97,7 +97,9 @@ def _check_numbers(
         raise broken_contract(
             component, f"returned {type(values).__name__} of {array.dtype}, expected an array of numbers"
         )
-    if len(array.shape) != len(shape) or any(n not in (None, own) for n, own in zip(shape, array.shape, strict=True)):
+    if len(array.shape) != len(shape) or any(
+        n not in (None, length) for n, length in zip(shape, array.shape, strict=True)
+    ):
         raise broken_contract(component, f"got {expected.format(array.shape)}")
     # Checked after the conversion, because a float64 may be too large.
     with np.errstate(over="ignore"):

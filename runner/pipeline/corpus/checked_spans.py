@@ -67,7 +67,7 @@ def _problem_of_origins(origins: object, texts: Sequence[str], originals: Sequen
     if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns):
         return "returned Origins with other columns than arrays of one dimension"
     if origins.is_copy.dtype != bool or any(
-        own.dtype.kind not in "iu" for own in columns if own is not origins.is_copy
+        column.dtype.kind not in "iu" for column in columns if column is not origins.is_copy
     ):
         return "returned Origins with other columns than integers, and booleans in is_copy"
     if len({len(column) for column in columns}) > 1:

@@ -69,35 +69,35 @@ class AskedFacts(
         """Ask for the facts of every chunk."""
         chunks = self.chunks.read(run)
         ask = run.ask(self.extractor.llm, PURPOSE)
-        read = _checked(self.extractor.read_facts(chunks, ask), len(chunks), self.extractor)
-        facts = [(chunk, fact) for chunk, own in enumerate(read) for fact in own.facts]
+        outcomes = _check_facts(self.extractor.read_facts(chunks, ask), len(chunks), self.extractor)
+        facts = [(chunk, fact) for chunk, outcome in enumerate(outcomes) for fact in outcome.facts]
         return ReadFacts(
             np.array([chunk for chunk, _ in facts], dtype=np.int32),
             [fact.subject for _, fact in facts],
             [fact.relation for _, fact in facts],
             [fact.object for _, fact in facts],
             len(chunks),
-            sum(own.n_left_out for own in read),
-            reply_counts(read, len(read)),
+            sum(outcome.n_left_out for outcome in outcomes),
+            reply_counts(outcomes, len(outcomes)),
             dict(ask.usage),
         )
 
 
-def _checked(read: object, n_chunks: int, extractor: object) -> list[FactsOfChunk]:
-    if not isinstance(read, list) or not all(map(_is_valid, read)):
+def _check_facts(outcomes: object, n_chunks: int, extractor: object) -> list[FactsOfChunk]:
+    if not isinstance(outcomes, list) or not all(map(_is_valid, outcomes)):
         raise broken_contract(extractor, "returned something else than a list of FactsOfChunk, one per chunk")
-    if len(read) != n_chunks:
-        raise broken_contract(extractor, f"returned facts of {len(read)} chunks, expected {n_chunks}")
-    return read
+    if len(outcomes) != n_chunks:
+        raise broken_contract(extractor, f"returned facts of {len(outcomes)} chunks, expected {n_chunks}")
+    return outcomes
 
 
-def _is_valid(own: object) -> bool:
+def _is_valid(outcome: object) -> bool:
     """Return True for an outcome with fields of their types, which a custom class may violate."""
-    if not isinstance(own, FactsOfChunk) or not all(isinstance(fact, Fact) for fact in own.facts):
+    if not isinstance(outcome, FactsOfChunk) or not all(isinstance(fact, Fact) for fact in outcome.facts):
         return False
-    parts = [part for fact in own.facts for part in (fact.subject, fact.relation, fact.object)]
-    texts: tuple[object, ...] = (own.unread, own.failed, *parts)
-    return all(isinstance(text, str) for text in texts) and isinstance(own.n_left_out, int)
+    parts = [part for fact in outcome.facts for part in (fact.subject, fact.relation, fact.object)]
+    texts: tuple[object, ...] = (outcome.unread, outcome.failed, *parts)
+    return all(isinstance(text, str) for text in texts) and isinstance(outcome.n_left_out, int)
 
 
 class DistinctFacts(Stage[FactTable], kind="fact_table", in_words="distinct facts", version=1):
@@ -109,23 +109,23 @@ class DistinctFacts(Stage[FactTable], kind="fact_table", in_words="distinct fact
 
     def make(self, run: Run) -> FactTable:
         """Join equal facts and equal phrases."""
-        read = run.read(self.facts)
-        columns = zip(read.chunk.tolist(), read.subject, read.relation, read.object, strict=True)
-        return fact_table(((chunk, Fact(*parts)) for chunk, *parts in columns), read.n_chunks)
+        facts = run.read(self.facts)
+        columns = zip(facts.chunk.tolist(), facts.subject, facts.relation, facts.object, strict=True)
+        return fact_table(((chunk, Fact(*parts)) for chunk, *parts in columns), facts.n_chunks)
 
 
-def fact_counts(run: Run, asked: Sequence[AskedFacts]) -> dict[str, AskedCounts]:
+def fact_counts(run: Run, stages: Sequence[AskedFacts]) -> dict[str, AskedCounts]:
     """Return the counts of facts by a language model under GRAPH; {} without any."""
-    return counts_of_step(GRAPH, map(run.read, asked))
+    return counts_of_step(GRAPH, map(run.read, stages))
 
 
 def extractor_problems(retriever: Retriever) -> list[str]:
     """Return error messages for graphs that would ask something else than a language model for facts."""
     names: Sequence[str] = getattr(retriever, "arm_names", ())
-    places = [f"retriever.searches.{name}" for name in names] or ["retriever"] * len(retriever.arms)
+    paths = [f"retriever.searches.{name}" for name in names] or ["retriever"] * len(retriever.arms)
     return [
         problem
-        for arm, place in zip(retriever.arms, places, strict=True)
+        for arm, path in zip(retriever.arms, paths, strict=True)
         if isinstance(arm, GraphArm)
-        for problem in model_problems(f"{place}.extractor", "facts", [arm.extractor.llm])
+        for problem in model_problems(f"{path}.extractor", "facts", [arm.extractor.llm])
     ]

@@ -84,7 +84,7 @@ class AskedHeaders(
         documents, chunks = run.read(self.corpus), run.read(self.chunks)
         ask = run.ask(self.writer.llm, PURPOSE)
         written = self.writer.write_by_asking(documents, chunks, ask)
-        headers = _check_headers([own.text for own in written], len(chunks), self.writer)
+        headers = _check_headers([header.text for header in written], len(chunks), self.writer)
         return WrittenHeaders(headers, reply_counts(written, len(written)), dict(ask.usage))
 
 
@@ -120,7 +120,7 @@ class HeadedCorpus(Stage[Documents], kind="headed_corpus", version=1):
             chunks.document.tolist(), above, SpanTexts(documents.texts, chunks), strict=True
         ):
             texts[document].append(f"{header}{text}{_GAP}")
-        return replace(documents, texts=["".join(own) for own in texts])
+        return replace(documents, texts=["".join(pieces) for pieces in texts])
 
 
 class HeadedChunks(Stage[Spans], kind="headed_chunks", version=1):
@@ -146,9 +146,11 @@ class HeadedChunks(Stage[Spans], kind="headed_chunks", version=1):
 
 def _header_texts(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
     """Yield the text above each chunk: the headers of all writers, one per line."""
-    read = [run.read(stage).headers if isinstance(stage, AskedHeaders) else run.read(stage) for stage in headers]
-    for own in zip(*read, strict=True):
-        yield "".join(f"{header}{_LINE_END}" for header in own if header.strip())
+    headers_by_writer = [
+        run.read(stage).headers if isinstance(stage, AskedHeaders) else run.read(stage) for stage in headers
+    ]
+    for chunk_headers in zip(*headers_by_writer, strict=True):
+        yield "".join(f"{header}{_LINE_END}" for header in chunk_headers if header.strip())
 
 
 class Searched(NamedTuple):
@@ -178,9 +180,9 @@ def asked_headers(searched: Searched) -> tuple[AskedHeaders, ...]:
     return tuple(stage for stage in stages if isinstance(stage, AskedHeaders))
 
 
-def header_counts(run: Run, asked: Sequence[AskedHeaders]) -> dict[str, AskedCounts]:
+def header_counts(run: Run, stages: Sequence[AskedHeaders]) -> dict[str, AskedCounts]:
     """Return the counts of headers by a language model under HEADER; {} without any."""
-    return counts_of_step(HEADER, map(run.read, asked))
+    return counts_of_step(HEADER, map(run.read, stages))
 
 
 def header_problems(header: Header) -> list[str]:

@@ -50,10 +50,10 @@ def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChu
 
 def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
     """Cut documents from all over a corpus."""
-    drawn = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
-    texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[drawn]]
-    facts = corpus.metadata[drawn] if corpus.metadata else ()
-    documents = Documents(corpus.ids[drawn], corpus.titles[drawn], texts, facts)
+    rows = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
+    texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[rows]]
+    facts = corpus.metadata[rows] if corpus.metadata else ()
+    documents = Documents(corpus.ids[rows], corpus.titles[rows], texts, facts)
     spans = chunker.chunk(documents, segment(texts, chunker.length_tokenizer))
     lengths = np.array([len(text) for text in texts])
     n_chunks = np.bincount(spans.document, minlength=len(texts))
@@ -124,7 +124,7 @@ def chunk_blocks(chunks: Stage[Spans], blocks: Sequence[DocumentBlock]) -> tuple
 
 
 def _chunks_of(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
-    if isinstance(chunks, Chunks) and block in (own.documents for own in chunks.blocks):
+    if isinstance(chunks, Chunks) and block in (other.documents for other in chunks.blocks):
         return _cut(chunks.chunker, block)
     is_all = isinstance(block, DocumentsBelow) and not block.prefix
     return ChunkBlock(block, chunks if is_all else ChunksOfBlock(chunks, block))
@@ -142,7 +142,7 @@ class ChunkFacts(Stage[Sequence[Mapping[str, str]]], kind="chunk_facts", version
     def make(self, run: Run) -> Sequence[Mapping[str, str]]:
         chunks = run.read(self.chunks)
         facts = list(self.chunker.facts(run.read(self.corpus), chunks))
-        if len(facts) != len(chunks) or not all(isinstance(own, Mapping) for own in facts):
+        if len(facts) != len(chunks) or not all(isinstance(metadata, Mapping) for metadata in facts):
             problem = f"got {len(facts)} facts for {len(chunks)} chunks, expected a mapping for each, {{}} for none"
             raise broken_contract(self.chunker, problem)
         return facts

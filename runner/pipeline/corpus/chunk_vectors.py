@@ -100,8 +100,8 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
         """Embed some of the chunks, or read them in their documents."""
         if reads_documents(self.embedder):
             spans = run.read(self.chunks.chunks)
-            own = Spans(spans.document[rows], spans.start[rows], spans.end[rows])
-            vectors = self.embedder.embed_in_documents(self.chunks.read_documents(run).texts, own)
+            selected = Spans(spans.document[rows], spans.start[rows], spans.end[rows])
+            vectors = self.embedder.embed_in_documents(self.chunks.read_documents(run).texts, selected)
         else:
             some = chunks if rows == slice(0, len(chunks)) else sub_corpora.rows(chunks, rows)
             vectors = self.embedder.embed_chunks(some, state)
@@ -136,7 +136,7 @@ def embedded_in_blocks(
 
     Vectors received from a server are dropped with their block, unless other stages share them.
     """
-    found = []
+    vector_blocks = []
     for rows, name in blocks:
         block = read_block(run.workspace, name)
         if block is None:
@@ -146,9 +146,9 @@ def embedded_in_blocks(
             if not shares_received:
                 run.received.drop()  # the block contains all of them
             block = read_part(path)  # read back from disk, to free the memory for the next block
-        found.append(block)
+        vector_blocks.append(block)
         run.report(rows.stop, blocks[-1][0].stop)
-    return joined_blocks(run.workspace / "vectors.npy", found)
+    return joined_blocks(run.workspace / "vectors.npy", vector_blocks)
 
 
 def blocks_of(
@@ -212,7 +212,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="vectors of 
         spans = run.read(self.chunks.chunks)
         if not len(spans):
             return run.read(self.blocks[0].vectors)
-        parts = ((positions_of(spans, own.documents.rows(run)), run.read(own.vectors)) for own in self.blocks)
+        parts = ((positions_of(spans, block.documents.rows(run)), run.read(block.vectors)) for block in self.blocks)
         filled = ((rows, vectors) for rows, vectors in parts if len(rows))
         return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
@@ -237,7 +237,9 @@ def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> Chunk
         return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
     joined = JoinedVectors(embedder, ChunkPassages(data.corpus, chunks), state)
     blocks = tuple(
-        VectorBlock(own.documents, ChunkVectors(embedder, BlockPassages(own.documents, own.spans), state, joined.key))
-        for own in chunk_blocks(chunks, document_blocks(data))
+        VectorBlock(
+            block.documents, ChunkVectors(embedder, BlockPassages(block.documents, block.spans), state, joined.key)
+        )
+        for block in chunk_blocks(chunks, document_blocks(data))
     )
     return replace(joined, blocks=blocks)

@@ -72,7 +72,7 @@ def document_blocks(data: Data) -> tuple[DocumentBlock, ...]:
 def searched_blocks(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
     """Return the blocks of each of several corpora side by side, or of the single corpus."""
     if blocks := _blocks(data):
-        return tuple(tuple(blocks[number] for number in own) for own in data.parts.of_prefix)
+        return tuple(tuple(blocks[number] for number in numbers) for numbers in data.parts.of_prefix)
     return whole_corpora(data)
 
 
@@ -113,9 +113,9 @@ class ChunksOfBlock(Stage[Spans], kind="chunks_of_block", version=1):
     def make(self, run: Run) -> Spans:
         """Select the chunks and renumber their documents."""
         spans, rows = run.read(self.chunks), self.documents.rows(run)
-        own = positions_of(spans, rows)
-        document = np.searchsorted(rows, spans.document[own]).astype(np.int32)
-        return Spans(document, spans.start[own], spans.end[own])
+        chunks = positions_of(spans, rows)
+        document = np.searchsorted(rows, spans.document[chunks]).astype(np.int32)
+        return Spans(document, spans.start[chunks], spans.end[chunks])
 
 
 def positions_of(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -126,9 +126,9 @@ def positions_of(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # consecutive documents
         first, last = np.searchsorted(chunks.document, [rows[0], rows[-1] + 1])
         return np.arange(first, last, dtype=np.int32)
-    own = np.zeros(max(int(chunks.document.max(initial=0)), int(rows.max(initial=0))) + 1, dtype=bool)
-    own[rows] = True
-    return np.flatnonzero(own[chunks.document]).astype(np.int32)
+    is_selected = np.zeros(max(int(chunks.document.max(initial=0)), int(rows.max(initial=0))) + 1, dtype=bool)
+    is_selected[rows] = True
+    return np.flatnonzero(is_selected[chunks.document]).astype(np.int32)
 
 
 def joined_spans(run: Run, blocks: Sequence[ChunkBlock]) -> Spans:

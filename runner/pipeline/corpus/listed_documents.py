@@ -22,8 +22,8 @@ class DocumentList:
         import pyarrow.compute as pc
 
         gold = list(dict.fromkeys(unit.document_id for sample in samples for unit in sample.gold))
-        places = pc.index_in(pa.array(gold, pa.string()), value_set=self.documents["id"].combine_chunks()).to_pylist()
-        return {document_id: place for document_id, place in zip(gold, places, strict=True) if place is not None}
+        rows = pc.index_in(pa.array(gold, pa.string()), value_set=self.documents["id"].combine_chunks()).to_pylist()
+        return {document_id: row for document_id, row in zip(gold, rows, strict=True) if row is not None}
 
 
 class ListedDocuments(Stage[DocumentList], kind="document_list", version=1, work=Work.BENCHMARK):

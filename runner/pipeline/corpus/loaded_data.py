@@ -71,10 +71,10 @@ def _hashes(documents: Documents) -> NDArray[np.uint8]:
         # As ordered pairs, because prompts show metadata in this order.
         facts = [item for pair in documents.metadata[row].items() for item in pair] if documents.metadata else []
         encoded = [text.encode() for text in (*texts, *facts)]
-        own = blake2b(" ".join(str(len(text)) for text in encoded).encode(), digest_size=_N_HASH)
+        hasher = blake2b(" ".join(str(len(text)) for text in encoded).encode(), digest_size=_N_HASH)
         for text in encoded:
-            own.update(text)
-        hashes[row] = np.frombuffer(own.digest(), dtype=np.uint8)
+            hasher.update(text)
+        hashes[row] = np.frombuffer(hasher.digest(), dtype=np.uint8)
     return hashes
 
 
@@ -143,9 +143,9 @@ class ReadSource(Stage[SourceDocuments], kind="source", version=1, work=Work.BEN
 
     def make(self, run: Run) -> SourceDocuments:
         """Read the documents. Raises DataError for errors in the files, and for files that change during the read."""
-        read = SourceDocuments(*self.source.read())
+        documents = SourceDocuments(*self.source.read())
         _require_unchanged(self.source, self.fingerprint)
-        return read
+        return documents
 
 
 class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHMARK):
@@ -166,8 +166,8 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHM
     def _load(self, run: Run) -> Benchmark:
         for stage in self.sources:  # there is at most one
             if isinstance(self.dataset, DatasetOverSource):
-                read = run.read(stage)
-                return self.dataset.load_over(read.documents, read.counts)
+                source = run.read(stage)
+                return self.dataset.load_over(source.documents, source.counts)
         return self.dataset.load()
 
 

@@ -77,11 +77,11 @@ def _expand(chunks: NDArray[np.int32], places: ChunkOrigins) -> tuple[NDArray[np
     width = int(n_places.sum(axis=1).max(initial=0))
     place = np.full((len(chunks), width), -1, dtype=np.int32)
     column = np.zeros((len(chunks), width), dtype=np.int64)
-    for row, (own, n_own) in enumerate(zip(chunks, n_places, strict=True)):
-        found = [np.arange(first[chunk], first[chunk + 1]) for chunk in own[own >= 0]]
-        filled = int(n_own.sum())
-        place[row, :filled] = np.concatenate(found) if found else 0
-        column[row, :filled] = np.repeat(np.arange(len(own)), n_own)
+    for row, (row_chunks, n_row_places) in enumerate(zip(chunks, n_places, strict=True)):
+        ranges = [np.arange(first[chunk], first[chunk + 1]) for chunk in row_chunks[row_chunks >= 0]]
+        filled = int(n_row_places.sum())
+        place[row, :filled] = np.concatenate(ranges) if ranges else 0
+        column[row, :filled] = np.repeat(np.arange(len(row_chunks)), n_row_places)
     return place, column
 
 
@@ -99,7 +99,7 @@ class RefinedGold(Stage[SampleSet], kind="refined_gold", version=1, work=Work.BE
     def make(self, run: Run) -> SampleSet:
         """Map every gold unit to the refined texts."""
         sample_set, documents = run.read(self.samples), run.read(self.refined)
-        position = {document_id: place for place, document_id in enumerate(documents.ids)}
+        position = {document_id: row for row, document_id in enumerate(documents.ids)}
         return replace(
             sample_set,
             samples=tuple(
@@ -162,12 +162,12 @@ def places_in_original(
     refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: ReadPlaces
 ) -> InOriginal:
     """Return chunks, hits, contexts and read texts for results and metrics, unchanged without refinements."""
-    chosen, own = (_read_in_original(refined, each) for each in (ReadPlaces(chunks, context), read))
-    return InOriginal(*ranking_in_original(refined, chunks, hits), chosen.context, own)
+    context_places, read_places = (_read_in_original(refined, each) for each in (ReadPlaces(chunks, context), read))
+    return InOriginal(*ranking_in_original(refined, chunks, hits), context_places.context, read_places)
 
 
-def _read_in_original(refined: tuple[Refined, ...], read: ReadPlaces) -> ReadPlaces:
+def _read_in_original(refined: tuple[Refined, ...], read_places: ReadPlaces) -> ReadPlaces:
     if not refined:
-        return read
-    places = OriginalPlaces(read.spans, refined)
-    return ReadPlaces(places, OriginalContext(read.context, places))
+        return read_places
+    places = OriginalPlaces(read_places.spans, refined)
+    return ReadPlaces(places, OriginalContext(read_places.context, places))

@@ -34,12 +34,12 @@ class ChildChunks(Stage[Spans], kind="child_chunks", version=1):
             f"{documents.ids[document]}:{start}"
             for document, start in zip(parents.document, parents.start, strict=True)
         ]
-        found = self.chunker.chunk(
+        children = self.chunker.chunk(
             Documents(ids, [""] * len(ids), texts), segments_of(run.read(self.segments), parents)
         )
-        found = checked_spans(found, parents.end - parents.start, self.chunker)
-        shift = parents.start[found.document]
-        rows = np.stack([parents.document[found.document], found.start + shift, found.end + shift], axis=1)
+        children = checked_spans(children, parents.end - parents.start, self.chunker)
+        shift = parents.start[children.document]
+        rows = np.stack([parents.document[children.document], children.start + shift, children.end + shift], axis=1)
         document, start, end = np.unique(rows, axis=0).astype(np.int32).reshape(-1, 3).T
         return Spans(np.ascontiguousarray(document), np.ascontiguousarray(start), np.ascontiguousarray(end))
 
@@ -61,13 +61,13 @@ class ParentHits(Stage[Hits], kind="parent_hits", version=1, work=Work.PER_QUERY
         hits = run.read(self.hits)
         parent_of = np.append(parents_of(run.read(self.children), run.read(self.parents)), -1)
         parents = parent_of[hits.chunk]  # -1 indexes the last entry
-        found = empty_hits(*parents.shape)
-        for row, own in enumerate(parents):
-            _, best = np.unique(own[own >= 0], return_index=True)
+        parent_hits = empty_hits(*parents.shape)
+        for row, row_parents in enumerate(parents):
+            _, best = np.unique(row_parents[row_parents >= 0], return_index=True)
             best.sort()
-            found.chunk[row, : len(best)] = own[best]
-            found.score[row, : len(best)] = hits.score[row, best]
-        return found
+            parent_hits.chunk[row, : len(best)] = row_parents[best]
+            parent_hits.score[row, : len(best)] = hits.score[row, best]
+        return parent_hits
 
 
 def parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:

@@ -78,9 +78,9 @@ class CorpusPartition(Stage[Partition], kind="partition", version=1, work=Work.B
         )
 
 
-def kept_blocks(kept: Iterable[Parts]) -> Iterator[Blocks]:
+def kept_blocks(partitions: Iterable[Parts]) -> Iterator[Blocks]:
     """Yield the blocks of cached partitions. Skips unreadable partitions, which costs only their reuse."""
-    for parts in kept:
+    for parts in partitions:
         with suppress(DamagedEntryError, KeyError):
             numbers, block = parts["numbers"], parts["block"]
             if _are_blocks(numbers, block):
@@ -107,9 +107,10 @@ def partition_documents(
     bounds: Sequence[int],
     ranges: Sequence[tuple[int, int]],
     size: int,
-    known: Iterable[Blocks],
+    known_blocks: Iterable[Blocks],
 ) -> Partition:
-    """Partition documents into blocks of at most `size` consecutive documents, or into `known` blocks of other corpora.
+    """Partition documents into blocks of at most `size` consecutive documents, or into the `known_blocks` of other
+    corpora.
 
     No block crosses the `bounds`. `hashes` is uint8[n_documents, 16].
     """
@@ -119,7 +120,7 @@ def partition_documents(
     interval = np.searchsorted(bounds, np.arange(len(hashes)), side="right")
     n_most = _MORE_BLOCKS * -(-len(hashes) // size) + _FEW_BLOCKS
     n_blocks = 0
-    for rows in _reusable_blocks(numbers, known, size):
+    for rows in _reusable_blocks(numbers, known_blocks, size):
         if n_blocks < n_most and (block[rows] < 0).all() and interval[rows[0]] == interval[rows[-1]]:
             block[rows] = n_blocks
             n_blocks += 1
@@ -135,20 +136,20 @@ def partition_documents(
     )
 
 
-def _reusable_blocks(numbers: NDArray[np.uint64], known: Iterable[Blocks], size: int) -> list[NDArray[np.int64]]:
+def _reusable_blocks(numbers: NDArray[np.uint64], known_blocks: Iterable[Blocks], size: int) -> list[NDArray[np.int64]]:
     """Return the rows of each known block, largest first. Skips blocks above `size` and blocks that lack a document."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    found: dict[bytes, NDArray[np.int64]] = {}
-    for theirs, block in known:
-        place = np.searchsorted(ordered, theirs)
-        is_here = place < len(ordered)
-        is_here[is_here] = ordered[place[is_here]] == theirs[is_here]
+    reusable: dict[bytes, NDArray[np.int64]] = {}
+    for theirs, block in known_blocks:
+        positions = np.searchsorted(ordered, theirs)
+        is_here = positions < len(ordered)
+        is_here[is_here] = ordered[positions[is_here]] == theirs[is_here]
         for members in _rows_of_blocks(block):
             if 0 < len(members) <= size and is_here[members].all():
-                rows = np.sort(order[place[members]])
-                found.setdefault(rows.tobytes(), rows)
-    return sorted(found.values(), key=lambda rows: (-len(rows), rows.tobytes()))
+                rows = np.sort(order[positions[members]])
+                reusable.setdefault(rows.tobytes(), rows)
+    return sorted(reusable.values(), key=lambda rows: (-len(rows), rows.tobytes()))
 
 
 def _rows_of_blocks(block: NDArray[np.int32]) -> list[NDArray[np.int64]]:

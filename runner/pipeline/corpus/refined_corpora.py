@@ -58,10 +58,10 @@ class RefinedCorpus(Stage[RefinedDocuments], kind="refined_corpus", version=1):
     def make(self, run: Run) -> RefinedDocuments:
         documents = run.read(self.corpus)
         refined = []
-        for own in _corpora(documents, self.prefixes):
-            part = _part(documents, own)
+        for rows in _corpora(documents, self.prefixes):
+            part = _part(documents, rows)
             refined.append(_check_refinement(self.refinement.refine(part), part, self.refinement))
-            run.report(own.stop, len(documents))
+            run.report(rows.stop, len(documents))
         texts = [text for part in refined for text in part.texts]
         counts: Counter[str] = Counter()
         for part in refined:
@@ -79,8 +79,8 @@ def _corpora(documents: Documents, prefixes: Sequence[str]) -> Iterator[slice]:
     yield from (slice(first, last) for first, last in pairwise(places))
 
 
-def _part(documents: Documents, own: slice) -> Documents:
-    return Documents(documents.ids[own], documents.titles[own], documents.texts[own], documents.metadata[own])
+def _part(documents: Documents, rows: slice) -> Documents:
+    return Documents(documents.ids[rows], documents.titles[rows], documents.texts[rows], documents.metadata[rows])
 
 
 def _check_refinement(refined: RefinedDocuments, documents: Documents, refinement: object) -> RefinedDocuments:
@@ -92,10 +92,10 @@ def _check_refinement(refined: RefinedDocuments, documents: Documents, refinemen
             f"got {len(refined.texts)} refined texts for {len(documents)} documents, expected one for each in their "
             'order, "" for a document that is left out',
         )
-    for own, text in zip(documents.ids, refined.texts, strict=True):
+    for document_id, text in zip(documents.ids, refined.texts, strict=True):
         if not isinstance(text, str):
             raise broken_contract(
-                refinement, f"the text of document {own!r} is {type(text).__name__}, expected a string"
+                refinement, f"the text of document {document_id!r} is {type(text).__name__}, expected a string"
             )
     check_origins(refined.origins, refined.texts, documents.texts, refinement)
     return _build_refined(documents, refined.texts, refined.origins, refined.counts)
@@ -153,9 +153,9 @@ class AskedCorpus(
     def make(self, run: Run) -> AskedDocuments:
         documents = run.read(self.corpus)
         ask = run.ask(self.refinement.llm, PURPOSE)
-        refined, asked = self.refinement.refine_by_asking(documents, ask)
+        refined, outcomes = self.refinement.refine_by_asking(documents, ask)
         refined = _check_refinement(refined, documents, self.refinement)
-        return AskedDocuments(**vars(refined), replies=reply_counts(asked, len(asked)), usage=dict(ask.usage))
+        return AskedDocuments(**vars(refined), replies=reply_counts(outcomes, len(outcomes)), usage=dict(ask.usage))
 
 
 Refined = RefinedCorpus | AskedCorpus
@@ -204,11 +204,13 @@ class RefinerReport(StepReport):
 
     def _n_without_gold(self, run: Run) -> int:
         documents = run.read(self.refined[-1])
-        is_left = {own: bool(text.strip()) for own, text in zip(documents.ids, documents.texts, strict=True)}
+        has_text = {
+            document_id: bool(text.strip()) for document_id, text in zip(documents.ids, documents.texts, strict=True)
+        }
         pairs = zip(run.read(self.samples).samples, run.read(self.gold).samples, strict=True)
         return sum(
-            any(unit.document_id in is_left for unit in before.gold)
-            and not any(is_left.get(unit.document_id) for unit in after.gold)
+            any(unit.document_id in has_text for unit in before.gold)
+            and not any(has_text.get(unit.document_id) for unit in after.gold)
             for before, after in pairs
         )
 

@@ -68,9 +68,9 @@ class Asked(Protocol):
         """Counts of requests and their tokens."""
 
 
-def counts_of_step(step: str, asked: Iterable[Asked]) -> dict[str, AskedCounts]:
+def counts_of_step(step: str, results: Iterable[Asked]) -> dict[str, AskedCounts]:
     """Return the counts of a step by its name, summed over its stages that asked a language model; {} without any."""
-    counts = [AskedCounts(own.replies, own.usage) for own in asked]
+    counts = [AskedCounts(result.replies, result.usage) for result in results]
     return {step: summed(counts)} if counts else {}
 
 

@@ -34,8 +34,8 @@ def not_received(
     if not isinstance(embedder, KeysRequests):
         return texts
     keys = embedder.request_keys(texts, are_queries=are_queries)
-    kept = received.get_all(keys)
-    return [text for text, key in zip(texts, keys, strict=True) if key not in kept] if kept else texts
+    stored = received.get_all(keys)
+    return [text for text, key in zip(texts, keys, strict=True) if key not in stored] if stored else texts
 
 
 def to_rerank(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[str, str]]]) -> ServerRequests:

@@ -54,11 +54,11 @@ class SideBySide(StageGroup):
         """Return the sub-corpora in the order of the prefixes, without their queries."""
         ids = run.read(self.corpus).ids
         document = run.read(self.chunks).document
-        found = []
+        parts = []
         for number, prefix in enumerate(self.prefixes):
             first, last = np.searchsorted(document, first_and_last(ids, prefix))
-            found.append(SubCorpus(number, slice(int(first), int(last))))
-        return found
+            parts.append(SubCorpus(number, slice(int(first), int(last))))
+        return parts
 
 
 SubCorpora = OneCorpus | SideBySide
@@ -77,7 +77,7 @@ class SearchedSideBySide(StageGroup):
         samples = run.read(self.samples).samples
         prefixes = [samples[i].corpus_prefix for i in run.read(self.queries).sample.tolist()]
         return [
-            SubCorpus(part.number, part.chunks, np.flatnonzero([own == prefix for own in prefixes]))
+            SubCorpus(part.number, part.chunks, np.flatnonzero([query_prefix == prefix for query_prefix in prefixes]))
             for part, prefix in zip(self.corpora.ranges(run), self.corpora.prefixes, strict=True)
         ]
 
@@ -97,14 +97,14 @@ def searched(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> 
     return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
 
 
-def among(parts: Sequence[SubCorpus], chosen: Rows) -> list[SubCorpus]:
+def among(parts: Sequence[SubCorpus], query_rows: Rows) -> list[SubCorpus]:
     """Return the sub-corpora with the rows of their queries among the chosen queries."""
-    if isinstance(chosen, slice):  # all queries
+    if isinstance(query_rows, slice):  # all queries
         return list(parts)
     return [
         part
         if isinstance(part.queries, slice)
-        else part._replace(queries=np.flatnonzero(np.isin(chosen, part.queries)))
+        else part._replace(queries=np.flatnonzero(np.isin(query_rows, part.queries)))
         for part in parts
     ]
 
@@ -119,8 +119,8 @@ def join(indexes: Sequence[Parts]) -> Parts:
 def take(joined: Parts, part: SubCorpus) -> Parts:
     """Return the arrays of one sub-corpus's index."""
     beginning = f"{part.number}."
-    own = {name.removeprefix(beginning): array for name, array in joined.items() if name.startswith(beginning)}
-    return own or dict(joined)
+    arrays = {name.removeprefix(beginning): array for name, array in joined.items() if name.startswith(beginning)}
+    return arrays or dict(joined)
 
 
 def split(joined: Parts) -> list[Parts]:
@@ -129,39 +129,39 @@ def split(joined: Parts) -> list[Parts]:
     return [take(joined, SubCorpus(int(number))) for number in numbers] or [joined]
 
 
-def rows(passages: Passages, chosen: Rows) -> Passages:
+def rows(passages: Passages, selection: Rows) -> Passages:
     """Return some of the passages, with their terms and titles."""
-    if isinstance(chosen, slice):
-        if chosen == ALL:
+    if isinstance(selection, slice):
+        if selection == ALL:
             return passages
-        texts: Sequence[str] = passages.texts[chosen]
-        titles: Sequence[str] = passages.titles[chosen]
+        texts: Sequence[str] = passages.texts[selection]
+        titles: Sequence[str] = passages.titles[selection]
     else:
-        texts = [passages.texts[row] for row in chosen]
-        titles = [passages.titles[row] for row in chosen] if passages.titles else ()
+        texts = [passages.texts[row] for row in selection]
+        titles = [passages.titles[row] for row in selection] if passages.titles else ()
     terms = passages.terms
-    chosen_terms = terms and Terms(terms.ids, terms.first[chosen], terms.last[chosen], terms.n_vocabulary)
+    chosen_terms = terms and Terms(terms.ids, terms.first[selection], terms.last[selection], terms.n_vocabulary)
     return Passages(texts, chosen_terms, titles)
 
 
-def merge(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+def merge(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
     """Join the hits of all queries.
 
     Positions of the input are among the chunks of its sub-corpus, positions of the result are among all chunks.
     """
     shifted = [
         Hits(np.where(hits.chunk >= 0, hits.chunk + np.int32(part.chunks.start or 0), -1), hits.score)
-        for hits, part in zip(found, parts, strict=True)
+        for hits, part in zip(part_hits, parts, strict=True)
     ]
     return put_together(shifted, parts, n_queries)
 
 
-def put_together(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+def put_together(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
     """Join the hits of all queries from the hits of each sub-corpus."""
-    width = max(hits.chunk.shape[1] for hits in found)
+    width = max(hits.chunk.shape[1] for hits in part_hits)
     chunk = np.full((n_queries, width), -1, dtype=np.int32)
     score = np.full((n_queries, width), -np.inf, dtype=np.float32)
-    for hits, part in zip(found, parts, strict=True):
+    for hits, part in zip(part_hits, parts, strict=True):
         chunk[part.queries, : hits.chunk.shape[1]] = hits.chunk
         score[part.queries, : hits.score.shape[1]] = hits.score
     return Hits(chunk, score)

@@ -63,10 +63,10 @@ class ScoreLine:
 def read_lines(file: Path) -> list[ScoreLine]:
     """Read all non-blank lines. Raises DataError, which names the line, for invalid lines and duplicate ids."""
     lines: dict[str, ScoreLine] = {}
-    for where, record in read_records(file, _EXPECTED):
-        line = _line(record, where)
+    for location, record in read_records(file, _EXPECTED):
+        line = _line(record, location)
         if line.id in lines:
-            raise DataError(f"{where}: the id '{line.id}' occurs twice. Ids must be unique: remove or rename one.")
+            raise DataError(f"{location}: the id '{line.id}' occurs twice. Ids must be unique: remove or rename one.")
         lines[line.id] = line
     if not lines:
         raise DataError(f"{file}: contains no line. Expected: {_EXPECTED}.")
@@ -79,72 +79,76 @@ def clusters_of_lines(lines: Sequence[ScoreLine]) -> NDArray[np.int64]:
     `cluster` names a line's group. Lines without it are connected by their relevant documents. A line with neither
     forms a group alone.
     """
-    return connected([_ties(line) for line in lines])
+    return connected([_links(line) for line in lines])
 
 
-def _ties(line: ScoreLine) -> list[tuple[str, str]]:
+def _links(line: ScoreLine) -> list[tuple[str, str]]:
     if line.cluster is not None:
         return [("cluster", line.cluster)]
     return [("document", name) for name in line.ranking.relevant] if line.ranking else []
 
 
-def _line(record: Record, where: str) -> ScoreLine:
+def _line(record: Record, location: str) -> ScoreLine:
     return ScoreLine(
-        id=required_text(record, "id", where),
-        answer=_answer(record, where) if "prediction" in record else None,
-        ranking=_ranking(record, where) if "ranking" in record else None,
-        quest=_quest(record, where) if "answers_generated" in record else None,
-        cluster=required_text(record, "cluster", where) if record.get("cluster") is not None else None,
+        id=required_text(record, "id", location),
+        answer=_answer(record, location) if "prediction" in record else None,
+        ranking=_ranking(record, location) if "ranking" in record else None,
+        quest=_quest(record, location) if "answers_generated" in record else None,
+        cluster=required_text(record, "cluster", location) if record.get("cluster") is not None else None,
     )
 
 
-def _answer(record: Record, where: str) -> AnswerLine:
+def _answer(record: Record, location: str) -> AnswerLine:
     if not {"answer_parts", "answerable"} & record.keys():
-        _require(record, "references", "prediction", where)
-    prediction = None if record["prediction"] is None else required_text(record, "prediction", where)
-    references, parts = read_answers(record, where)
-    fakes = optional_texts(record, "fake_answers", where)
-    return AnswerLine(prediction, references, parts, read_answerable(record, where), fakes)
+        _require(record, "references", "prediction", location)
+    prediction = None if record["prediction"] is None else required_text(record, "prediction", location)
+    references, parts = read_answers(record, location)
+    fakes = optional_texts(record, "fake_answers", location)
+    return AnswerLine(prediction, references, parts, read_answerable(record, location), fakes)
 
 
-def _ranking(record: Record, where: str) -> RankingLine:
-    _require(record, "relevant", "ranking", where)
-    ranking = tuple(_text(item, "ranking", where) for item in as_list(record["ranking"], f"{where}, field 'ranking'"))
+def _ranking(record: Record, location: str) -> RankingLine:
+    _require(record, "relevant", "ranking", location)
+    ranking = tuple(
+        _text(item, "ranking", location) for item in as_list(record["ranking"], f"{location}, field 'ranking'")
+    )
     if len(set(ranking)) < len(ranking):
         twice = next(item for item in ranking if ranking.count(item) > 1)
-        raise DataError(f"{where}: 'ranking' holds '{twice}' twice. Expected: distinct document ids, best first.")
+        raise DataError(f"{location}: 'ranking' holds '{twice}' twice. Expected: distinct document ids, best first.")
     relevant = record["relevant"]
     if isinstance(relevant, list):
-        relevant = {_text(item, "relevant", where): 1 for item in relevant}
-    grades = as_record(relevant, f"{where}, field 'relevant'")
-    return RankingLine(ranking, {name: grade for name, value in grades.items() if (grade := _grade(value, where)) > 0})
+        relevant = {_text(item, "relevant", location): 1 for item in relevant}
+    grades = as_record(relevant, f"{location}, field 'relevant'")
+    return RankingLine(
+        ranking, {name: grade for name, value in grades.items() if (grade := _grade(value, location)) > 0}
+    )
 
 
-def _quest(record: Record, where: str) -> QuestLine:
-    _require(record, "answers_reference", "answers_generated", where)
+def _quest(record: Record, location: str) -> QuestLine:
+    _require(record, "answers_reference", "answers_generated", location)
     reference, generated = (
-        tuple(_text(item, name, where) for item in as_list(record[name], f"{where}, field '{name}'"))
+        tuple(_text(item, name, location) for item in as_list(record[name], f"{location}, field '{name}'"))
         for name in ("answers_reference", "answers_generated")
     )
     return QuestLine(reference, generated)
 
 
-def _require(record: Record, name: str, beside: str, where: str) -> None:
+def _require(record: Record, name: str, beside: str, location: str) -> None:
     if name not in record:
         raise DataError(
-            f"{where}: has '{beside}' and no '{name}'. Expected: both. Its fields are: {', '.join(record)}."
+            f"{location}: has '{beside}' and no '{name}'. Expected: both. Its fields are: {', '.join(record)}."
         )
 
 
-def _text(item: object, name: str, where: str) -> str:
+def _text(item: object, name: str, location: str) -> str:
     if not isinstance(item, str):
-        raise DataError(f"{where}: '{name}' holds {item!r} ({type(item).__name__}), expected a list of strings.")
+        raise DataError(f"{location}: '{name}' holds {item!r} ({type(item).__name__}), expected a list of strings.")
     return item
 
 
-def _grade(value: object, where: str) -> int:
+def _grade(value: object, location: str) -> int:
     if not isinstance(value, int) or abs(value) > LARGEST_GRADE:
         raise DataError(
-            f"{where}: 'relevant' holds the grade {value!r}, expected a whole number up to {LARGEST_GRADE}."
+            f"{location}: 'relevant' holds the grade {value!r}, expected a whole number up to {LARGEST_GRADE}."
         )
     return int(value)

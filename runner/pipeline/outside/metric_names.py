@@ -23,18 +23,18 @@ def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Sco
     Raises ConfigError, which lists the known names, for an unknown one.
     """
     known, unusable = _known_metrics(language)
-    found: dict[str, Scorer] = {}
+    metrics: dict[str, Scorer] = {}
     unknown = []
     for name in names:
         if not (trec := TrecMeasures((name,))).check():
-            found[name] = trec
+            metrics[name] = trec
         elif name in known:
-            found[name] = known[name]
+            metrics[name] = known[name]
         else:
             unknown.append(name)
     if unknown:
         raise ConfigError([_problem(name, list(known), unusable) for name in unknown])
-    return found
+    return metrics
 
 
 def _problem(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
@@ -51,11 +51,11 @@ def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
     A metric is unusable if its extra is missing, for example.
     """
     text = files("conf").joinpath("language", f"{language}.yaml").read_text(encoding="utf-8")
-    chosen: Json = OmegaConf.to_container(OmegaConf.create(text))
-    quest = QuestAnswers(build_component(chosen["words"], Tokenizer, "language.words"))
+    language_config: Json = OmegaConf.to_container(OmegaConf.create(text))
+    quest = QuestAnswers(build_component(language_config["words"], Tokenizer, "language.words"))
     known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)
     unusable: dict[str, str] = {}
-    for component, node in _nodes(chosen).items():
+    for component, node in _nodes(language_config).items():
         try:
             metric = build_component(node, Metric, component)
         except ConfigError as error:

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     summary = summarize(scored, lines)
     if options.summary:
         write_lines(options.summary, [json.dumps(summary, ensure_ascii=False, indent=2)])
-    _show(summary, len(lines))
+    _print_summary(summary, len(lines))
     return 0
 
 
@@ -104,17 +104,17 @@ def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
 def _score_rankings(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.ranking is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "ranking and relevant")
-    present = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
-    scores = metric.score_rankings([r.ranking for _, r in present], [r.relevant for _, r in present])
-    return {name: spread(score, [row for row, _ in present], states) for name, score in scores.items()}
+    ranking_rows = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
+    scores = metric.score_rankings([r.ranking for _, r in ranking_rows], [r.relevant for _, r in ranking_rows])
+    return {name: spread(score, [row for row, _ in ranking_rows], states) for name, score in scores.items()}
 
 
 def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.quest is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "answers_reference and answers_generated")
-    present = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
-    scores = metric.score([quest for _, quest in present])
-    return {name: spread(score, [row for row, _ in present], states) for name, score in scores.items()}
+    quest_rows = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
+    scores = metric.score([quest for _, quest in quest_rows])
+    return {name: spread(score, [row for row, _ in quest_rows], states) for name, score in scores.items()}
 
 
 def _require_any(states: Sequence[ScoreState], name: str, expected: str) -> None:
@@ -173,7 +173,7 @@ def _mean_without_empty(scored: Scored, lines: Sequence[ScoreLine]) -> dict[str,
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}
 
 
-def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
+def _print_summary(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
     table = Table(title=f"{n_lines:,} lines", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("metric", "value", "95% interval", "n", "left out"):
         table.add_column(column, justify="right" if column in ("value", "n") else "left")

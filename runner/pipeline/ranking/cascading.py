@@ -65,8 +65,8 @@ class CascadeReport(StepReport):
 
 def _scored_column(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
     rows = []
-    for own, scores in zip(head.chunk.tolist(), head.score.tolist(), strict=True):
-        found = [(chunk, score) for chunk, score in zip(own, scores, strict=True) if chunk >= 0]
+    for row_chunks, scores in zip(head.chunk.tolist(), head.score.tolist(), strict=True):
+        hits = [(chunk, score) for chunk, score in zip(row_chunks, scores, strict=True) if chunk >= 0]
         rows.append(
             [
                 {
@@ -75,7 +75,7 @@ def _scored_column(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
                     "end": int(chunks.end[chunk]),
                     "score": score,
                 }
-                for chunk, score in found
+                for chunk, score in hits
             ]
         )
     return pa.array(rows, _SCORED_TYPE)

@@ -51,48 +51,50 @@ class RankedHits:
     reported: Stage[SampleSet]
 
 
-def ranked_hits(cell: "Cell", texts: Texts, found: FoundHits, copies: Stage[GoldCopies]) -> RankedHits:
+def ranked_hits(cell: "Cell", texts: Texts, search: FoundHits, copies: Stage[GoldCopies]) -> RankedHits:
     """Return the ranking of a cell. Each candidate of a selection shares its stages with a cell that only uses it."""
     if isinstance(cell.reranker, RerankerSelection):
-        return _select_by_scores(cell, cell.reranker, texts, found, copies)
-    whole = _reranking(cell, cell.reranker, texts, found, RERANKER)
-    return RankedHits(whole.hits, whole.steps, cascade_reports(whole, texts.corpus, texts.chunks), texts.data.samples)
+        return _select_by_scores(cell, cell.reranker, texts, search, copies)
+    reranking = _reranking(cell, cell.reranker, texts, search, RERANKER)
+    return RankedHits(
+        reranking.hits, reranking.steps, cascade_reports(reranking, texts.corpus, texts.chunks), texts.data.samples
+    )
 
 
 def _reranking(
-    cell: "Cell", reranker: PlainReranker | RerankerCascade, texts: Texts, found: FoundHits, name: str
+    cell: "Cell", reranker: PlainReranker | RerankerCascade, texts: Texts, search: FoundHits, name: str
 ) -> Reranking:
     """Rerank the hits of each step by the next step."""
     if isinstance(reranker, RerankerCascade):
-        named = {f"{name}/{step}": own for step, own in reranker.steps.items()}
+        rerankers = {f"{name}/{step}": step_reranker for step, step_reranker in reranker.steps.items()}
     else:
-        named = {name: reranker}
-    hits, steps, depth = found.hits, dict[str, Stage[Hits]](), cell.retriever.depth
-    for step, own in named.items():
-        steps[step] = hits = reranked_hits(own, *texts.ranked, found.judged_by, hits, depth)
-    return Reranking(hits, steps, {step: own.depth for step, own in named.items()})
+        rerankers = {name: reranker}
+    hits, steps, depth = search.hits, dict[str, Stage[Hits]](), cell.retriever.depth
+    for step, step_reranker in rerankers.items():
+        steps[step] = hits = reranked_hits(step_reranker, *texts.ranked, search.judged_by, hits, depth)
+    return Reranking(hits, steps, {step: step_reranker.depth for step, step_reranker in rerankers.items()})
 
 
 def _select_by_scores(
-    cell: "Cell", selection: RerankerSelection, texts: Texts, found: FoundHits, copies: Stage[GoldCopies]
+    cell: "Cell", selection: RerankerSelection, texts: Texts, search: FoundHits, copies: Stage[GoldCopies]
 ) -> RankedHits:
     """Choose a candidate for each subset by the scores of its ranking on one part of the samples."""
     samples, metrics, interval = texts.data.samples, cell.metrics.of_rankings, cell.metrics.interval
     candidates = {
-        name: _reranking(cell, candidate, texts, found, f"{RERANKER}/{name}")
+        name: _reranking(cell, candidate, texts, search, f"{RERANKER}/{name}")
         for name, candidate in selection.candidates.items()
     }
     scored = []
-    for name, own in candidates.items():
-        places = ranking_in_original(texts.refined, texts.chunks, own.hits)
+    for name, reranking in candidates.items():
+        places = ranking_in_original(texts.refined, texts.chunks, reranking.hits)
         scored.append((name, RankingScores(metrics, interval, samples, texts.original, *places, copies)))
     metric = next(metric for metric in metrics.values() if selection.metric in metric.names)
     split = SelectionSplit(selection.share, selection.seed, samples, texts.original)
     chosen = ChosenByScores(selection.metric, metric, tuple(scored), samples, split)
-    reports = chain(*(cascade_reports(own, texts.corpus, texts.chunks) for own in candidates.values()))
+    reports = chain(*(cascade_reports(reranking, texts.corpus, texts.chunks) for reranking in candidates.values()))
     return RankedHits(
-        SelectedHits({name: own.hits for name, own in candidates.items()}, chosen),
-        {step: stage for own in candidates.values() for step, stage in own.steps.items()},
+        SelectedHits({name: reranking.hits for name, reranking in candidates.items()}, chosen),
+        {step: stage for reranking in candidates.values() for step, stage in reranking.steps.items()},
         (*reports, SelectionReport(selection.metric, chosen)),
         ReportedSamples(samples, split),
     )

@@ -72,14 +72,14 @@ class AskedHitOrders(
         ask = run.ask(self.reranker.llm, PURPOSE)
         orders = self.reranker.rank(list(queries.texts), texts, ask)
         places = np.full(head.shape, -1, dtype=np.int32)
-        for row, (order, own) in enumerate(zip(orders, texts, strict=True)):
-            if sorted(order.order) != list(range(len(own))):
+        for row, (order, row_texts) in enumerate(zip(orders, texts, strict=True)):
+            if sorted(order.order) != list(range(len(row_texts))):
                 raise ComponentError(
-                    f"{type(self.reranker).__name__}: got the order {list(order.order)} for {len(own)} hits, expected "
-                    "each place once"
+                    f"{type(self.reranker).__name__}: got the order {list(order.order)} for {len(row_texts)} hits, "
+                    "expected each place once"
                 )
-            places[row, : len(own)] = order.order
-        return HitOrders(places, reply_counts(orders, sum(len(own) > 1 for own in texts)), dict(ask.usage))
+            places[row, : len(row_texts)] = order.order
+        return HitOrders(places, reply_counts(orders, sum(len(row_texts) > 1 for row_texts in texts)), dict(ask.usage))
 
 
 class ReorderedHits(Stage[Hits], kind="reordered_hits", in_words="reranked hits", version=1, work=Work.PER_QUERY):

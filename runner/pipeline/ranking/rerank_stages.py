@@ -83,9 +83,9 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
     @property
     def scores_key(self) -> str:
         """Key of all inputs of a score except its query: the reranker (of any depth) and the chunks."""
-        read: list[Stage[object]] = [self.chunks.corpus, self.chunks.chunks, *self.chunks.terms]
+        inputs: list[Stage[object]] = [self.chunks.corpus, self.chunks.chunks, *self.chunks.terms]
         prefixes = getattr(self.corpora, "prefixes", ())
-        return key_of([describe(self.reranker, without=["depth"]), [stage.key for stage in read], list(prefixes)])
+        return key_of([describe(self.reranker, without=["depth"]), [stage.key for stage in inputs], list(prefixes)])
 
     def _scores(self, run: Run, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         queries = self.queries.read(run)
@@ -125,10 +125,10 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         all_scores = np.zeros(len(pairs), dtype=np.float32)
         for part in self.corpora.ranges(run):
             first, last, _ = part.chunks.indices(len(chunks.texts))
-            own = (pairs[:, 1] >= first) & (pairs[:, 1] < last)
-            shifted = pairs[own] - np.array([0, first], dtype=np.int32)
+            is_in_part = (pairs[:, 1] >= first) & (pairs[:, 1] < last)
+            shifted = pairs[is_in_part] - np.array([0, first], dtype=np.int32)
             scores = self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted)
-            all_scores[own] = checked_scores(scores, len(shifted), self.reranker)
+            all_scores[is_in_part] = checked_scores(scores, len(shifted), self.reranker)
         return all_scores
 
 
@@ -140,8 +140,8 @@ def _pairs(hits: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.intp]
 
 def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the distinct pairs by text of the query, and for every pair the position of its distinct pair."""
-    place = {text: number for number, text in enumerate(queries.texts)}
-    same = np.array([place[text] for text in queries.texts], dtype=np.int32)
+    position = {text: number for number, text in enumerate(queries.texts)}
+    same = np.array([position[text] for text in queries.texts], dtype=np.int32)
     distinct, row = np.unique(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1), axis=0, return_inverse=True)
     return distinct, row.ravel()
 

@@ -48,15 +48,15 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
         A group is drawn by the id of its first sample, so that other samples do not affect it.
         """
         group = clusters_of(samples)
-        first = dict(zip(reversed(group.tolist()), reversed([sample.id for sample in samples]), strict=True))
-        chosen: list[int] = []
-        for own in self._groups_by_set(samples, group, present).values():
-            n_needed, n_chosen = self.share * sum(own.values()), 0
-            for cluster in sorted(own, key=lambda cluster: self._draw(first[cluster]))[:-1]:
+        first_ids = dict(zip(reversed(group.tolist()), reversed([sample.id for sample in samples]), strict=True))
+        chosen_clusters: list[int] = []
+        for sizes in self._groups_by_set(samples, group, present).values():
+            n_needed, n_chosen = self.share * sum(sizes.values()), 0
+            for cluster in sorted(sizes, key=lambda cluster: self._draw(first_ids[cluster]))[:-1]:
                 if n_chosen < n_needed:
-                    chosen.append(cluster)
-                    n_chosen += own[cluster]
-        held_out: NDArray[np.bool_] = np.isin(group, chosen)
+                    chosen_clusters.append(cluster)
+                    n_chosen += sizes[cluster]
+        held_out: NDArray[np.bool_] = np.isin(group, chosen_clusters)
         return held_out
 
     def _groups_by_set(
@@ -67,12 +67,12 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
         A group of several subsets belongs to the subset of its first sample.
         """
         home: dict[int, str] = {}
-        found: dict[str, dict[int, int]] = {}
+        groups: dict[str, dict[int, int]] = {}
         for sample, cluster in zip(samples, group.tolist(), strict=True):
             if any(unit.document_id in present for unit in sample.gold):
-                own = found.setdefault(home.setdefault(cluster, set_of(sample)), {})
-                own[cluster] = own.get(cluster, 0) + 1
-        return found
+                sizes = groups.setdefault(home.setdefault(cluster, set_of(sample)), {})
+                sizes[cluster] = sizes.get(cluster, 0) + 1
+        return groups
 
     def _draw(self, sample_id: str) -> bytes:
         return hashlib.sha256(f"{self.seed}\0{sample_id}".encode()).digest()
@@ -94,7 +94,9 @@ class ReportedSamples(Stage[SampleSet], kind="reported_samples", version=1, work
     def make(self, run: Run) -> SampleSet:
         """Mark the samples that chose."""
         sample_set, held_out = run.read(self.samples), run.read(self.split).tolist()
-        marked = [replace(each, held_out=own) for each, own in zip(sample_set.samples, held_out, strict=True)]
+        marked = [
+            replace(each, held_out=is_held_out) for each, is_held_out in zip(sample_set.samples, held_out, strict=True)
+        ]
         return SampleSet(tuple(marked), sample_set.labels)
 
 
@@ -132,8 +134,8 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
         overall = self._best(values, can_choose)
         of_sets: dict[str, Json] = {}
         for name in dict.fromkeys(sets.tolist()):
-            own = can_choose & (sets == name)
-            of_sets[name] = self._best(values, own) if own.any() else {**overall, "values": {}, "n": 0}
+            is_in_set = can_choose & (sets == name)
+            of_sets[name] = self._best(values, is_in_set) if is_in_set.any() else {**overall, "values": {}, "n": 0}
         # Sorted, as it will be when it is read from its file.
         return {"overall": overall, "sets": dict(sorted(of_sets.items()))}
 
@@ -167,7 +169,7 @@ class SelectedHits(Stage[Hits], kind="selected_hits", version=1, work=Work.PER_Q
         first = next(iter(rankings.values()))
         chunk, score = first.chunk.copy(), first.score.copy()
         for name, hits in rankings.items():
-            rows = np.array([own == name for own in names], dtype=bool)
+            rows = np.array([chosen == name for chosen in names], dtype=bool)
             chunk[rows], score[rows] = hits.chunk[rows], hits.score[rows]
         return Hits(chunk, score)
 
@@ -194,7 +196,7 @@ class SelectionReport(StepReport):
         """Return `metric`, `n_held_out` of `n_samples`, and the entries `overall` and `sets` of `ChosenByScores`."""
         chosen, held_out = run.read(self.chosen), run.read(self.chosen.split)
         n_held_out = int(held_out.sum())
-        choices = ", ".join(f"{name} -> {own['chosen']}" for name, own in chosen["sets"].items())
+        choices = ", ".join(f"{name} -> {choice['chosen']}" for name, choice in chosen["sets"].items())
         line = (
             f"reranker: chosen by {self.metric} on {n_held_out:,} of {len(held_out):,} samples, which count in no "
             f"metric; {choices}"

@@ -136,12 +136,12 @@ def cut_texts(
         if isinstance(arm, DenseArm | EncodedArm | GraphArm)
     ]
     stages = []
-    for own in models:
-        if isinstance(own, ReadsTokens):
-            read: Iterable[ChunkPassages | QueryPassages] = (
-                of_queries if reads_documents(own) else (of_chunks, *of_queries)
+    for model in models:
+        if isinstance(model, ReadsTokens):
+            passages_read: Iterable[ChunkPassages | QueryPassages] = (
+                of_queries if reads_documents(model) else (of_chunks, *of_queries)
             )
-            stages += [CutTexts(own, passages) for passages in read]
+            stages += [CutTexts(model, passages) for passages in passages_read]
     return tuple({stage.key: stage for stage in stages}.values())
 
 

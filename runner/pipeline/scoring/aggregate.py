@@ -67,8 +67,8 @@ def aggregate(
     rows = list(subsets.values())
     intervals = interval.of_subsets(columns, rows, clusters)
     metrics = dict(zip(subsets, _entries_of_subsets(scored, rows, intervals), strict=True))
-    for name, column, own in zip(scored, columns, zip(*intervals, strict=True), strict=True):
-        pooled = pooled_entries(list(subsets), own, interval.confidence, is_share=column.is_share)
+    for name, column, metric_intervals in zip(scored, columns, zip(*intervals, strict=True), strict=True):
+        pooled = pooled_entries(list(subsets), metric_intervals, interval.confidence, is_share=column.is_share)
         for subset, entry in pooled.items():
             metrics[subset][name] |= entry
     finest = list(_rows_by_own_subset(samples).values())
@@ -101,20 +101,20 @@ def _over_conversations(
         if turn:
             conversations[turn.opening].append(row)
     rows = list(conversations.values())
-    of_turns = [row for own in rows for row in own]
+    of_turns = [row for turn_rows in rows for row in turn_rows]
     columns = []
     for column in _columns(scored):
-        values = column.combine(np.array([column.statistics[own].sum(axis=0) for own in rows]))
-        known = np.isfinite(values)
-        statistics = np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)])
+        values = column.combine(np.array([column.statistics[turn_rows].sum(axis=0) for turn_rows in rows]))
+        is_known = np.isfinite(values)
+        statistics = np.column_stack([np.where(is_known, values, 0.0), is_known.astype(np.float64)])
         columns.append(Column(statistics, combine_mean, column.is_share))
-    (bounds,) = interval.of_subsets(columns, [slice(None)], clusters[[own[0] for own in rows]])
+    (bounds,) = interval.of_subsets(columns, [slice(None)], clusters[[turn_rows[0] for turn_rows in rows]])
     return {
         name: {
-            **_entry(own, _state_counts(scores.states, [of_turns])[0]),
+            **_entry(bound, _state_counts(scores.states, [of_turns])[0]),
             "n_conversations": int(column.statistics[:, 1].sum()),
         }
-        for (name, (_, scores)), own, column in zip(scored.items(), bounds, columns, strict=True)
+        for (name, (_, scores)), bound, column in zip(scored.items(), bounds, columns, strict=True)
     }
 
 
@@ -130,8 +130,8 @@ def _entries_of_subsets(
 ) -> list[dict[str, dict[str, Json]]]:
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
     for of_metric, bounds in zip(scored.items(), zip(*intervals, strict=True), strict=True):
-        _require_values(*of_metric, subsets, [own.value for own in bounds])
-    return [_entries(scored, own, [c[i] for c in counts]) for i, own in enumerate(intervals)]
+        _require_values(*of_metric, subsets, [bound.value for bound in bounds])
+    return [_entries(scored, subset_intervals, [c[i] for c in counts]) for i, subset_intervals in enumerate(intervals)]
 
 
 def _require_values(name: str, scored: Scored, subsets: Sequence[list[int]], values: Sequence[float | None]) -> None:
@@ -160,10 +160,10 @@ def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) ->
     distinct = list(dict.fromkeys(states))
     if len(distinct) == 1:
         return [Counter({distinct[0]: len(rows)}) for rows in subsets]
-    place = {state: i for i, state in enumerate(distinct)}
-    codes = np.array([place[state] for state in states], dtype=np.int64)
+    code_of = {state: i for i, state in enumerate(distinct)}
+    codes = np.array([code_of[state] for state in states], dtype=np.int64)
     counts = [np.bincount(codes[rows], minlength=len(distinct)).tolist() for rows in subsets]
-    return [Counter({state: n for state, n in zip(distinct, own, strict=True) if n}) for own in counts]
+    return [Counter({state: n for state, n in zip(distinct, numbers, strict=True) if n}) for numbers in counts]
 
 
 def _macro(

@@ -96,15 +96,15 @@ class AnswerScores(Stage[Scoring], kind="answer_scores", version=2, work=Work.BE
         """Score the answers by every metric."""
         samples, answers = run.read(self.samples).samples, run.read(self.answers)
         rows, states = rows_to_score(answers)
-        answered = [samples[row] for row in rows]
+        scored_samples = [samples[row] for row in rows]
         answer_texts = [answers[row].text for row in rows]
-        reference_texts = [reference for sample in answered for reference in sample.references]
+        reference_texts = [reference for sample in scored_samples for reference in sample.references]
         places = _places_of_references(samples, rows)
         scored = []
         for name, metric in self.metrics.items():
             texts = self.texts[name]
             scores = metric.score_answers(
-                answered,
+                scored_samples,
                 texts.read_answers(run, answer_texts, rows),
                 texts.read_references(run, reference_texts, places),
             )
@@ -135,4 +135,4 @@ def answer_scores(
 def _places_of_references(samples: Sequence[Sample], rows: Iterable[int]) -> list[int]:
     """Return the positions of some samples' references among the references of all samples."""
     last = np.cumsum([len(sample.references) for sample in samples], dtype=np.int64)
-    return [place for row in rows for place in range(last[row] - len(samples[row].references), last[row])]
+    return [position for row in rows for position in range(last[row] - len(samples[row].references), last[row])]

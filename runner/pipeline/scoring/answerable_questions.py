@@ -37,7 +37,9 @@ class GivenAnswerable(Stage[SampleSet], kind="given_answerable", version=1, work
         positions = gold_positions(samples, documents)
         held = context_spans(run.read(self.context), run.read(self.chunks))
         gold = [gold_spans(sample.gold, documents, positions) for sample in samples]
-        marked = [_mark_answerable(*own) for own in zip(samples, gold, held, strict=True)]
+        marked = [
+            _mark_answerable(sample, units, spans) for sample, units, spans in zip(samples, gold, held, strict=True)
+        ]
         return replace(sample_set, samples=tuple(marked))
 
 

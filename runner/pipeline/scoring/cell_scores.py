@@ -51,15 +51,15 @@ class MetricInputs:
 
 
 def scores_of(
-    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
 ) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a cell, each for the metrics with the same inputs."""
     return (
         *_retrieval_scores(cell, data, scored),
-        *_answer_scores(cell, data, scored, answered),
-        *_citation_scores(cell, scored, passages, answered),
-        *_judged_scores(cell, data, scored, passages, answered),
-        *_revision_scores(cell, data, scored, passages, answered),
+        *_answer_scores(cell, data, scored, cell_answers),
+        *_citation_scores(cell, scored, passages, cell_answers),
+        *_judged_scores(cell, data, scored, passages, cell_answers),
+        *_revision_scores(cell, data, scored, passages, cell_answers),
     )
 
 
@@ -76,16 +76,16 @@ class PipelineInputs:
 def pipeline_scores_of(cell: "Cell", data: Data, scored: PipelineInputs) -> tuple[Stage[Scoring], ...]:
     """Return the stages that score a custom pipeline. Retrieval is scored by the passages that it gives."""
     metrics, interval = cell.metrics, cell.metrics.interval
-    read = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies
-    of_passages = [PipelinePassageScores(metrics.of_rankings, metrics.of_contexts, *read)]
-    of_citations = [PipelineCitationScores(metrics.of_citations, *read)]
+    shared = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies
+    of_passages = [PipelinePassageScores(metrics.of_rankings, metrics.of_contexts, *shared)]
+    of_citations = [PipelineCitationScores(metrics.of_citations, *shared)]
     inputs = MetricInputs(data.samples, data.samples, data.corpus, None, scored.copies)
-    answered = CellAnswers((), scored.answers)
+    cell_answers = CellAnswers((), scored.answers)
     return (
         *(of_passages if metrics.of_rankings or metrics.of_contexts else ()),
         *(of_citations if metrics.of_citations else ()),
-        *_answer_scores(cell, data, inputs, answered),
-        *_judged_scores(cell, data, inputs, scored.passages, answered),
+        *_answer_scores(cell, data, inputs, cell_answers),
+        *_judged_scores(cell, data, inputs, scored.passages, cell_answers),
     )
 
 
@@ -106,48 +106,48 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[S
     return tuple(scorings)
 
 
-def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, answered: CellAnswers) -> list[Stage[Scoring]]:
+def _answer_scores(cell: "Cell", data: Data, scored: MetricInputs, cell_answers: CellAnswers) -> list[Stage[Scoring]]:
     """Return the scores of the answers. Each metric with a model has a separate stage, so that adding one is cheap."""
     metrics = cell.metrics.of_answers
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
-    texts = UncitedAnswers(answered.answers) if cell.metrics.without_citations else answered.answers
+    texts = UncitedAnswers(cell_answers.answers) if cell.metrics.without_citations else cell_answers.answers
     interval = cell.metrics.interval
     return [answer_scores(group, interval, data.samples, scored.answerable, texts) for group in groups if group]
 
 
 def _citation_scores(
-    cell: "Cell", scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
 ) -> tuple[CitationScores, ...]:
     """Return the scores of the citations, if a metric reads them. A closed book has none."""
     metrics, places = cell.metrics.of_citations, scored.places
     if not metrics or places is None or isinstance(passages, NoPassages):
         return ()
-    read = scored.original, places.read.spans, passages, answered.answers
-    return (CitationScores(metrics, cell.metrics.interval, scored.answerable, *read, scored.copies),)
+    inputs = scored.original, places.read.spans, passages, cell_answers.answers
+    return (CitationScores(metrics, cell.metrics.interval, scored.answerable, *inputs, scored.copies),)
 
 
 def _judged_scores(
-    cell: "Cell", data: Data, scored: MetricInputs, passages: AnyPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: MetricInputs, passages: AnyPassages, cell_answers: CellAnswers
 ) -> list[Stage[Scoring]]:
     """Return the scores of the answers by judges."""
-    read = data.samples, scored.answerable, passages, answered.answers
+    inputs = data.samples, scored.answerable, passages, cell_answers.answers
     part = judged_part(cell.judge.sample, cell.judge.sample_seed, data.n_samples)
-    judging = Judging(cell.metrics.interval, *read, data.n_samples, n_passages(cell, passages), part, scored.original)
+    judging = Judging(cell.metrics.interval, *inputs, data.n_samples, n_passages(cell, passages), part, scored.original)
     return [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
 
 
 def _revision_scores(
-    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, answered: CellAnswers
+    cell: "Cell", data: Data, scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
 ) -> list[Stage[Scoring]]:
     """Return the scores of the reviser. Only the check of revised answers sends requests."""
-    if not answered.revised:
+    if not cell_answers.revised:
         return []
     interval = cell.metrics.interval
-    read = data.samples, scored.answerable, passages, answered.answers
-    judging = Judging(interval, *read, data.n_samples, n_passages(cell, passages), None, scored.original)
+    inputs = data.samples, scored.answerable, passages, cell_answers.answers
+    judging = Judging(interval, *inputs, data.n_samples, n_passages(cell, passages), None, scored.original)
     judged = [metric for metric in revision_metrics(cell.reviser) if isinstance(metric, SupportedAfter)]
     return [
-        RevisionScores(interval, scored.answerable, answered.revised),
+        RevisionScores(interval, scored.answerable, cell_answers.revised),
         *(judged_scores(metric.names[0], metric, judging, 0) for metric in judged),
     ]

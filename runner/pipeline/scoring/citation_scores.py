@@ -47,14 +47,14 @@ class CitationScores(Stage[Scoring], kind="citation_scores", version=1, work=Wor
         """
         samples, documents, answers = run.read(self.samples).samples, run.read(self.corpus), run.read(self.answers)
         rows, states = rows_to_score(answers)
-        alone = list(self._places(run))
-        credited = with_copies(samples, alone, documents, run.read(self.copies))
-        answered, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
+        uncredited = list(self._places(run))
+        credited = with_copies(samples, uncredited, documents, run.read(self.copies))
+        scored_samples, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
         scored = []
         for metric in self.metrics.values():
-            passages = alone if is_strict(metric) else credited
-            found = metric.score_citations(answered, documents, texts, [passages[row] for row in rows])
-            marked = mark_gold_outside_corpus(found, answered)
+            passages = uncredited if is_strict(metric) else credited
+            metric_scores = metric.score_citations(scored_samples, documents, texts, [passages[row] for row in rows])
+            marked = mark_gold_outside_corpus(metric_scores, scored_samples)
             scored.append((metric, {name: spread(scores, rows, states) for name, scores in marked.items()}))
         return scoring(samples, scored, self.interval)
 
@@ -79,9 +79,11 @@ def with_copies(
     samples: Sequence[Sample], places: Sequence[Sequence[PassagePlaces]], documents: Documents, copies: GoldCopies
 ) -> list[list[PassagePlaces]]:
     """Return the places with the copies of each sample's gold in its passages."""
-    owners = [sample for sample, own in zip(samples, places, strict=True) for _ in own]
-    spans = iter(Credit(owners, documents, copies).spans([passage.own for own in places for passage in own]))
-    return [[replace(passage, copied=tuple(next(spans)[len(passage.own) :])) for passage in own] for own in places]
+    owners = [sample for sample, passages in zip(samples, places, strict=True) for _ in passages]
+    spans = iter(Credit(owners, documents, copies).spans([passage.own for passages in places for passage in passages]))
+    return [
+        [replace(passage, copied=tuple(next(spans)[len(passage.own) :])) for passage in passages] for passages in places
+    ]
 
 
 class UncitedAnswers(Stage[Sequence[Answer]], kind="uncited_answers", version=1, work=Work.BENCHMARK):

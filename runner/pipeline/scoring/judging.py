@@ -49,8 +49,8 @@ class JudgedPart(StageGroup):
 
     def has_drawn(self, samples: Sequence[Sample]) -> list[bool]:
         """Return True for each sample that is judged."""
-        drawn = {sample.id for sample in limit_samples(samples, self.n, self.seed)}
-        return [sample.id in drawn for sample in samples]
+        drawn_ids = {sample.id for sample in limit_samples(samples, self.n, self.seed)}
+        return [sample.id in drawn_ids for sample in samples]
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,13 @@ def prepare_judge(
     if not (isinstance(metric, JudgesByGold) and metric.reads_gold):
         return metric.prepare(samples, ask)
     documents = read_documents()
-    place = {document_id: row for row, document_id in enumerate(documents.ids)}
+    row_of = {document_id: row for row, document_id in enumerate(documents.ids)}
     gold = [
         list(
             dict.fromkeys(
-                documents.texts[place[unit.document_id]][unit.start : unit.end]
+                documents.texts[row_of[unit.document_id]][unit.start : unit.end]
                 for unit in sample.gold
-                if unit.document_id in place
+                if unit.document_id in row_of
             )
         )
         for sample in samples
@@ -208,7 +208,7 @@ class JudgedScores(
         # requests about samples that count nowhere would cost money
         left_out = self.left_out(samples)
         rows = [row for row in rows if left_out[row] is None]
-        states = [own or state for own, state in zip(left_out, states, strict=True)]
+        states = [reason or state for reason, state in zip(left_out, states, strict=True)]
         passages = list(self.passages.read(run))
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
@@ -230,8 +230,8 @@ class JudgedScores(
         """Return, per sample, the reason why it is never judged, None if it is judged."""
         drawn = self.part.has_drawn(samples) if self.part else [True] * len(samples)
         return [
-            ScoreState.HELD_OUT if sample.held_out else None if own else ScoreState.NOT_DRAWN
-            for sample, own in zip(samples, drawn, strict=True)
+            ScoreState.HELD_OUT if sample.held_out else None if is_drawn else ScoreState.NOT_DRAWN
+            for sample, is_drawn in zip(samples, drawn, strict=True)
         ]
 
 
@@ -303,12 +303,12 @@ def judge_counts(tables: Iterable[pa.Table]) -> dict[str, dict[str, Json]]:
     for table in tables:
         states = [table[name].to_pylist() for name in table.column_names if name.startswith(_STATE)]
         for name in (name for name in table.column_names if name.startswith(_JUDGE)):
-            of_samples = [set(own) for own in zip(*states, strict=True)]
-            unparsable = [ScoreState.UNPARSABLE in own for own in of_samples]
+            of_samples = [set(sample_states) for sample_states in zip(*states, strict=True)]
+            unparsable = [ScoreState.UNPARSABLE in sample_states for sample_states in of_samples]
             unread = (reason for reason, is_it in zip(table[name].to_pylist(), unparsable, strict=True) if is_it)
             reasons, commonest = reasons_of(unread)
             counts[name.removeprefix(_JUDGE)] = {
-                "n_judged": sum(not own.isdisjoint(_JUDGED) for own in of_samples),
+                "n_judged": sum(not sample_states.isdisjoint(_JUDGED) for sample_states in of_samples),
                 "n_unparsable": sum(unparsable),
                 "reasons": reasons,
                 "commonest": commonest,

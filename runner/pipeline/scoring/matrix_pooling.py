@@ -23,31 +23,31 @@ def pooled_entries(
     entries: dict[str, dict[str, Json]] = {
         name: {"pooled": None, "pooled_low": None, "pooled_high": None} for name in names
     }
-    known = {
+    known_intervals = {
         name: interval
         for name, interval in zip(subsets, intervals, strict=True)
         if name.startswith(_MATRIX) and interval.value is not None
     }
-    found = pool(_fields(known)) if known else None
-    if found is None:
+    pooled = pool(_fields(known_intervals)) if known_intervals else None
+    if pooled is None:
         return entries
     from scipy.special import ndtri
 
-    is_share = is_share and all(0 <= (interval.value or 0) <= 1 for interval in known.values())
-    half = ndtri((1 + confidence) / 2) * found.error
-    value, low, high = found.value, found.value - half, found.value + half
+    is_share = is_share and all(0 <= (interval.value or 0) <= 1 for interval in known_intervals.values())
+    half = ndtri((1 + confidence) / 2) * pooled.error
+    value, low, high = pooled.value, pooled.value - half, pooled.value + half
     if is_share:
         # Clipped, not computed on the logit scale: the error of the model does not shrink towards 0 and 1, unlike the
         # error of a share.
         value, low, high = (np.clip(each, 0.0, 1.0) for each in (value, low, high))
-    for name, *numbers in zip(known, value.tolist(), low.tolist(), high.tolist(), strict=True):
+    for name, *numbers in zip(known_intervals, value.tolist(), low.tolist(), high.tolist(), strict=True):
         entries[name] = dict(zip(("pooled", "pooled_low", "pooled_high"), numbers, strict=True))
     return entries
 
 
-def _fields(known: Mapping[str, Interval]) -> Fields:
-    topics, tasks = zip(*(name.split("/")[1:] for name in known), strict=True)
-    intervals = list(known.values())
+def _fields(known_intervals: Mapping[str, Interval]) -> Fields:
+    topics, tasks = zip(*(name.split("/")[1:] for name in known_intervals), strict=True)
+    intervals = list(known_intervals.values())
     return Fields(
         np.unique(topics, return_inverse=True)[1],
         np.unique(tasks, return_inverse=True)[1],

@@ -51,27 +51,29 @@ class PipelinePassageScores(Stage[Scoring], kind="pipeline_passage_scores", vers
         samples, documents, places = run.read(self.samples).samples, run.read(self.corpus), run.read(self.places)
         rows, states = _rows(run.read(self.answers), places)
         credit = Credit(samples, documents, run.read(self.copies))
-        given = places.of_samples()
-        spans: list[list[Span]] = [[span for span in own if span] for own in given]
-        rankings: list[Sequence[str]] = [_ranking(own, documents.ids) for own in given]
-        own_samples, present = [samples[row] for row in rows], set(documents.ids)
-        relevant = [relevant_documents(sample.gold, present) for sample in own_samples]
+        by_sample = places.of_samples()
+        spans: list[list[Span]] = [[span for span in sample_spans if span] for sample_spans in by_sample]
+        rankings: list[Sequence[str]] = [_ranking(sample_spans, documents.ids) for sample_spans in by_sample]
+        scored_samples, present = [samples[row] for row in rows], set(documents.ids)
+        relevant = [relevant_documents(sample.gold, present) for sample in scored_samples]
         scored: list[tuple[Metric, dict[str, Scores]]] = []
         for ranking_metric in self.rankings.values():
             ranked = rankings if is_strict(ranking_metric) else credit.rankings(rankings)
-            found = ranking_metric.score_rankings([ranked[row] for row in rows], relevant) if rows else {}
-            scored.append((ranking_metric, found))
+            scores = ranking_metric.score_rankings([ranked[row] for row in rows], relevant) if rows else {}
+            scored.append((ranking_metric, scores))
         for metric in self.contexts.values():
             held = spans if is_strict(metric) else credit.spans(spans)
             has_values = rows and not getattr(metric, "reads_tokens", False)
-            own = [held[row] for row in rows]
-            found = metric.score_contexts(own_samples, documents, own, _context(len(rows))) if has_values else {}
-            scored.append((metric, found))
+            contexts = [held[row] for row in rows]
+            scores = (
+                metric.score_contexts(scored_samples, documents, contexts, _context(len(rows))) if has_values else {}
+            )
+            scored.append((metric, scores))
         return scoring(
             samples,
             [
-                (metric, _all_rows(metric, mark_gold_outside_corpus(found, own_samples), rows, states))
-                for metric, found in scored
+                (metric, _all_rows(metric, mark_gold_outside_corpus(scores, scored_samples), rows, states))
+                for metric, scores in scored
             ],
             self.interval,
         )
@@ -95,14 +97,14 @@ class PipelineCitationScores(Stage[Scoring], kind="pipeline_citation_scores", ve
         samples, documents, answers = run.read(self.samples).samples, run.read(self.corpus), run.read(self.answers)
         places = run.read(self.places)
         rows, states = _rows(answers, places)
-        alone = [[PassagePlaces((span,) if span else ()) for span in own] for own in places.of_samples()]
-        credited = with_copies(samples, alone, documents, run.read(self.copies))
-        own_samples, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
+        uncredited = [[PassagePlaces((span,) if span else ()) for span in spans] for spans in places.of_samples()]
+        credited = with_copies(samples, uncredited, documents, run.read(self.copies))
+        scored_samples, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
         scored = []
         for metric in self.metrics.values():
-            passages = [(alone if is_strict(metric) else credited)[row] for row in rows]
-            found = metric.score_citations(own_samples, documents, texts, passages) if rows else {}
-            marked = mark_gold_outside_corpus(found, own_samples)
+            passages = [(uncredited if is_strict(metric) else credited)[row] for row in rows]
+            scores = metric.score_citations(scored_samples, documents, texts, passages) if rows else {}
+            marked = mark_gold_outside_corpus(scores, scored_samples)
             scored.append((metric, _all_rows(metric, marked, rows, states)))
         return scoring(samples, scored, self.interval)
 
@@ -112,18 +114,18 @@ def _rows(answers: Sequence[Answer], places: PassagePositions) -> tuple[list[int
     _, states = rows_to_score(answers)
     is_given = places.is_given.tolist()
     states = [
-        ScoreState.NOT_APPLICABLE if state is ScoreState.VALUE and not own else state
-        for state, own in zip(states, is_given, strict=True)
+        ScoreState.NOT_APPLICABLE if state is ScoreState.VALUE and not has_passages else state
+        for state, has_passages in zip(states, is_given, strict=True)
     ]
     return [row for row, state in enumerate(states) if state is ScoreState.VALUE], states
 
 
 def _all_rows(
-    metric: Metric, found: Mapping[str, Scores], rows: Sequence[int], states: Sequence[ScoreState]
+    metric: Metric, scores_by_name: Mapping[str, Scores], rows: Sequence[int], states: Sequence[ScoreState]
 ) -> dict[str, Scores]:
     """Return the scores of some rows as scores of all. Without scores, no row has a value."""
-    if found:
-        return {name: spread(scores, rows, states) for name, scores in found.items()}
+    if scores_by_name:
+        return {name: spread(scores, rows, states) for name, scores in scores_by_name.items()}
     none = [ScoreState.NOT_APPLICABLE if state is ScoreState.VALUE else state for state in states]
     n = len(none)
     return dict.fromkeys(metric.names, Scores(np.zeros((n, 2)), tuple(none), np.full(n, np.nan)))

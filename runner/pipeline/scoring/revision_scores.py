@@ -27,15 +27,17 @@ class RevisionScores(Stage[Scoring], kind="revision_scores", version=1, work=Wor
 
     def make(self, run: Run) -> Scoring:
         """Score the revisions. They ask no model."""
-        samples, found = run.read(self.samples).samples, revisions_of(run, self.parts)
-        rows = [found.get(sample.id) for sample in samples]
+        samples, revisions = run.read(self.samples).samples, revisions_of(run, self.parts)
+        rows = [revisions.get(sample.id) for sample in samples]
         values = {
-            "supported_before": [outcome_of(own.check) if own else _FAILED for own in rows],
-            "revised": [float(own.answer.text != own.first.text) if own else _FAILED for own in rows],
-            "characters_before": [float(len(own.first.text)) if own else _FAILED for own in rows],
-            "characters_after": [float(len(own.answer.text)) if own else _FAILED for own in rows],
+            "supported_before": [outcome_of(revision.check) if revision else _FAILED for revision in rows],
+            "revised": [
+                float(revision.answer.text != revision.first.text) if revision else _FAILED for revision in rows
+            ],
+            "characters_before": [float(len(revision.first.text)) if revision else _FAILED for revision in rows],
+            "characters_after": [float(len(revision.answer.text)) if revision else _FAILED for revision in rows],
         }
-        scores = {name: _scores(rows, own) for name, own in values.items()}
+        scores = {name: _scores(rows, column) for name, column in values.items()}
         return scoring(
             samples,
             [(metric, {name: scores[name] for name in metric.names}) for metric in (SHARES, LENGTHS)],
@@ -47,7 +49,7 @@ _FAILED = ScoreState.ANSWER_ERROR
 
 
 def _scores(rows: Sequence[Revision | None], values: Sequence[float | ScoreState]) -> Scores:
-    has_failed = [own is None or own.first.state is AnswerState.ERROR for own in rows]
+    has_failed = [revision is None or revision.first.state is AnswerState.ERROR for revision in rows]
     return mean_scores([_FAILED if failed else value for failed, value in zip(has_failed, values, strict=True)])
 
 

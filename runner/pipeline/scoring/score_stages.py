@@ -103,7 +103,8 @@ def _drop_held_out(scores: Scores, samples: Sequence[Sample]) -> Scores:
     return Scores(
         np.where(held_out[:, None], 0.0, scores.statistics),
         tuple(
-            ScoreState.HELD_OUT if own else state for own, state in zip(held_out.tolist(), scores.states, strict=True)
+            ScoreState.HELD_OUT if is_out else state
+            for is_out, state in zip(held_out.tolist(), scores.states, strict=True)
         ),
         np.where(held_out, np.nan, scores.values),
     )
@@ -150,7 +151,10 @@ def mark_gold_outside_corpus(scores: Mapping[str, Scores], samples: Sequence[Sam
     def of_sample(state: ScoreState, sample: Sample) -> ScoreState:
         return ScoreState.NO_GOLD_IN_CORPUS if state is ScoreState.NO_GOLD and sample.gold else state
 
-    return {name: replace(own, states=tuple(map(of_sample, own.states, samples))) for name, own in scores.items()}
+    return {
+        name: replace(metric_scores, states=tuple(map(of_sample, metric_scores.states, samples)))
+        for name, metric_scores in scores.items()
+    }
 
 
 def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState]]:

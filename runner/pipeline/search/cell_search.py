@@ -88,21 +88,21 @@ def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet], copies: Stage
 def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts, FoundHits]:
     """Return the hits of an existing index, and the texts that they are places of."""
     queries = searched_queries(cell.expander, data)
-    search = index_search(arm, cell.retriever.depth, data, queries)
-    rankings = [Ranking(hits, variant) for hits, variant in zip(search.rankings, queries, strict=True)]
+    indexed = index_search(arm, cell.retriever.depth, data, queries)
+    rankings = [Ranking(hits, variant) for hits, variant in zip(indexed.rankings, queries, strict=True)]
     is_one = gives_one_query(cell.expander)
     hits = joined_hits(cell.retriever.fusion, cell.retriever.depth, rankings, is_one_query_each=is_one)
-    chunks = search.chunks
-    texts = Texts(search.data.corpus, (), search.data, CutCorpus(chunks, chunks), Searched(search.data, chunks))
-    reports = (IndexReport(search.places, search.rankings),)
-    found = FoundHits(hits, queries, reranking_queries(cell.expander, data), (), reports)
-    return texts, _diversify(cell, texts, found)
+    chunks = indexed.chunks
+    texts = Texts(indexed.data.corpus, (), indexed.data, CutCorpus(chunks, chunks), Searched(indexed.data, chunks))
+    reports = (IndexReport(indexed.places, indexed.rankings),)
+    search = FoundHits(hits, queries, reranking_queries(cell.expander, data), (), reports)
+    return texts, _diversify(cell, texts, search)
 
 
-def _diversify(cell: "Cell", texts: Texts, found: FoundHits) -> FoundHits:
-    hits = diverse_hits(cell.diversity, *texts.ranked, found.hits)
-    reports = (*found.reports, *diversity_reports(hits))
-    return replace(found, hits=hits, reports=reports)
+def _diversify(cell: "Cell", texts: Texts, search: FoundHits) -> FoundHits:
+    hits = diverse_hits(cell.diversity, *texts.ranked, search.hits)
+    reports = (*search.reports, *diversity_reports(hits))
+    return replace(search, hits=hits, reports=reports)
 
 
 def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
@@ -119,17 +119,21 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
     )
     judged_by = reranking_queries(cell.expander, data)
     reports = (*filter_reports(data, allowed, joined), *graph_reports(retriever, *texts.searched))
-    named = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
+    rankings_of_arms = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
     if not isinstance(cell.iterative, IterativeSearch):
-        return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, named, reports)
+        return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, rankings_of_arms, reports)
 
     def search(query: Stage[Queries]) -> Stage[Hits]:
-        found = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed, is_first=False)]
-        return joined_hits(retriever.fusion, retriever.depth, found, is_one_query_each=True)
+        new_rankings = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed, is_first=False)]
+        return joined_hits(retriever.fusion, retriever.depth, new_rankings, is_one_query_each=True)
 
-    again = iterated_search(cell.iterative, texts, retriever.depth, joined, search, copies)
-    named += tuple(RankingOfArm((f"search_{n}",), own) for n, own in enumerate(again.searches, start=1))
-    return FoundHits(again.hits, queries, judged_by, named, (*reports, again.report), again.decided)
+    iteration = iterated_search(cell.iterative, texts, retriever.depth, joined, search, copies)
+    rankings_of_arms += tuple(
+        RankingOfArm((f"search_{n}",), hits) for n, hits in enumerate(iteration.searches, start=1)
+    )
+    return FoundHits(
+        iteration.hits, queries, judged_by, rankings_of_arms, (*reports, iteration.report), iteration.decided
+    )
 
 
 def _rankings(

@@ -80,7 +80,8 @@ def _problem_of_allowed(allowed: object, n_samples: int, n_documents: int) -> st
         return f"returned {type(allowed).__name__}, expected AllowedDocuments"
     group, offsets, document = allowed.group, allowed.offsets, allowed.document
     if not all(
-        isinstance(own, np.ndarray) and own.ndim == 1 and own.dtype.kind in "iu" for own in vars(allowed).values()
+        isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iu"
+        for column in vars(allowed).values()
     ):
         return "returned AllowedDocuments with other columns than integer arrays of one dimension"
     if len(group) != n_samples:

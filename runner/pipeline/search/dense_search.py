@@ -45,10 +45,10 @@ def dimension_problems(retriever: Retriever) -> list[str]:
                 arm.embedder if isinstance(arm, DenseArm) else arm.encoder,
                 arm.vector_index.dimensions,
             )
-            known = maker.most_dimensions() if n_dimensions and isinstance(maker, KnowsDimensions) else None
-            if n_dimensions and known and n_dimensions > known:
+            limit = maker.most_dimensions() if n_dimensions and isinstance(maker, KnowsDimensions) else None
+            if n_dimensions and limit and n_dimensions > limit:
                 problems.append(
-                    f"vector_index.dimensions: got {n_dimensions}, but the embedder's vectors have {known}; expected "
+                    f"vector_index.dimensions: got {n_dimensions}, but the embedder's vectors have {limit}; expected "
                     "at most that number, or null for all"
                 )
     return problems
@@ -99,7 +99,7 @@ class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
         if not isinstance(self.index, KeptElsewhere):
             return []
         try:
-            return [lost for own in sub_corpora.split(parts) for lost in self.index.lost(own)]
+            return [lost for part in sub_corpora.split(parts) for lost in self.index.lost(part)]
         except ComponentError:
             return []
 
@@ -109,9 +109,9 @@ class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
         Its parent is unique to this process, because another process may build the same index.
         """
         name = self.key if part.number is None else f"{self.key}-{part.number}"
-        place = run.workspace / uuid.uuid4().hex / name
-        place.mkdir(parents=True)
-        return place
+        folder = run.workspace / uuid.uuid4().hex / name
+        folder.mkdir(parents=True)
+        return folder
 
 
 class DenseHits(Search, kind="dense_hits", version=2, work=Work.PER_QUERY):
@@ -128,15 +128,15 @@ class DenseHits(Search, kind="dense_hits", version=2, work=Work.PER_QUERY):
     def make(self, run: Run) -> Hits:
         return self.search(run, self.depth, ALL)
 
-    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+    def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the chunks that are nearest to the chosen queries."""
-        built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[chosen]
+        built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[query_rows]
         require_equal_dimensions(vectors, queries, getattr(self.query_vectors, "embedder", self.index))
-        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = [
+        parts = sub_corpora.among(self.corpora.ranges(run), query_rows)
+        part_hits = [
             self._search_part(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts
         ]
-        return sub_corpora.merge(found, parts, len(queries))
+        return sub_corpora.merge(part_hits, parts, len(queries))
 
     def _search_part(self, built: Parts, vectors: Vectors, queries: Vectors, depth: int) -> Hits:
         hits = self.index.search(built, vectors, queries, depth)

@@ -54,10 +54,10 @@ def _check_hits(diversity: object, before: Hits, after: Hits) -> Hits:
     """Raise ComponentError for a hit that was not found, or that occurs twice."""
     checked_hits(after, len(before), np.iinfo(np.int32).max, diversity, by_score=False)
     for row, (old, new) in enumerate(zip(before.chunk.tolist(), after.chunk.tolist(), strict=True)):
-        found = [chunk for chunk in new if chunk >= 0]
-        if not set(found) <= set(old):
+        hits = [chunk for chunk in new if chunk >= 0]
+        if not set(hits) <= set(old):
             raise broken_contract(
-                diversity, f"query {row}: got the hits {found} for {old}, expected some or all of them, each once"
+                diversity, f"query {row}: got the hits {hits} for {old}, expected some or all of them, each once"
             )
     return after
 

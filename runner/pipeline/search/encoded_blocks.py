@@ -57,8 +57,8 @@ def blocks_of(lengths: NDArray[np.int32]) -> Iterator[slice]:
     ends = np.cumsum(lengths, dtype=np.int64)
     first = 0
     while first < len(ends):
-        most = (ends[first - 1] if first else 0) + BLOCK_CHARACTERS
-        last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
+        limit = (ends[first - 1] if first else 0) + BLOCK_CHARACTERS
+        last = max(first + 1, int(np.searchsorted(ends, limit, side="right")))
         yield slice(first, last)
         first = last
 

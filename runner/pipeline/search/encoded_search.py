@@ -46,15 +46,15 @@ class EncodedChunks(Stage[Encodings], kind="encoded_chunks", version=1):
 def _check_encodings(encodings: Encodings, n_texts: int, encoder: ThreeWayEncoder) -> Encodings:
     if not isinstance(encodings, Encodings):
         raise broken_contract(encoder, f"returned {type(encodings).__name__}, expected Encodings")
-    found = [len(encodings.dense), len(encodings.weight_offsets) - 1, len(encodings.vector_offsets) - 1]
-    if found != [n_texts] * 3:
+    counts = [len(encodings.dense), len(encodings.weight_offsets) - 1, len(encodings.vector_offsets) - 1]
+    if counts != [n_texts] * 3:
         raise broken_contract(
             encoder,
-            f"got {found[0]} vectors, token weights of {found[1]} and token vectors of {found[2]} texts, expected each "
-            f"of {n_texts}",
+            f"got {counts[0]} vectors, token weights of {counts[1]} and token vectors of {counts[2]} texts, expected "
+            f"each of {n_texts}",
         )
-    numbers = [own for field in fields(Encodings) if (own := getattr(encodings, field.name)).dtype.kind == "f"]
-    if not all(np.isfinite(own).all() for own in numbers):
+    numbers = [array for field in fields(Encodings) if (array := getattr(encodings, field.name)).dtype.kind == "f"]
+    if not all(np.isfinite(array).all() for array in numbers):
         raise broken_contract(encoder, "got numbers that are not finite, expected finite ones")
     return encodings
 
@@ -112,16 +112,16 @@ class TokenHits(Search, kind="token_hits", version=1, work=Work.PER_QUERY):
     def make(self, run: Run) -> Hits:
         return self.search(run, self.depth, ALL)
 
-    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+    def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the chunks with the largest weights of tokens shared with the chosen queries."""
-        built, queries = run.read(self.built), run.read(self.queries).sparse.rows(chosen)
-        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = []
+        built, queries = run.read(self.built), run.read(self.queries).sparse.rows(query_rows)
+        parts = sub_corpora.among(self.corpora.ranges(run), query_rows)
+        part_hits = []
         for part in parts:
-            own = queries.rows(part.queries)
-            hits = self.index.search(sub_corpora.take(built, part), own, depth)
-            found.append(checked_hits(hits, len(own), n_chunks_in([hits]), self.index))
-        return sub_corpora.merge(found, parts, len(queries))
+            part_queries = queries.rows(part.queries)
+            hits = self.index.search(sub_corpora.take(built, part), part_queries, depth)
+            part_hits.append(checked_hits(hits, len(part_queries), n_chunks_in([hits]), self.index))
+        return sub_corpora.merge(part_hits, parts, len(queries))
 
 
 class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=Work.PER_QUERY):
@@ -140,24 +140,26 @@ class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=
         """Score and sort the chunks for all queries."""
         return self.search(run, self.depth, ALL)
 
-    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+    def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the chunks with the strongest interaction with the chosen queries."""
-        chunks, queries = run.read(self.chunks).multi, run.read(self.queries).multi.rows(chosen)
+        chunks, queries = run.read(self.chunks).multi, run.read(self.queries).multi.rows(query_rows)
         if self.candidates:
-            union = _union([_hits_of(hits, run, depth, chosen) for hits in self.candidates])
-            query, place = np.nonzero(union >= 0)
+            union = _union([_hits_of(hits, run, depth, query_rows) for hits in self.candidates])
+            query, column = np.nonzero(union >= 0)
             scores = np.zeros(union.shape, dtype=np.float32)
-            pairs = np.stack([query.astype(np.int32), union[query, place]], axis=1)
-            scores[query, place] = late_interaction.score_pairs(queries, chunks, pairs)
+            pairs = np.stack([query.astype(np.int32), union[query, column]], axis=1)
+            scores[query, column] = late_interaction.score_pairs(queries, chunks, pairs)
             return sort_hits(union, scores, min(depth, union.shape[1]))
-        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = [late_interaction.search(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts]
-        return sub_corpora.merge(found, parts, len(queries))
+        parts = sub_corpora.among(self.corpora.ranges(run), query_rows)
+        part_hits = [
+            late_interaction.search(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts
+        ]
+        return sub_corpora.merge(part_hits, parts, len(queries))
 
 
-def _hits_of(search: Search, run: Run, depth: int, chosen: Rows) -> Hits:
+def _hits_of(search: Search, run: Run, depth: int, query_rows: Rows) -> Hits:
     """Return the stored hits if they fit, or else search."""
-    return run.read(search) if depth == search.depth and chosen is ALL else search.search(run, depth, chosen)
+    return run.read(search) if depth == search.depth and query_rows is ALL else search.search(run, depth, query_rows)
 
 
 def _union(rankings: Sequence[Hits]) -> NDArray[np.int32]:

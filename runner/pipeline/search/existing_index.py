@@ -69,33 +69,33 @@ class AskedIndex(
         """Search. Raises ComponentError if no query has a hit, because the index or the search is then wrong."""
         queries = self.queries.read(run).texts
         vectors = run.read(self.vectors[0]) if self.vectors else None
-        found = []
+        rankings = []
         for hits in self.arm.find(queries, vectors, self.depth):
-            found.append(list(hits))
-            run.report(len(found), len(queries))
-        if problem := _problem(found, len(queries), self.depth):
+            rankings.append(list(hits))
+            run.report(len(rankings), len(queries))
+        if problem := _problem(rankings, len(queries), self.depth):
             raise broken_contract(self.arm, problem)
-        if queries and not any(found):
+        if queries and not any(rankings):
             raise ComponentError(
                 f"retriever: {type(self.arm).__name__} found nothing for any of {len(queries):,} queries; check that "
                 "the index is filled, and what your query selects"
             )
         mask = current_mask()  # a server may repeat the key that it got
         columns = {
-            name: [mask.known(getattr(hit, name)) for hits in found for hit in hits]
+            name: [mask.known(getattr(hit, name)) for hits in rankings for hit in hits]
             for name in ("text", "id", "document")
         }
         return IndexReplies(
-            np.cumsum([0, *map(len, found)], dtype=np.int64),
+            np.cumsum([0, *map(len, rankings)], dtype=np.int64),
             pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}),
         )
 
 
-def _problem(found: Sequence[Sequence[IndexedText]], n_queries: int, depth: int) -> str:
+def _problem(rankings: Sequence[Sequence[IndexedText]], n_queries: int, depth: int) -> str:
     """Describe a contract violation; "" without one."""
-    if len(found) != n_queries:
-        return f"found hits for {len(found)} queries, expected {n_queries}"
-    for row, hits in enumerate(found):
+    if len(rankings) != n_queries:
+        return f"found hits for {len(rankings)} queries, expected {n_queries}"
+    for row, hits in enumerate(rankings):
         if len(hits) > depth:
             return f"query {row} has {len(hits)} hits, expected at most {depth}"
         if not all(isinstance(hit, IndexedText) for hit in hits):
@@ -138,7 +138,7 @@ class LocatedHits(Stage[PlacesOfHits], kind="located_hits", version=1, work=Work
 
     def make(self, run: Run) -> PlacesOfHits:
         """Search the corpus for each distinct text."""
-        hits = [hit for stage in self.replies for own in run.read(stage).of_queries() for hit in own]
+        hits = [hit for stage in self.replies for ranking in run.read(stage).of_queries() for hit in ranking]
         distinct = list(dict.fromkeys(hit for hit in hits if hit.text.strip()))
         sought = [Sought(hit.text, tuple(filter(None, (hit.document, hit.id)))) for hit in distinct]
         places = locate_passages(sought, run.read(self.corpus))
@@ -206,12 +206,14 @@ class IndexedHits(Stage[Hits], kind="indexed_hits", version=1, work=Work.PER_QUE
         chunks = run.read(self.chunks)
         columns = (chunks.document.tolist(), chunks.start.tolist(), chunks.end.tolist())
         number = {span: chunk for chunk, span in enumerate(zip(*columns, strict=True))}
-        found = run.read(self.places)
-        spans = map(tuple, found.spans(len(run.read(self.corpus))).tolist())
-        texts = (IndexedText(**row) for row in found.texts.to_pylist())
+        places = run.read(self.places)
+        spans = map(tuple, places.spans(len(run.read(self.corpus))).tolist())
+        texts = (IndexedText(**row) for row in places.texts.to_pylist())
         chunk_of = {text: number[span] for text, span in zip(texts, spans, strict=True)}
         rankings = run.read(self.replies).of_queries()
-        return hits_in_order([list(dict.fromkeys(chunk_of[hit] for hit in own if hit in chunk_of)) for own in rankings])
+        return hits_in_order(
+            [list(dict.fromkeys(chunk_of[hit] for hit in ranking if hit in chunk_of)) for ranking in rankings]
+        )
 
 
 @dataclass(frozen=True)
@@ -230,8 +232,8 @@ class IndexReport(StepReport):
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return counts of hits, with a line if some are not in the corpus. A hit counts once per query."""
         places = run.read(self.places)
-        row_of = {IndexedText(**row): place for place, row in enumerate(places.texts.to_pylist())}
-        hits = [hit for stage in self.rankings for own in run.read(stage.replies).of_queries() for hit in own]
+        row_of = {IndexedText(**row): number for number, row in enumerate(places.texts.to_pylist())}
+        hits = [hit for stage in self.rankings for ranking in run.read(stage.replies).of_queries() for hit in ranking]
         rows = np.array([row_of.get(hit, -1) for hit in hits], dtype=np.int64)
         rows = rows[rows >= 0]
         n_kept = sum(int((run.read(stage).chunk >= 0).sum()) for stage in self.rankings)
@@ -268,15 +270,15 @@ def index_arm(retriever: Retriever) -> ExistingIndexArm | None:
 
 def index_search(arm: ExistingIndexArm, depth: int, data: Data, queries: Sequence[Stage[Queries]]) -> IndexSearch:
     """Return the stages that search for every variant of the query, and locate the hits."""
-    asked = tuple(_asked(arm, depth, data, variant) for variant in queries)
-    places = LocatedHits(data.corpus, asked)
+    replies = tuple(_index_replies(arm, depth, data, variant) for variant in queries)
+    places = LocatedHits(data.corpus, replies)
     corpus = IndexedCorpus(data.corpus, places)
     chunks = IndexedChunks(data.corpus, places)
-    hits = tuple(IndexedHits(data.corpus, places, own, chunks) for own in asked)
+    hits = tuple(IndexedHits(data.corpus, places, stage, chunks) for stage in replies)
     return IndexSearch(replace(data, corpus=corpus), chunks, places, hits)
 
 
-def _asked(arm: ExistingIndexArm, depth: int, data: Data, queries: Stage[Queries]) -> AskedIndex:
+def _index_replies(arm: ExistingIndexArm, depth: int, data: Data, queries: Stage[Queries]) -> AskedIndex:
     embedder = arm.embedder
     if embedder is None or not arm.reads_vectors:
         return AskedIndex(arm, depth, QueryPassages(queries), ())

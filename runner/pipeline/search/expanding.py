@@ -60,10 +60,10 @@ class AskedQueries(
         samples = run.read(self.samples).samples
         ask = run.ask(self.variant.llm, PURPOSE)
         written = self.variant.write(samples, ask)
-        if not isinstance(written, list | tuple) or not all(isinstance(own, Expansion) for own in written):
+        if not isinstance(written, list | tuple) or not all(isinstance(expansion, Expansion) for expansion in written):
             raise broken_contract(self.variant, "returned something else than a list of Expansion, one per sample")
-        queries = queries_of(self.variant, [own.queries for own in written], len(samples))
-        replies = reply_counts(written, sum(own.is_asked for own in written))
+        queries = queries_of(self.variant, [expansion.queries for expansion in written], len(samples))
+        replies = reply_counts(written, sum(expansion.is_asked for expansion in written))
         return JoinedAskedQueries(queries.texts, queries.sample, replies, dict(ask.usage))
 
 

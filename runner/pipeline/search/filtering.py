@@ -56,10 +56,12 @@ class ChunkRecords(Stage[Documents], kind="chunk_records", version=1):
 
     def make(self, run: Run) -> Documents:
         """Join the metadata and the facts."""
-        documents, own = run.read(self.corpus), run.read(self.chunks).document.tolist()
+        documents, rows = run.read(self.corpus), run.read(self.chunks).document.tolist()
         metadata = documents.metadata or [{}] * len(documents)
-        known = [{**metadata[i], **facts} for i, facts in zip(own, run.read(self.facts), strict=True)]
-        return Documents([documents.ids[i] for i in own], [documents.titles[i] for i in own], [""] * len(own), known)
+        records = [{**metadata[i], **facts} for i, facts in zip(rows, run.read(self.facts), strict=True)]
+        return Documents(
+            [documents.ids[i] for i in rows], [documents.titles[i] for i in rows], [""] * len(rows), records
+        )
 
 
 class RecordSpans(Stage[Spans], kind="record_spans", version=1):
@@ -92,22 +94,22 @@ class FilteredHits(Stage[Hits], kind="filtered_hits", version=1, work=Work.PER_Q
 
     def make(self, run: Run) -> Hits:
         """Filter the hits, and search deeper for queries with too few."""
-        found, chunks = run.read(self.search), run.read(self.chunks)
+        unfiltered, chunks = run.read(self.search), run.read(self.chunks)
         sieve = _Sieve(run.read(self.allowed), run.read(self.queries), chunks)
-        everyone = np.arange(len(found), dtype=np.int64)
-        hits = sieve.keep_allowed(found, everyone)
-        depth, lacking = found.chunk.shape[1], everyone[sieve.needs_deeper(found, hits, everyone)]
-        while len(lacking) and depth < len(chunks):
-            depth = min(max(depth * _DEEPER, sieve.likely_depth(lacking, hits.chunk.shape[1])), len(chunks))
+        everyone = np.arange(len(unfiltered), dtype=np.int64)
+        hits = sieve.keep_allowed(unfiltered, everyone)
+        depth, pending = unfiltered.chunk.shape[1], everyone[sieve.needs_deeper(unfiltered, hits, everyone)]
+        while len(pending) and depth < len(chunks):
+            depth = min(max(depth * _DEEPER, sieve.likely_depth(pending, hits.chunk.shape[1])), len(chunks))
             still = []
-            for some in np.array_split(lacking, -(-len(lacking) * depth // _HITS_AT_ONCE)):
+            for some in np.array_split(pending, -(-len(pending) * depth // _HITS_AT_ONCE)):
                 deeper = self.search.search(run, depth, some)
                 best = sieve.keep_allowed(deeper, some)
                 n = min(hits.chunk.shape[1], best.chunk.shape[1])
                 hits.chunk[some, :n], hits.score[some, :n] = best.chunk[:, :n], best.score[:, :n]
                 still.append(some[sieve.needs_deeper(deeper, Hits(hits.chunk[some], hits.score[some]), some)])
-            lacking = np.concatenate(still)
-            run.report(len(everyone) - len(lacking), len(everyone))
+            pending = np.concatenate(still)
+            run.report(len(everyone) - len(pending), len(everyone))
         return hits
 
 
@@ -123,31 +125,31 @@ class _Sieve:
             [n_chunks[allowed.of_group(i)].sum() for i in range(allowed.n_groups)], dtype=np.int64
         )
 
-    def keep_allowed(self, found: Hits, queries: NDArray[np.int64]) -> Hits:
+    def keep_allowed(self, hits: Hits, queries: NDArray[np.int64]) -> Hits:
         """Return the hits that are allowed."""
         group = self._group[queries]
-        dropped = np.ones(found.chunk.shape, dtype=bool)
-        for own in np.unique(group).tolist():
+        dropped = np.ones(hits.chunk.shape, dtype=bool)
+        for number in np.unique(group).tolist():
             is_allowed = np.zeros(self._n_documents, dtype=bool)
-            is_allowed[self._allowed.of_group(own)] = True
-            rows = group == own
-            dropped[rows] = ~is_allowed[self._document[found.chunk[rows]]]
-        return without(found, dropped)
+            is_allowed[self._allowed.of_group(number)] = True
+            rows = group == number
+            dropped[rows] = ~is_allowed[self._document[hits.chunk[rows]]]
+        return without(hits, dropped)
 
     def likely_depth(self, queries: NDArray[np.int64], n_hits: int) -> int:
         """Estimate the depth that gives every query its hits, if allowed chunks are spread evenly over the ranking."""
         n_allowed = np.maximum(self._n_chunks[self._group[queries]], 1)
         return int((np.minimum(n_hits, n_allowed) * len(self._document) / n_allowed).max())
 
-    def needs_deeper(self, found: Hits, kept: Hits, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def needs_deeper(self, unfiltered: Hits, allowed: Hits, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return True for queries that need a deeper search.
 
         They have fewer hits than the ranking has room for and than there are allowed chunks, and their last search was
         cut at its depth.
         """
-        n_possible = np.minimum(self._n_chunks[self._group[queries]], kept.chunk.shape[1])
-        is_short = np.count_nonzero(kept.chunk >= 0, axis=1) < n_possible
-        result: NDArray[np.bool_] = is_short & (found.chunk >= 0).all(axis=1)
+        n_possible = np.minimum(self._n_chunks[self._group[queries]], allowed.chunk.shape[1])
+        is_short = np.count_nonzero(allowed.chunk >= 0, axis=1) < n_possible
+        result: NDArray[np.bool_] = is_short & (unfiltered.chunk >= 0).all(axis=1)
         return result
 
 
@@ -173,11 +175,12 @@ class FilterReport(StepReport):
         samples, allowed, ids = run.read(self.samples).samples, run.read(self.allowed), run.read(self.corpus).ids
         records = "chunks" if isinstance(self.corpus, ChunkRecords) else "documents"
         n_allowed = np.diff(allowed.offsets)[allowed.group]
-        known = set(ids)
+        present = set(ids)
         groups = [{ids[i] for i in allowed.of_group(group).tolist()} for group in range(allowed.n_groups)]
-        gold = [{unit.document_id for unit in sample.gold} & known for sample in samples]
+        gold = [{unit.document_id for unit in sample.gold} & present for sample in samples]
         n_blind = sum(
-            bool(own) and own.isdisjoint(groups[group]) for own, group in zip(gold, allowed.group.tolist(), strict=True)
+            bool(gold_ids) and gold_ids.isdisjoint(groups[group])
+            for gold_ids, group in zip(gold, allowed.group.tolist(), strict=True)
         )
         facts = {
             f"n_{records}": len(ids),

@@ -134,21 +134,21 @@ class GraphHits(Search, kind="graph_hits", version=1, work=Work.PER_QUERY):
         """Search for all queries."""
         return self.search(run, self.depth, ALL)
 
-    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+    def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the chunks that the graph ranks highest for the chosen queries."""
         built, facts = run.read(self.built), run.read(self.facts)
-        vectors, queries = run.read(self.vectors), run.read(self.query_vectors)[chosen]
+        vectors, queries = run.read(self.vectors), run.read(self.query_vectors)[query_rows]
         require_equal_dimensions(vectors, queries, self.query_vectors.embedder)
-        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = []
+        parts = sub_corpora.among(self.corpora.ranges(run), query_rows)
+        part_hits = []
         for part in parts:
             graph = dict(sub_corpora.take(built, part))
             rows = graph.pop(_FACT_ROWS)
-            own = facts if len(rows) == len(facts) else facts[rows]
+            part_facts = facts if len(rows) == len(facts) else facts[rows]
             chunks, of_part = vectors[part.chunks], queries[part.queries]
-            hits = self.graph.search(graph, own, chunks, of_part, depth)
-            found.append(checked_hits(hits, len(of_part), len(chunks), self.graph))
-        return sub_corpora.merge(found, parts, len(queries))
+            hits = self.graph.search(graph, part_facts, chunks, of_part, depth)
+            part_hits.append(checked_hits(hits, len(of_part), len(chunks), self.graph))
+        return sub_corpora.merge(part_hits, parts, len(queries))
 
 
 @dataclass(frozen=True)
@@ -161,15 +161,15 @@ class GraphReport(StepReport):
 
     @property
     def also_read(self) -> Sequence[AnyStage]:
-        return [own for graph in self.graphs for own in (graph.table, graph.table.facts)]
+        return [stage for graph in self.graphs for stage in (graph.table, graph.table.facts)]
 
     @property
-    def _asked(self) -> list[AskedFacts]:
+    def _fact_stages(self) -> list[AskedFacts]:
         return list({graph.table.facts.key: graph.table.facts for graph in self.graphs}.values())
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:
         """Return the counts of the requests for facts."""
-        return fact_counts(run, self._asked)
+        return fact_counts(run, self._fact_stages)
 
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return the numbers of distinct facts, phrases and chunks, the counts of the graphs (such as synonyms), and
@@ -179,31 +179,31 @@ class GraphReport(StepReport):
         them.
         """
         tables = [run.read(table) for table in {graph.table.key: graph.table for graph in self.graphs}.values()]
-        read = [run.read(stage) for stage in self._asked]
+        asked_facts = [run.read(stage) for stage in self._fact_stages]
         usage = self.asked(run)[GRAPH].usage
-        more: Counter[str] = Counter()
+        graph_counts: Counter[str] = Counter()
         for graph in self.graphs:
-            for own in sub_corpora.split(run.read(graph)):
-                more.update(graph.graph.counts(own))
+            for part in sub_corpora.split(run.read(graph)):
+                graph_counts.update(graph.graph.counts(part))
         facts: dict[str, Json] = {
             "n_facts": sum(len(table.facts) for table in tables),
             "n_phrases": sum(len(table.phrases) for table in tables),
-            **more,
+            **graph_counts,
             "n_chunks": sum(table.n_chunks for table in tables),
             "n_chunks_without_facts": sum(table.n_chunks - len(np.unique(table.chunk)) for table in tables),
-            "n_left_out": sum(own.n_left_out for own in read),
+            "n_left_out": sum(stage_facts.n_left_out for stage_facts in asked_facts),
             **{name: usage[name] for name in ("n_requests", "n_prompt_tokens", "n_completion_tokens")},
         }
-        return facts | {LINE: _line(facts, more)}
+        return facts | {LINE: _line(facts, graph_counts)}
 
 
-def _line(facts: Mapping[str, Json], more: Mapping[str, int]) -> str:
+def _line(facts: Mapping[str, Json], graph_counts: Mapping[str, int]) -> str:
     n_tokens = [facts[f"n_{side}_tokens"] for side in ("prompt", "completion")]
     tokens = "" if None in n_tokens else f" and {sum(n_tokens):,} tokens"
     without = f"{facts['n_chunks_without_facts']:,} of {count(facts['n_chunks'], 'chunk')} without facts"
-    shown = [count(n, name.removeprefix("n_").removesuffix("s").replace("_", " ")) for name, n in more.items()]
+    counts = [count(n, name.removeprefix("n_").removesuffix("s").replace("_", " ")) for name, n in graph_counts.items()]
     about = f"{count(facts['n_facts'], 'fact')} about {count(facts['n_phrases'], 'phrase')}"
-    return f"graph: {', '.join([about, *shown, without])}; it took {count(facts['n_requests'], 'request')}{tokens}"
+    return f"graph: {', '.join([about, *counts, without])}; it took {count(facts['n_requests'], 'request')}{tokens}"
 
 
 def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> GraphHits:

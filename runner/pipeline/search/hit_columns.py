@@ -84,7 +84,7 @@ def retrieved_column(
     table: HitTable,
     hits: Hits,
     chunks: Spans,
-    listed: DocumentList,
+    listing: DocumentList,
     context: Context,
     grades: pa.Array,
     ranks: Mapping[str, pa.Array],
@@ -98,7 +98,7 @@ def retrieved_column(
     in_context = np.zeros(hits.chunk.shape, dtype=bool)
     for column in context.chunk.T:
         in_context |= (hits.chunk == column[:, None]) & is_found
-    document_ids = listed.documents["id"].combine_chunks()
+    document_ids = listing.documents["id"].combine_chunks()
     columns = {
         "document_id": pa.DictionaryArray.from_arrays(chunks.document[table.place], document_ids).dictionary_decode(),
         "start": pa.array(chunks.start[table.place], pa.int32()),
@@ -107,7 +107,7 @@ def retrieved_column(
         "in_context": pa.array(in_context[is_found]),
         "rank": pa.array(table.rank, pa.int32()),
         "gold_grade": grades,
-        **{f"rank_{name}": own for name, own in ranks.items()},
+        **{f"rank_{name}": array for name, array in ranks.items()},
     }
     return table.lists(pa.StructArray.from_arrays(list(columns.values()), names=list(columns)), table.row)
 
@@ -213,6 +213,6 @@ def gold_column(
     if n_chosen is not None:
         columns["n_chosen"] = n_chosen
         fields.append(pa.field("n_chosen", pa.int32()))
-    arrays = [pa.array(column, own.type) for column, own in zip(columns.values(), fields, strict=True)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns.values(), fields, strict=True)]
     offsets = np.cumsum([0, *(len(sample.gold) for sample in samples)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays(arrays, fields=fields))

@@ -49,16 +49,16 @@ class HitRanks(StageGroup):
         The best rank counts among several variants of the query, among several searches with one name, and among the
         parts of a chunk.
         """
-        found: dict[str, Ranks] = {name: np.zeros(len(table.row), dtype=np.int64) for name in (DENSE, SPARSE)}
+        ranks_by_name: dict[str, Ranks] = {name: np.zeros(len(table.row), dtype=np.int64) for name in (DENSE, SPARSE)}
         for arm in self.arms:
             for hits in self._convert_to_read(run, arm.ranking.by_sample(run)):
                 ranks = _ranks_in(hits, table)
                 for name in arm.names:
-                    found[name] = _best_ranks(found[name], ranks) if name in found else ranks
-        found[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
+                    ranks_by_name[name] = _best_ranks(ranks_by_name[name], ranks) if name in ranks_by_name else ranks
+        ranks_by_name[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
         for stage in self.before_reranker:  # there is at most one
-            found[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
-        return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in found.items()}
+            ranks_by_name[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
+        return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in ranks_by_name.items()}
 
     def _convert_to_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
         """Convert rankings to chunks that are read."""
@@ -76,10 +76,10 @@ def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
     A single search of its kind only has the kind, so that its column does not depend on its name.
     """
     kinds = [_kind_of(arm) for arm in retriever.arms]
-    own: Sequence[str] = getattr(retriever, "arm_names", kinds)
+    arm_names: Sequence[str] = getattr(retriever, "arm_names", kinds)
     return [
         tuple(dict.fromkeys((kind, name))) if kinds.count(kind) > 1 else (kind,)
-        for kind, name in zip(kinds, own, strict=True)
+        for kind, name in zip(kinds, arm_names, strict=True)
     ]
 
 
@@ -100,8 +100,8 @@ def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
     target = table.row * n_chunks + 1 + table.chunk
     if not len(keys):
         return np.zeros(len(target), dtype=np.int64)
-    place = np.minimum(np.searchsorted(keys, target), len(keys) - 1)
-    return np.where(keys[place] == target, order.ravel()[place] + 1, 0)
+    index = np.minimum(np.searchsorted(keys, target), len(keys) - 1)
+    return np.where(keys[index] == target, order.ravel()[index] + 1, 0)
 
 
 def _best_ranks(one: Ranks, other: Ranks) -> Ranks:

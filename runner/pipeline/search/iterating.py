@@ -91,18 +91,18 @@ class NextSearches(
         Raises ComponentError if the component returns something other than searches.
         """
         samples = run.read(self.samples).samples
-        before = [run.read(stage) for stage in self.earlier]
+        decisions = [run.read(stage) for stage in self.earlier]
         rows = [
             row
             for row, sample in enumerate(samples)
-            if sample.question.strip() and (not before or before[-1].next[row])
+            if sample.question.strip() and (not decisions or decisions[-1].next[row])
         ]
-        found, passages = [run.read(stage).chunk for stage in self.found], self._passages(run)
+        searches, passages = [run.read(stage).chunk for stage in self.found], self._passages(run)
         trails = [
             SearchTrail(
                 _question(samples[row]),
-                tuple(tuple(passages(chunk) for chunk in chunks[row].tolist() if chunk >= 0) for chunks in found),
-                tuple(NextSearch(own.next[row], own.thoughts[row]) for own in before),
+                tuple(tuple(passages(chunk) for chunk in chunks[row].tolist() if chunk >= 0) for chunks in searches),
+                tuple(NextSearch(earlier.next[row], earlier.thoughts[row]) for earlier in decisions),
             )
             for row in rows
         ]
@@ -116,12 +116,12 @@ class NextSearches(
         of_row = dict(zip(rows, decided, strict=True))
         none = NextSearch("", is_asked=False)
         every = [of_row.get(row, none) for row in range(len(samples))]
-        asked_for = [own.query if own.query.strip() else "" for own in every]
+        asked_for = [search.query if search.query.strip() else "" for search in every]
         searched = [row for row, query in enumerate(asked_for) if query]
         texts = [asked_for[row] for row in searched] or [samples[0].question]
-        replies = reply_counts(decided, sum(own.is_asked for own in decided))
+        replies = reply_counts(decided, sum(search.is_asked for search in decided))
         queries = texts, np.array(searched or [0], dtype=np.int32)
-        return DecidedSearches(*queries, asked_for, [own.thought for own in every], replies, dict(ask.usage))
+        return DecidedSearches(*queries, asked_for, [search.thought for search in every], replies, dict(ask.usage))
 
     def _passages(self, run: Run) -> Callable[[int], Passage]:
         """Return a function from a chunk to its text and the title of its document."""
@@ -132,12 +132,12 @@ class NextSearches(
         return lambda chunk: Passage(texts[chunk], documents.titles[spans.document[chunk]])
 
 
-def _is_valid(own: object) -> bool:
+def _is_valid(decision: object) -> bool:
     """Return True for a decision with fields of their types, which a custom class may violate."""
-    if not isinstance(own, NextSearch):
+    if not isinstance(decision, NextSearch):
         return False
-    texts: tuple[object, ...] = (own.query, own.thought, own.unread, own.failed)
-    return all(isinstance(text, str) for text in texts) and isinstance(own.is_asked, bool)
+    texts: tuple[object, ...] = (decision.query, decision.thought, decision.unread, decision.failed)
+    return all(isinstance(text, str) for text in texts) and isinstance(decision.is_asked, bool)
 
 
 def _question(sample: Sample) -> str:
@@ -155,10 +155,10 @@ class SearchHits(Stage[Hits], kind="search_hits", version=1, work=Work.PER_QUERY
 
     def make(self, run: Run) -> Hits:
         """Take the hits of the samples that were searched for."""
-        found, is_searched = run.read(self.hits), np.array([bool(own) for own in run.read(self.decided).next])
-        hits = empty_hits(len(is_searched), found.chunk.shape[1])
-        rows = np.flatnonzero(is_searched[: len(found)])
-        hits.chunk[rows], hits.score[rows] = found.chunk[rows], found.score[rows]
+        all_hits, is_searched = run.read(self.hits), np.array([bool(query) for query in run.read(self.decided).next])
+        hits = empty_hits(len(is_searched), all_hits.chunk.shape[1])
+        rows = np.flatnonzero(is_searched[: len(all_hits)])
+        hits.chunk[rows], hits.score[rows] = all_hits.chunk[rows], all_hits.score[rows]
         return hits
 
 
@@ -196,8 +196,8 @@ class MergedHits(Stage[Hits], kind="merged_hits", version=1, work=Work.PER_QUERY
         """Take turns."""
         rankings = [run.read(stage).chunk.tolist() for stage in self.searches]
         merged = []
-        for own in zip(*rankings, strict=True):
-            in_turn = chain.from_iterable(zip_longest(*own, fillvalue=-1))
+        for sample_rankings in zip(*rankings, strict=True):
+            in_turn = chain.from_iterable(zip_longest(*sample_rankings, fillvalue=-1))
             merged.append(list(dict.fromkeys(chunk for chunk in in_turn if chunk >= 0))[: self.depth])
         return hits_in_order(merged)
 
@@ -229,31 +229,33 @@ def iterated_search(
     iteration: IterativeSearch,
     texts: Texts,
     depth: int,
-    first: Stage[Hits],
+    first_hits: Stage[Hits],
     search: Callable[[Stage[Queries]], Stage[Hits]],
     copies: Stage[GoldCopies],
 ) -> IteratedSearch:
-    """Search again and again, as the iteration decides. `first` are the hits of the first search, and `search` searches
-    for other queries; both are chunks that are searched, by sample.
+    """Search again and again, as the iteration decides. `first_hits` are the hits of the first search, and `search`
+    searches for other queries; both are chunks that are searched, by sample.
     """
     data = texts.data
 
-    def decide(found: Sequence[NewHits], earlier: Sequence[NextSearches]) -> NextSearches:
-        read = texts.corpus, texts.chunks, tuple(found), tuple(earlier)
-        return NextSearches(iteration, data.samples, *read, data.n_samples)
+    def decide(hits: Sequence[NewHits], earlier: Sequence[NextSearches]) -> NextSearches:
+        inputs = texts.corpus, texts.chunks, tuple(hits), tuple(earlier)
+        return NextSearches(iteration, data.samples, *inputs, data.n_samples)
 
     decided = [decide((), ())] if iteration.decides_first else []
-    searches: list[Stage[Hits]] = [SearchHits(first, decided[0]) if decided else first]
-    read = [texts.cut_up.hits_to_read(searches[0])]
-    new = [NewHits(read[0], (), iteration.n_passages)]
+    searches: list[Stage[Hits]] = [SearchHits(first_hits, decided[0]) if decided else first_hits]
+    read_hits = [texts.cut_up.hits_to_read(searches[0])]
+    new = [NewHits(read_hits[0], (), iteration.n_passages)]
     while len(searches) < iteration.max_searches:
         decided.append(decide(new, decided))
         searches.append(SearchHits(search(decided[-1]), decided[-1]))
-        read.append(texts.cut_up.hits_to_read(searches[-1]))
-        new.append(NewHits(read[-1], tuple(new), iteration.n_passages))
-    places = tuple(PlacesOfSearch(*ranking_in_original(texts.refined, texts.chunks, own)) for own in new)
+        read_hits.append(texts.cut_up.hits_to_read(searches[-1]))
+        new.append(NewHits(read_hits[-1], tuple(new), iteration.n_passages))
+    places = tuple(PlacesOfSearch(*ranking_in_original(texts.refined, texts.chunks, hits)) for hits in new)
     report = IterationReport(data.samples, ListedDocuments(texts.original), copies, places, tuple(decided))
-    return IteratedSearch(MergedHits(tuple(read), depth), tuple(decided), tuple(map(HitsOfSearch, searches)), report)
+    return IteratedSearch(
+        MergedHits(tuple(read_hits), depth), tuple(decided), tuple(map(HitsOfSearch, searches)), report
+    )
 
 
 @dataclass(frozen=True)
@@ -292,10 +294,10 @@ class IterationReport(StepReport):
         `n_samples_by_search` are the samples that were searched for, `n_gold_by_search` the units of gold in the
         passages read up to that search.
         """
-        samples, searched = run.read(self.samples).samples, self._searched(run)
+        samples, queries_by_search = run.read(self.samples).samples, self._queries_by_search(run)
         n_gold = sum(len(sample.gold) for sample in samples)
-        n_found = np.cumsum([own.sum() for own in self._newly_found(run, samples)]).tolist()
-        n_searched = [sum(map(bool, own)) for own in searched]
+        n_found = np.cumsum([is_new.sum() for is_new in self._newly_found(run, samples)]).tolist()
+        n_searched = [sum(map(bool, queries)) for queries in queries_by_search]
         facts = {
             "n_searches": sum(n_searched),
             "n_samples_by_search": n_searched,
@@ -303,8 +305,8 @@ class IterationReport(StepReport):
             "n_gold_by_search": n_found,
         }
         mean = sum(n_searched) / max(len(samples), 1)
-        found = ", ".join(f"{n:,} after search {number}" for number, n in enumerate(n_found, start=1))
-        return facts | {LINE: f"iterative: {mean:.1f} searches per question; of {n_gold:,} units of gold, {found}"}
+        by_search = ", ".join(f"{n:,} after search {number}" for number, n in enumerate(n_found, start=1))
+        return facts | {LINE: f"iterative: {mean:.1f} searches per question; of {n_gold:,} units of gold, {by_search}"}
 
     def columns(self, run: Run) -> Mapping[str, pa.Array]:
         """Return `searches`: one entry per search for a sample, with its query, the thought before it, and the units of
@@ -315,14 +317,16 @@ class IterationReport(StepReport):
         thoughts = [run.read(stage).thoughts for stage in self.decided]
         thoughts = [[""] * len(samples)] * (len(self.searches) - len(thoughts)) + thoughts
         rows: list[list[dict[str, Json]]] = [[] for _ in samples]
-        for queries, own, found in zip(self._searched(run), thoughts, self._newly_found(run, samples), strict=True):
+        for queries, texts, new in zip(
+            self._queries_by_search(run), thoughts, self._newly_found(run, samples), strict=True
+        ):
             for row, query in enumerate(queries):
                 if query:
-                    gold = np.flatnonzero(found[first_unit[row] : first_unit[row + 1]]).tolist()
-                    rows[row].append({"query": query, "thought": own[row], "gold": gold})
+                    gold = np.flatnonzero(new[first_unit[row] : first_unit[row + 1]]).tolist()
+                    rows[row].append({"query": query, "thought": texts[row], "gold": gold})
         return {"searches": pa.array(rows, _SEARCHES_TYPE)}
 
-    def _searched(self, run: Run) -> list[Sequence[str]]:
+    def _queries_by_search(self, run: Run) -> list[Sequence[str]]:
         """Return the queries of all samples per search, "" for a sample that was not searched for."""
         decided = [run.read(stage).next for stage in self.decided]
         if len(decided) == len(self.searches):
@@ -338,10 +342,10 @@ class IterationReport(StepReport):
         spans, before, new = list[SpansOfSamples](), np.zeros(len(needed), dtype=bool), []
         for search in self.searches:
             spans.append(search.spans(run))
-            joined = SpansOfSamples(*(np.concatenate([getattr(own, name) for own in spans]) for name in _COLUMNS))
-            found = places.held_by(joined).n_characters(len(needed)) >= needed
-            new.append(found & ~before)
-            before = found
+            joined = SpansOfSamples(*(np.concatenate([getattr(part, name) for part in spans]) for name in _COLUMNS))
+            is_complete = places.held_by(joined).n_characters(len(needed)) >= needed
+            new.append(is_complete & ~before)
+            before = is_complete
         return new
 
 

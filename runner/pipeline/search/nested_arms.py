@@ -7,8 +7,8 @@ from components.protocols import Arm, LateInteractionArm, Retriever
 
 def arms_and_candidates(retriever: Retriever) -> Sequence[Arm]:
     """Return the arms, each followed by those that find its candidates. Equal arms occur once."""
-    found: list[Arm] = []
+    arms: list[Arm] = []
     for arm in retriever.arms:
         nested = arm.candidates if isinstance(arm, LateInteractionArm) else ()
-        found += [own for own in (arm, *nested) if own not in found]
-    return found
+        arms += [candidate for candidate in (arm, *nested) if candidate not in arms]
+    return arms

@@ -45,21 +45,23 @@ def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) 
     """
     if problem := _problem(texts, n_samples):
         raise broken_contract(variant, problem)
-    n_queries = [len(own) for own in texts]
-    return Queries([text for own in texts for text in own], np.repeat(np.arange(n_samples, dtype=np.int32), n_queries))
+    n_queries = [len(queries) for queries in texts]
+    return Queries(
+        [text for queries in texts for text in queries], np.repeat(np.arange(n_samples, dtype=np.int32), n_queries)
+    )
 
 
 def _problem(texts: object, n_samples: int) -> str:
     """Describe a contract violation; "" without one."""
     if not isinstance(texts, list | tuple):
         return f"returned {type(texts).__name__}, expected a list with the queries of each sample"
-    for row, own in enumerate(texts):
-        if not isinstance(own, list | tuple):
-            return f"returned {type(own).__name__} for sample {row}, expected a list or tuple of strings"
-        for text in own:
+    for row, queries in enumerate(texts):
+        if not isinstance(queries, list | tuple):
+            return f"returned {type(queries).__name__} for sample {row}, expected a list or tuple of strings"
+        for text in queries:
             if not isinstance(text, str):
                 return f"returned {type(text).__name__} as a query of sample {row}, expected a string"
-    n_with = sum(bool(own) for own in texts)
+    n_with = sum(bool(queries) for queries in texts)
     if len(texts) != n_samples or n_with != n_samples:
         return (
             f"got queries for {n_with} of {n_samples} samples, expected one or more for each; return the question if "

@@ -15,7 +15,7 @@ class Search(Stage[Hits]):
     depth: int
 
     @abstractmethod
-    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+    def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the `depth` best chunks for the chosen queries."""
 
 

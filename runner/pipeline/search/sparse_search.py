@@ -87,19 +87,19 @@ class SparseHits(Search, kind="sparse_hits", version=3, work=Work.PER_QUERY):
     def make(self, run: Run) -> Hits:
         return self.search(run, self.depth, ALL)
 
-    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+    def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the chunks that share the most with the chosen queries."""
         words = run.read(self.words)
-        queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), chosen)
+        queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), query_rows)
         chunks = run.read(self.chunks)
-        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = []
-        for part, own in zip(parts, self.blocks, strict=True):
-            blocks = [block.read(run, chunks, words) for block in own]
-            own_queries = sub_corpora.rows(queries, part.queries)
-            hits = self.index.search(blocks, own_queries, depth)
-            found.append(checked_hits(hits, len(own_queries), len(chunks), self.index))
-        return sub_corpora.put_together(found, parts, len(queries))
+        parts = sub_corpora.among(self.corpora.ranges(run), query_rows)
+        part_hits = []
+        for part, part_blocks in zip(parts, self.blocks, strict=True):
+            blocks = [block.read(run, chunks, words) for block in part_blocks]
+            part_queries = sub_corpora.rows(queries, part.queries)
+            hits = self.index.search(blocks, part_queries, depth)
+            part_hits.append(checked_hits(hits, len(part_queries), len(chunks), self.index))
+        return sub_corpora.put_together(part_hits, parts, len(queries))
 
 
 ALARM = "max_share_without_hits"
@@ -118,7 +118,7 @@ def sparse_hits(
     """Return the ranking by an index of terms."""
     corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
-    blocks = tuple(_indexed_blocks(index, chunks, own) for own in parts)
+    blocks = tuple(_indexed_blocks(index, chunks, part) for part in parts)
     words = QueryWords(index.tokenizer, queries)
     return SparseHits(depth, index, data.corpus, chunks, queries, words, corpora, blocks)
 

@@ -32,7 +32,7 @@ class ChunkTokenVectors(
         return encoded_in_blocks(run, self.chunks, MultiEncodings, self._encode)
 
     def _encode(self, chunks: Passages) -> MultiEncodings:
-        vectors = _checked(self.encoder.encode_chunk_tokens(chunks), len(chunks), self.encoder)
+        vectors = _check_encodings(self.encoder.encode_chunk_tokens(chunks), len(chunks), self.encoder)
         require_equal_files(type(self.encoder))
         return vectors
 
@@ -53,22 +53,24 @@ class QueryTokenVectors(
 
     def make(self, run: Run) -> MultiEncodings:
         queries = self.queries.read(run)
-        return _checked(self.encoder.encode_query_tokens(queries), len(queries), self.encoder)
+        return _check_encodings(self.encoder.encode_query_tokens(queries), len(queries), self.encoder)
 
 
-def _checked(found: MultiEncodings, n_texts: int, encoder: TokenVectorEncoder) -> MultiEncodings:
+def _check_encodings(encodings: MultiEncodings, n_texts: int, encoder: TokenVectorEncoder) -> MultiEncodings:
     """Return the encodings if every text has its vectors, in half precision, finite and no longer than 1."""
-    if not isinstance(found, MultiEncodings):
-        raise broken_contract(encoder, f"returned {type(found).__name__}, expected MultiEncodings")
-    if len(found) != n_texts:
-        raise broken_contract(encoder, f"got token vectors of {len(found)} texts, expected {n_texts}")
-    if found.vectors.dtype != np.float16 or found.vectors.ndim != 2:
-        shape = f"{found.vectors.dtype} with {found.vectors.ndim} dimensions"
+    if not isinstance(encodings, MultiEncodings):
+        raise broken_contract(encoder, f"returned {type(encodings).__name__}, expected MultiEncodings")
+    if len(encodings) != n_texts:
+        raise broken_contract(encoder, f"got token vectors of {len(encodings)} texts, expected {n_texts}")
+    if encodings.vectors.dtype != np.float16 or encodings.vectors.ndim != 2:
+        shape = f"{encodings.vectors.dtype} with {encodings.vectors.ndim} dimensions"
         raise broken_contract(encoder, f"got vectors as {shape}, expected float16[n_tokens, d]")
-    first, last = int(found.vector_offsets[0]), int(found.vector_offsets[-1])
-    if (np.diff(found.vector_offsets) < 0).any() or (first, last) != (0, len(found.vectors)):
-        raise broken_contract(encoder, f"got offsets that do not divide {len(found.vectors)} vectors among the texts")
-    squares = np.einsum("td,td->t", found.vectors, found.vectors, dtype=np.float32)
+    first, last = int(encodings.vector_offsets[0]), int(encodings.vector_offsets[-1])
+    if (np.diff(encodings.vector_offsets) < 0).any() or (first, last) != (0, len(encodings.vectors)):
+        raise broken_contract(
+            encoder, f"got offsets that do not divide {len(encodings.vectors)} vectors among the texts"
+        )
+    squares = np.einsum("td,td->t", encodings.vectors, encodings.vectors, dtype=np.float32)
     if not (squares <= _LONGEST).all():  # false for NaN, too
         raise broken_contract(encoder, "got token vectors that are not finite or longer than 1, expected unit length")
-    return found
+    return encodings

@@ -33,14 +33,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _ls(upkeep: Upkeep, title: str, console: Console) -> int:
     results = upkeep.results()
     kinds: dict[str, list[tuple[Kept, float]]] = defaultdict(list)
-    for kept, seconds in zip(results, upkeep.seconds(results), strict=True):
-        kinds[kept.kind].append((kept, seconds))
+    for result, seconds in zip(results, upkeep.seconds(results), strict=True):
+        kinds[result.kind].append((result, seconds))
     table = Table("stage", "results", "partial", "size", "seconds to compute", title=title, box=None)
     for column in table.columns[1:]:
         column.justify = "right"
     for kind, entries in sorted(kinds.items()):
-        n_partial = sum(kept.is_partial for kept, _ in entries)
-        n_bytes = sum(kept.n_bytes for kept, _ in entries)
+        n_partial = sum(result.is_partial for result, _ in entries)
+        n_bytes = sum(result.n_bytes for result, _ in entries)
         total_s = sum(seconds for _, seconds in entries)
         table.add_row(kind, str(len(entries)), str(n_partial), shown_size(n_bytes), f"{total_s:.1f}")
     console.print(table)
@@ -51,36 +51,36 @@ def _ls(upkeep: Upkeep, title: str, console: Console) -> int:
 
 def _verify(upkeep: Upkeep, console: Console, delete: bool) -> int:
     results = upkeep.results()
-    damaged = [(kept, found) for kept, found in zip(results, upkeep.damages(results), strict=True) if found]
-    for kept, found in damaged:
-        console.print(f"damaged: {kept.kind} {kept.key[:12]}: {found}")
+    damaged = [(result, damage) for result, damage in zip(results, upkeep.damages(results), strict=True) if damage]
+    for result, damage in damaged:
+        console.print(f"damaged: {result.kind} {result.key[:12]}: {damage}")
     if delete:
-        upkeep.remove(kept for kept, _ in damaged)
+        upkeep.remove(result for result, _ in damaged)
     console.print(shown_damage(len(results), len(damaged), delete))
     return 1 if damaged and not delete else 0
 
 
 def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int:
     results = upkeep.results()
-    known = {kept.kind for kept in results} | {"replies"}
-    if options.stage and options.stage not in known:
-        say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(known))}")
+    kinds = {result.kind for result in results} | {"replies"}
+    if options.stage and options.stage not in kinds:
+        say_error(f"--stage: got {options.stage!r}, expected one of {', '.join(sorted(kinds))}")
         return 2
-    before = upkeep.now - timedelta(days=options.older_than_days)
+    cutoff = upkeep.now - timedelta(days=options.older_than_days)
     leased = upkeep.leased()
-    old = [kept for kept in results if kept.modified <= before and options.stage in ("", kept.kind)]
-    chosen = [kept for kept in old if not leased.has(kept.key)]
+    old_results = [result for result in results if result.modified <= cutoff and options.stage in ("", result.kind)]
+    chosen = [result for result in old_results if not leased.has(result.key)]
     leftovers = upkeep.leftovers(results)
     if leased.n_runs:
         running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
         console.print(
-            f"{running} running: {len(old) - len(chosen)} results that it needs are kept, and so are all replies and "
-            "scores of pairs"
+            f"{running} running: {len(old_results) - len(chosen)} results that it needs are kept, and so are all "
+            "replies and scores of pairs"
         )
     else:
-        leftovers += [each for each in _prunable_by_age(upkeep, options.stage) if each.modified <= before]
+        leftovers += [each for each in _prunable_by_age(upkeep, options.stage) if each.modified <= cutoff]
     summary = (
-        f"{len(chosen)} results, {shown_size(sum(kept.n_bytes for kept in chosen))}, and {len(leftovers)} leftovers"
+        f"{len(chosen)} results, {shown_size(sum(result.n_bytes for result in chosen))}, and {len(leftovers)} leftovers"
     )
     groups = [] if options.stage else upkeep.mergeable_replies()
     merged = f"{sum(len(group) for _, group in groups)} objects of replies into {len(groups)}"

@@ -27,30 +27,30 @@ def held(objects: Objects, writers: BucketWriters, key: str, what: str) -> Itera
     Raises StoreError if the bucket does not answer.
     """
     path = f"{LOCKS}/{key}"
-    own = writers.own_name
+    own_name = writers.own_name
     has_waited = _wait(objects, writers, path, what)
     try:
         yield has_waited
     finally:
         with suppress(StoreError):  # the bucket is unavailable: the lock ends with this process
-            _release(objects, writers, path, own)
+            _release(objects, writers, path, own_name)
 
 
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:
-    own = writers.own_name.encode()
+    own_name = writers.own_name.encode()
     began, pause_s, has_warned, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
     longest_pause_s = min(_LONGEST_PAUSE_S, writers.lease_s / LOOKS_PER_LEASE)
-    while objects.create(path, own) is None:
-        found = objects.get(path)
-        if found is None:
+    while objects.create(path, own_name) is None:
+        lock = objects.get(path)
+        if lock is None:
             has_waited = True
             continue
-        if found.contents == own:  # the object was written, but the response was lost
+        if lock.contents == own_name:  # the object was written, but the response was lost
             return has_waited
         has_waited = True
-        holder = found.contents.decode(errors="replace")
+        holder = lock.contents.decode(errors="replace")
         if writers.is_gone(holder):
-            if objects.replace(path, own, found.tag):
+            if objects.replace(path, own_name, lock.tag):
                 return True
             continue
         if not has_warned and time.monotonic() - began > _WARN_AFTER_S:
@@ -61,10 +61,10 @@ def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> boo
     return has_waited
 
 
-def _release(objects: Objects, writers: BucketWriters, path: str, own: str) -> None:
+def _release(objects: Objects, writers: BucketWriters, path: str, own_name: str) -> None:
     """Remove the lock unless another process presumed this one dead and has taken it."""
     if not writers.is_seen:
-        found = objects.get(path)
-        if found is None or found.contents != own.encode():
+        lock = objects.get(path)
+        if lock is None or lock.contents != own_name.encode():
             return
     objects.delete([path])

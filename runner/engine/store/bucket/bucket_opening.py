@@ -39,20 +39,20 @@ def _store_name(objects: Objects, *, will_write: bool) -> str:
 
     A service that ignores conditions is refused to every writer, because the store may have been created before.
     """
-    found = objects.get(_DESCRIPTION)
-    if found is None:
+    stored = objects.get(_DESCRIPTION)
+    if stored is None:
         description = json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode()
         objects.create(_DESCRIPTION, description)
-        found, will_write = objects.get(_DESCRIPTION), True
+        stored, will_write = objects.get(_DESCRIPTION), True
     try:
-        described = json.loads(found.contents) if found else {}
-        found_format, name = int(described["format"]), str(described["name"])
+        described = json.loads(stored.contents) if stored else {}
+        store_format, name = int(described["format"]), str(described["name"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{objects.address}/{_DESCRIPTION}: not a store's description; choose another run.store_dir"
         ) from error
-    check_format(found_format, objects.address)
-    if will_write and found and objects.create(_DESCRIPTION, found.contents) is not None:
+    check_format(store_format, objects.address)
+    if will_write and stored and objects.create(_DESCRIPTION, stored.contents) is not None:
         raise StoreError(
             f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers would "
             "overwrite each other's results; choose another service, or a newer version of it"

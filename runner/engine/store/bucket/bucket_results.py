@@ -53,7 +53,7 @@ class BucketRemote:
         self._cache = cache
         self._objects = Objects(address, patience_s)
         self._writers = BucketWriters(self._objects, Writers(cache / "writers"), host_of(cache), lease_s)
-        self._listed: dict[str, Listed] | None = None
+        self._entries_by_path: dict[str, Listed] | None = None
         self._listed_at = 0.0
         self._asked_for_all = float("-inf")
         self._absent: dict[str, float] = {}
@@ -76,16 +76,16 @@ class BucketRemote:
         """Return all results, listed with one request per thousand. Otherwise a plan would send one request per
         result.
         """
-        if self._listed is None:
+        if self._entries_by_path is None:
             self._listed_at = time.time()
             self._asked_for_all = time.monotonic()
-            self._listed = {each.path: each for each in self._objects.listed(ENTRIES)}
-        return self._listed
+            self._entries_by_path = {each.path: each for each in self._objects.listed(ENTRIES)}
+        return self._entries_by_path
 
     def results(self, kind: str) -> Iterable[tuple[str, str]]:
         for each in self._objects.listed(f"{ENTRIES}/{kind}".rstrip("/")):
-            if found := result_at(each.path):
-                yield found
+            if result := result_at(each.path):
+                yield result
 
     def is_current(self, folder: Path) -> bool:
         try:
@@ -93,31 +93,31 @@ class BucketRemote:
             cached_at = (folder / _TAG).stat().st_mtime
         except FileNotFoundError:
             return False
-        if self._listed is None or cached_at >= self._listed_at:
+        if self._entries_by_path is None or cached_at >= self._listed_at:
             return True
-        listed = self._listed.get(entry_path(folder.parents[1].name, folder.name))
-        return listed is not None and listed.tag == tag
+        entry = self._entries_by_path.get(entry_path(folder.parents[1].name, folder.name))
+        return entry is not None and entry.tag == tag
 
     def fetch(self, kind: str, name: str, folder: Path) -> bool:
         path = entry_path(kind, name)
         if self._is_known_absent(path):
             return self._publish_unsent(kind, name, folder)
-        found = self._objects.get(path)
-        if found is None:
+        entry = self._objects.get(path)
+        if entry is None:
             self._absent[path] = time.monotonic()
             return self._publish_unsent(kind, name, folder)
-        unpacked = unpack(found.contents)
+        unpacked = unpack(entry.contents)
         if unpacked is None:
-            if self._damaged.get(path) != found.tag:  # logged once per object
+            if self._damaged.get(path) != entry.tag:  # logged once per object
                 log.warning("%s/%s: damaged; it is computed again when needed", self._objects.address, path)
-            self._damaged[path] = found.tag
+            self._damaged[path] = entry.tag
             return False
         manifest, files = unpacked
         folder.mkdir()
         for file, contents in files.items():
             (folder / file).write_bytes(contents)
         (folder / MANIFEST).write_bytes(manifest)
-        (folder / _TAG).write_text(found.tag, encoding="utf-8")
+        (folder / _TAG).write_text(entry.tag, encoding="utf-8")
         return True
 
     def _is_known_absent(self, path: str) -> bool:
@@ -128,7 +128,11 @@ class BucketRemote:
                 run = path.split("/")[1]
                 self._partial = frozenset(each.path for each in self._objects.listed(f"{PARTIAL}/{run}"))
             return path not in self._partial
-        if self._listed is not None and path not in self._listed and now - self._asked_for_all < _ABSENT_S:
+        if (
+            self._entries_by_path is not None
+            and path not in self._entries_by_path
+            and now - self._asked_for_all < _ABSENT_S
+        ):
             return True
         return now - self._absent.get(path, float("-inf")) < _ABSENT_S
 
@@ -141,8 +145,8 @@ class BucketRemote:
         unfinished = folder / f".{uuid.uuid4().hex}"
         try:
             if file in packed_files(files):
-                found = self._objects.get(entry_path(kind, name))
-                unpacked = unpack(found.contents) if found else None
+                entry = self._objects.get(entry_path(kind, name))
+                unpacked = unpack(entry.contents) if entry else None
                 if unpacked is None or file not in unpacked[1]:
                     return False
                 unfinished.write_bytes(unpacked[1][file])
@@ -187,8 +191,8 @@ class BucketRemote:
             if first.contents == packed:  # ours: the response was lost
                 return first.tag
             if (unpacked := unpack(first.contents)) is not None:
-                kept = {part_path(kind, name, digest) for digest, _ in (files_of(unpacked[0]) or {}).values()}
-                self._objects.delete([path for path in large if path not in kept])
+                in_use = {part_path(kind, name, digest) for digest, _ in (files_of(unpacked[0]) or {}).values()}
+                self._objects.delete([path for path in large if path not in in_use])
                 return None
             damaged = first.tag
 
@@ -198,16 +202,16 @@ class BucketRemote:
 
     def _set_aside(self, kind: str, name: str, folder: Path) -> None:
         """Keep a result that could not be sent. The next process that needs it sends it instead of computing it."""
-        place = self._unsent_path(kind, name)
+        path = self._unsent_path(kind, name)
         with suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            folder.replace(place)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            folder.replace(path)
 
     def _publish_unsent(self, kind: str, name: str, folder: Path) -> bool:
         """Send a result that was set aside, and put it into the folder. Returns False if it does not exist."""
-        place = self._unsent_path(kind, name)
+        path = self._unsent_path(kind, name)
         try:
-            place.replace(folder)
+            path.replace(folder)
         except FileNotFoundError:
             return False
         return self.publish(kind, name, folder)
@@ -220,8 +224,8 @@ class BucketRemote:
         try:
             self._damaged[path] = (folder / _TAG).read_text(encoding="utf-8")
         except FileNotFoundError:
-            if listed := self._objects.head(path):
-                self._damaged[path] = listed.tag
+            if entry := self._objects.head(path):
+                self._damaged[path] = entry.tag
 
     @contextmanager
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[bool]:

@@ -40,7 +40,7 @@ class OnHost(Protocol):
 
 
 @dataclass
-class _Seen:
+class _Observation:
     """The tag of a heartbeat, and the interval without a visible change, by the clock of this process."""
 
     tag: str
@@ -54,7 +54,7 @@ class BucketWriters:
     def __init__(self, objects: Objects, on_host: OnHost, host: str, lease_s: float = LEASE_S) -> None:
         """`host` names the cache of `on_host`. All users of a bucket must have the same `lease_s`."""
         self._objects, self._on_host, self._host, self.lease_s = objects, on_host, host, lease_s
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _Observation] = {}
         self._heartbeat: _Heartbeat | None = None
         self._starting = threading.Lock()
 
@@ -100,12 +100,12 @@ class BucketWriters:
             host, _, on_host = name.partition("-")
             if host == self._host:
                 return self._on_host.is_gone(on_host)
-            found = self._objects.head(f"{WRITERS}/{name}")
-            if found is None:
+            heartbeat = self._objects.head(f"{WRITERS}/{name}")
+            if heartbeat is None:
                 return True
-            tag = found.tag
+            tag = heartbeat.tag
         now = time.monotonic()
-        seen = self._seen.setdefault(name, _Seen(tag, now, now))
+        seen = self._seen.setdefault(name, _Observation(tag, now, now))
         # After a long pause of this process, watching starts again: the other one may have been stopped with it.
         if seen.tag != tag or now - seen.until > self.lease_s / 2:
             seen.tag, seen.since = tag, now

@@ -44,15 +44,15 @@ def merge(objects: Objects, folder: str, group: Sequence[Listed]) -> None:
 
     Raises StoreError if the bucket does not answer.
     """
-    read = [
-        (each.path, found)
-        for each, found in zip(group, objects.at_once(lambda each: _read(objects, each), group), strict=True)
-        if found is not None
+    replies_by_path = [
+        (each.path, replies)
+        for each, replies in zip(group, objects.at_once(lambda each: _read(objects, each), group), strict=True)
+        if replies is not None
     ]
-    lines = (line for _, found in read for line in found.contents.splitlines(keepends=True))
+    lines = (line for _, replies in replies_by_path for line in replies.contents.splitlines(keepends=True))
     if merged := b"".join(merged_lines(lines)):
         objects.put(f"{folder}/merged-{uuid.uuid4().hex}/{0:06}", merged)
-    objects.delete([path for path, found in read if objects.replace(path, b"", found.tag) is not None])
+    objects.delete([path for path, replies in replies_by_path if objects.replace(path, b"", replies.tag) is not None])
 
 
 def _read(objects: Objects, listed: Listed) -> Object | None:
@@ -60,10 +60,10 @@ def _read(objects: Objects, listed: Listed) -> Object | None:
 
     Lines that are damaged in the bucket itself are equal when they are read again.
     """
-    found = objects.get(listed.path)
-    if found is None or len(found.contents) < listed.n_bytes:
+    replies = objects.get(listed.path)
+    if replies is None or len(replies.contents) < listed.n_bytes:
         return None
-    if is_sound(found.contents.splitlines(keepends=True)):
-        return found
+    if is_sound(replies.contents.splitlines(keepends=True)):
+        return replies
     again = objects.get(listed.path)
-    return found if again and (again.contents, again.tag) == (found.contents, found.tag) else None
+    return replies if again and (again.contents, again.tag) == (replies.contents, replies.tag) else None

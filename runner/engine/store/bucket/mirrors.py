@@ -35,20 +35,20 @@ class SyncState:
         self._sending = threading.Lock()
         self._is_due = False
         self._is_watched = False
-        self._looked = float("-inf")
+        self._looked_at = float("-inf")
 
     @property
     def may_look(self) -> bool:
         """True if it is time to list the bucket again. Reading it starts the next interval."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_EVERY_S:
+        if now - self._looked_at < _LOOK_EVERY_S:
             return False
-        self._looked = now
+        self._looked_at = now
         return True
 
     def look_again(self) -> None:
         """Make it time to list the bucket again."""
-        self._looked = float("-inf")
+        self._looked_at = float("-inf")
 
     def soon(self, in_background: Callable[[], None]) -> None:
         """Schedule an upload within a few seconds. `in_background` is the bound method that uploads."""
@@ -70,7 +70,7 @@ class SyncState:
 
 
 @dataclass(frozen=True)
-class _Sent:
+class _SendProgress:
     """Progress of sending one file, in segments.
 
     `number` and `start` belong to the segment that is not full. `end` is the end of the sent bytes. `tag` is the tag of
@@ -126,7 +126,7 @@ class SentReplies:
         finally:
             unfinished.unlink(missing_ok=True)
         for listed, _, marker in new:
-            _note(marker, str(listed.n_bytes))
+            _write_atomically(marker, str(listed.n_bytes))
         return are_complete
 
     def _lines(self, part_to_read: tuple[Listed, int]) -> bytes:
@@ -162,17 +162,17 @@ class SentReplies:
     def _is_abandoned(self, file: os.stat_result, writer: str) -> bool:
         return file.st_size > self._progress_of(file, writer).end and self._writers.has_ended_here(writer)
 
-    def _progress_of(self, file: os.stat_result, writer: str) -> _Sent:
+    def _progress_of(self, file: os.stat_result, writer: str) -> _SendProgress:
         """Return how much of a file was sent.
 
         A writer that was presumed dead, so that its file was merged, starts a new file. It continues in further
         segments.
         """
         try:
-            sent = _Sent(**json.loads((self._folder / ".sent" / writer).read_text(encoding="utf-8")))
+            progress = _SendProgress(**json.loads((self._folder / ".sent" / writer).read_text(encoding="utf-8")))
         except (FileNotFoundError, ValueError, TypeError):
-            return _Sent(file.st_ino)
-        return sent if sent.inode == file.st_ino else _Sent(file.st_ino, sent.number + 1)
+            return _SendProgress(file.st_ino)
+        return progress if progress.inode == file.st_ino else _SendProgress(file.st_ino, progress.number + 1)
 
     def _send_file(self, path: Path) -> None:
         """Upload from the first incomplete segment to the end of the last complete line.
@@ -184,29 +184,29 @@ class SentReplies:
             suppress(FileNotFoundError),
             path.open("rb") as file,
         ):  # the file was merged, and its content was sent before
-            sent = self._progress_of(os.fstat(file.fileno()), writer)
+            progress = self._progress_of(os.fstat(file.fileno()), writer)
             is_full = True
             while is_full:
-                file.seek(sent.start)
+                file.seek(progress.start)
                 part = file.read(_SEGMENT)
                 is_full = len(part) == _SEGMENT
                 part += file.readline() if is_full else b""
                 part = part[: part.rfind(b"\n") + 1]
-                end = sent.start + len(part)
-                if end > sent.end:
-                    sent = replace(self._put(writer, sent, part), end=end)
+                end = progress.start + len(part)
+                if end > progress.end:
+                    progress = replace(self._put(writer, progress, part), end=end)
                 if is_full:
-                    sent = replace(sent, number=sent.number + 1, start=end, tag="")
-                _note(self._folder / ".sent" / writer, json.dumps(vars(sent)))
+                    progress = replace(progress, number=progress.number + 1, start=end, tag="")
+                _write_atomically(self._folder / ".sent" / writer, json.dumps(vars(progress)))
 
-    def _put(self, writer: str, sent: _Sent, part: bytes) -> _Sent:
+    def _put(self, writer: str, progress: _SendProgress, part: bytes) -> _SendProgress:
         """Replace a segment by its longer version. If others have merged it, the content becomes a further segment."""
         while True:
-            path = f"{self._prefix}/{writer}/{sent.number:06}"
-            tag = self._objects.replace(path, part, sent.tag) if sent.tag else self._objects.create(path, part)
+            path = f"{self._prefix}/{writer}/{progress.number:06}"
+            tag = self._objects.replace(path, part, progress.tag) if progress.tag else self._objects.create(path, part)
             if tag is not None:
-                return replace(sent, tag=tag)
-            sent = replace(sent, number=sent.number + 1, tag="")
+                return replace(progress, tag=tag)
+            progress = replace(progress, number=progress.number + 1, tag="")
 
 
 class SentBlocks:
@@ -265,7 +265,7 @@ def _number_in(path: Path) -> int:
         return 0
 
 
-def _note(path: Path, text: str) -> None:
+def _write_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{uuid.uuid4().hex}")
     unfinished.write_text(text)

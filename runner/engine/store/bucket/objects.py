@@ -117,8 +117,8 @@ class Objects:
         """Return a small object. None if it does not exist."""
 
         def read() -> Object:
-            got = self._store.get(path)
-            return Object(bytes(got.bytes()), _tag(got.meta), got.meta["last_modified"])
+            response = self._store.get(path)
+            return Object(bytes(response.bytes()), _tag(response.meta), response.meta["last_modified"])
 
         try:
             return self._retry(f"read {path}", read)
@@ -164,11 +164,11 @@ class Objects:
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects. Missing ones are no error."""
         for start in range(0, len(paths), _MAX_DELETED_TOGETHER):
-            some = list(paths[start : start + _MAX_DELETED_TOGETHER])
+            paths_together = list(paths[start : start + _MAX_DELETED_TOGETHER])
             try:
-                self._retry(f"remove {some[0]}", partial(self._store.delete, some))
+                self._retry(f"remove {paths_together[0]}", partial(self._store.delete, paths_together))
             except FileNotFoundError:
-                self._delete_each(some)
+                self._delete_each(paths_together)
 
     def _delete_each(self, paths: Iterable[str]) -> None:
         """Delete objects one by one, for services that refuse to delete missing ones."""
@@ -205,8 +205,8 @@ class Objects:
 
             with ThreadPoolExecutor(_N_CONCURRENT) as pool:
                 # A few at a time, because the reported size may be wrong.
-                while some := list(islice(pieces, _N_IN_A_ROW)):
-                    if not all(pool.map(bring, some)):
+                while pieces_in_a_row := list(islice(pieces, _N_IN_A_ROW)):
+                    if not all(pool.map(bring, pieces_in_a_row)):
                         return False
             return True
         finally:

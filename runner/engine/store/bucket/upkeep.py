@@ -84,25 +84,23 @@ class Upkeep:
         for part in self._objects.listed(PARTS):
             if (name := result_of_part(part.path)) is not None:
                 large.setdefault(name, []).append(part)
-        found_results = []
+        results = []
         for each in [*self._objects.listed(ENTRIES), *self._objects.listed(PARTIAL)]:
-            if (found := result_at(each.path)) is None:
+            if (kind_and_name := result_at(each.path)) is None:
                 continue
-            kind, name = found
+            kind, name = kind_and_name
             parts = large.get(name, [])
             n_bytes = each.n_bytes + sum(part.n_bytes for part in parts)
-            found_results.append(
-                Kept(kind, name, each.path, n_bytes, each.modified, tuple(part.path for part in parts))
-            )
-        return sorted(found_results, key=lambda each: (each.kind, each.name))
+            results.append(Kept(kind, name, each.path, n_bytes, each.modified, tuple(part.path for part in parts)))
+        return sorted(results, key=lambda each: (each.kind, each.name))
 
     def seconds(self, results: Iterable[Kept]) -> list[float]:
         """Return the seconds that each result took to compute. 0 for a damaged one."""
         return list(self._objects.at_once(self._seconds_of, results))
 
-    def _seconds_of(self, kept: Kept) -> float:
-        found = self._objects.get(kept.path)
-        unpacked = unpack(found.contents) if found else None
+    def _seconds_of(self, result: Kept) -> float:
+        entry = self._objects.get(result.path)
+        unpacked = unpack(entry.contents) if entry else None
         try:
             return float(json.loads(unpacked[0])["seconds"]) if unpacked else 0.0
         except NOT_A_MANIFEST:
@@ -112,26 +110,26 @@ class Upkeep:
         """Compare all contents with their checksums. Returns the damage of each result; "" if it is sound."""
         return list(self._objects.at_once(self._damage_of, results))
 
-    def _damage_of(self, kept: Kept) -> str:
-        found = self._objects.get(kept.path)
-        if found is None:  # it has just been pruned
+    def _damage_of(self, result: Kept) -> str:
+        entry = self._objects.get(result.path)
+        if entry is None:  # it has just been pruned
             return ""
-        unpacked = unpack(found.contents)
+        unpacked = unpack(entry.contents)
         if unpacked is None:
             return "incomplete, or does not match its checksums"
         manifest = json.loads(unpacked[0])
-        if (manifest.get("kind"), manifest.get("key")) != (kept.kind, kept.key):
+        if (manifest.get("kind"), manifest.get("key")) != (result.kind, result.key):
             return "contains another result"
         files = files_of(unpacked[0]) or {}
-        wrong = [name for name in large_files(files) if not self._is_sound(kept, *files[name])]
-        return "; ".join(f"{name} is missing, or does not match its checksum" for name in wrong)
+        damaged = [name for name in large_files(files) if not self._is_sound(result, *files[name])]
+        return "; ".join(f"{name} is missing, or does not match its checksum" for name in damaged)
 
-    def _is_sound(self, kept: Kept, digest: str, n_bytes: int) -> bool:
-        found, n_found = hashlib.sha256(), 0
-        for piece in self._objects.pieces(part_path(kept.kind, kept.name, digest), n_bytes):
-            found.update(piece)
-            n_found += len(piece)
-        return (found.hexdigest(), n_found) == (digest, n_bytes)
+    def _is_sound(self, result: Kept, digest: str, n_bytes: int) -> bool:
+        checksum, n_read = hashlib.sha256(), 0
+        for piece in self._objects.pieces(part_path(result.kind, result.name, digest), n_bytes):
+            checksum.update(piece)
+            n_read += len(piece)
+        return (checksum.hexdigest(), n_read) == (digest, n_bytes)
 
     def leased(self) -> Leased:
         """Return the results that running sweeps need."""
@@ -146,7 +144,7 @@ class Upkeep:
     @cached_property
     def _live_writers(self) -> frozenset[str]:
         since = self.now - _PRESUMED_DEAD_AFTER - timedelta(seconds=1)  # the service reports whole seconds
-        return frozenset(_last(each) for each in self._objects.listed(WRITERS) if each.modified >= since)
+        return frozenset(_base_name(each) for each in self._objects.listed(WRITERS) if each.modified >= since)
 
     def leftovers(self, results: Sequence[Kept]) -> list[Listed]:
         """Return objects that killed processes left at least a day ago.
@@ -156,7 +154,7 @@ class Upkeep:
         named = {path for each in results for path in each.large}
         leftovers = [
             *self._objects.listed(LOCKS),
-            *(each for each in self._objects.listed(WRITERS) if _last(each) not in self._live_writers),
+            *(each for each in self._objects.listed(WRITERS) if _base_name(each) not in self._live_writers),
             *self._objects.listed(RUNS),
             *(each for each in self._objects.listed(PARTS) if each.path not in named),
         ]
@@ -185,14 +183,14 @@ class Upkeep:
         """Return the objects with scores of pairs."""
         return self._objects.listed(PAIR_SCORES)
 
-    def remove(self, results: Iterable[Kept], others: Iterable[Listed] = ()) -> None:
+    def remove(self, results: Iterable[Kept], leftovers: Iterable[Listed] = ()) -> None:
         """Remove results and then their large files. A process that reads in between finds damage and computes the
         result again.
         """
         results = list(results)
         self._objects.delete([each.path for each in results])
-        self._objects.delete([*(path for each in results for path in each.large), *(each.path for each in others)])
+        self._objects.delete([*(path for each in results for path in each.large), *(each.path for each in leftovers)])
 
 
-def _last(listed: Listed) -> str:
+def _base_name(listed: Listed) -> str:
     return listed.path.rpartition("/")[2]
