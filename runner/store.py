@@ -21,7 +21,7 @@ from rich.table import Table
 from components.errors import ConfigError, MissingExtraError, StoreError
 from runner.console.command_parser import CommandParser, add_command
 from runner.console.display import make_console, say_error
-from runner.engine.executors.leftovers import left_probes
+from runner.engine.executors.leftovers import abandoned_probes
 from runner.engine.store import Store, StoredResult, is_bucket
 from runner.engine.store.bucket import bucket_command as in_bucket
 from runner.engine.store.bucket.address import address_problems
@@ -126,12 +126,12 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
 
 
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
-    temporary = [*_files(store, "tmp"), *store.half_written(), *store.left_locks()]
+    temporary = [*_files(store, "tmp"), *store.half_written(), *store.abandoned_locks()]
     # A process may leave its file unchanged for hours before it moves it to its place.
     age_s = _DAY_S if store.writers.has_others() else _MINUTE_S
     leftovers = [path for path in temporary if _last_changed(path) < time.time() - age_s]
     # Probes of processes that have ended are deleted at any age.
-    leftovers += [probe for probe in left_probes(store) if probe not in leftovers]
+    leftovers += [probe for probe in abandoned_probes(store) if probe not in leftovers]
     # Replies cost money, so they are deleted only if `stage` names them. Cheap leftovers are deleted by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
         leftovers += [path for path in _files(store, folder) if _last_changed(path) <= before]

@@ -50,7 +50,7 @@ from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
-from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, finishing, plan_sweep
+from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, finishing_cells, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes_of
 from runner.results.leaderboard_order import headlines, put_leaders_first, ranked, ranked_part
@@ -385,7 +385,7 @@ class RunningSweep:
         for cell in plan.cells:
             if cell.cell_id in stopped:
                 self._record(cell.cell_id, stopped_cell(cell, self._store, raced.get(cell.cell_id, {})), {})
-        return finishing(plan, stopped, self._store)
+        return finishing_cells(plan, stopped, self._store)
 
     def _run_stages(self, order: Sequence[AnyStage]) -> list[StageRun]:
         if not order:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from components.errors import DataError
-from runner.engine.store.locks import held
+from runner.engine.store.locks import hold_lock
 from runner.output.artifacts import Client
 
 _SQLITE = "sqlite:///"
@@ -26,7 +26,7 @@ def database_file(uri: str) -> Path | None:
 
 def tracking_lock(uri: str, results_dir: Path) -> AbstractContextManager[None]:
     """Return the lock to hold while writing to the tracking store: see `lock_file`. A waiting process prints a line."""
-    return held(lock_file(uri, results_dir), "logging to MLflow")
+    return hold_lock(lock_file(uri, results_dir), "logging to MLflow")
 
 
 def lock_file(uri: str, results_dir: Path) -> Path:

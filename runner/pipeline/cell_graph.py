@@ -42,7 +42,7 @@ from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import InOriginal, ReadPlaces, gold_in, places_in_original
+from runner.pipeline.corpus.original_places import OriginalView, PromptTexts, gold_in, map_to_original
 from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
@@ -52,7 +52,7 @@ from runner.pipeline.result import Result
 from runner.pipeline.retrieval_result import IndexRetrieved, NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.answerable_questions import GivenAnswerable, gives_passages
 from runner.pipeline.scoring.cell_scores import MetricInputs, PipelineInputs, pipeline_scores_of, scores_of
-from runner.pipeline.search.cell_search import FoundHits, found_hits, indexed_hits, picking_arm
+from runner.pipeline.search.cell_search import SearchResult, indexed_hits, picking_arm, search_hits
 from runner.pipeline.search.existing_index import index_arm
 from runner.pipeline.search.hit_ranks import HitRanks
 
@@ -128,7 +128,7 @@ def _index_retrieval(cell: Cell, data: Data, arm: ExistingIndexArm) -> _Retrieva
     ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
     read_context = passages_of(cell, texts, context, search.judged_by)
-    places = places_in_original((), texts.chunks, ranked.hits, context, _places_of(read_context))
+    places = map_to_original((), texts.chunks, ranked.hits, context, _places_of(read_context))
     scored = MetricInputs(ranked.reported, ranked.reported, texts.original, places, copies)
     retrieved = _collect_retrieved(cell, texts, search, ranked, places, data.samples, copies, read_context)
     index_retrieved = IndexRetrieved(**vars(retrieved), loaded=ListedDocuments(data.corpus))
@@ -141,11 +141,11 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     texts = texts_of(cell, data, picking)
     gold = gold_in(texts.refined, data.samples)
     copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
-    search = found_hits(cell, texts, gold, copies)
+    search = search_hits(cell, texts, gold, copies)
     ranked = ranked_hits(cell, texts, search, copies)
     context = ChosenContext(cell.context, cell.top_k, ranked.hits, ChunkPassages(texts.corpus, texts.chunks))
     read_context = passages_of(cell, texts, context, search.judged_by)
-    places = places_in_original(texts.refined, texts.chunks, ranked.hits, context, _places_of(read_context))
+    places = map_to_original(texts.refined, texts.chunks, ranked.hits, context, _places_of(read_context))
     answerable = ranked.reported
     if gives_passages(picking):
         answerable = GivenAnswerable(ranked.reported, texts.original, places.read.spans, places.read.context)
@@ -154,16 +154,16 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     return _Retrieval(read_context.passages, retrieved, scored)
 
 
-def _places_of(read_context: ReadContext) -> ReadPlaces:
-    return ReadPlaces(read_context.passages.chunks, read_context.passages.context)
+def _places_of(read_context: ReadContext) -> PromptTexts:
+    return PromptTexts(read_context.passages.chunks, read_context.passages.context)
 
 
 def _collect_retrieved(
     cell: Cell,
     texts: Texts,
-    search: FoundHits,
+    search: SearchResult,
     ranked: RankedHits,
-    places: InOriginal,
+    places: OriginalView,
     gold: Stage[SampleSet],
     copies: FoundCopies | NoCopies,
     read_context: ReadContext,

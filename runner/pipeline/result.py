@@ -21,9 +21,9 @@ from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import Answers, Prompts, usage_of
 from runner.pipeline.answers.generating import Generation
 from runner.pipeline.answers.pipeline_replies import PipelineAnswers
-from runner.pipeline.answers.revising import RevisedPart, before_revision, reviser_counts, revision_columns
+from runner.pipeline.answers.revising import RevisedPart, reviser_counts, revision_columns, unrevised_answers
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.pipeline.corpus.reply_counts import AskedCounts
+from runner.pipeline.corpus.reply_counts import ReplyCounts
 from runner.pipeline.retrieval_result import NothingRetrieved, PipelineRetrieved, Retrieved
 from runner.pipeline.scoring.judging import JudgedScores, judge_counts
 from runner.pipeline.scoring.score_stages import Scoring
@@ -100,14 +100,14 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
         return CellSummary(summary, pa.table(columns))
 
     def _usage(
-        self, run: Run, answers: Sequence[Answer], scorings: Iterable[Scoring], step_counts: Mapping[str, AskedCounts]
+        self, run: Run, answers: Sequence[Answer], scorings: Iterable[Scoring], step_counts: Mapping[str, ReplyCounts]
     ) -> dict[str, Mapping[str, int | None]]:
         """Return the requests and tokens that the cell takes when nothing is cached.
 
         Counts the answers, every judge ("judge/<name>"), and all other steps that ask a language model.
         """
         usage = {name: counts.usage for name, counts in step_counts.items()}
-        if isinstance(before_revision(self.answers), Answers | PipelineAnswers):
+        if isinstance(unrevised_answers(self.answers), Answers | PipelineAnswers):
             usage["answers"] = usage_of(answers)
         for generation in self.generation:
             usage["answers"] = run.read(generation).usage
@@ -133,7 +133,7 @@ class Result(Stage[CellSummary], kind="result", version=17, work=Work.BENCHMARK)
 
 
 def _tokens(
-    answers: Sequence[Answer], scorings: Iterable[Scoring], step_counts: Mapping[str, AskedCounts]
+    answers: Sequence[Answer], scorings: Iterable[Scoring], step_counts: Mapping[str, ReplyCounts]
 ) -> dict[str, int | None]:
     """Sum the tokens that the models' providers counted. None if some answer was not counted."""
     tokens = {

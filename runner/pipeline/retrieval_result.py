@@ -17,9 +17,9 @@ from runner.pipeline.answers.compressing import Compressed, compressor_counts
 from runner.pipeline.answers.located_passages import PassagePositions
 from runner.pipeline.corpus.chunk_headers import AskedHeaders, header_counts
 from runner.pipeline.corpus.listed_documents import DocumentList, ListedDocuments
-from runner.pipeline.corpus.original_places import ReadPlaces
+from runner.pipeline.corpus.original_places import PromptTexts
 from runner.pipeline.corpus.refined_corpora import AskedCorpus, refiner_counts
-from runner.pipeline.corpus.reply_counts import AskedCounts
+from runner.pipeline.corpus.reply_counts import ReplyCounts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.ranking.list_reranking import HitOrders
 from runner.pipeline.ranking.unread_texts import CutPairs, CutTexts
@@ -29,11 +29,11 @@ from runner.pipeline.search.hit_columns import (
     RETRIEVED_TYPE,
     GoldColumns,
     HitTable,
-    after_compression,
     gold_column,
     gold_columns,
     hit_table,
     retrieved_column,
+    with_compressed_counts,
 )
 from runner.pipeline.search.hit_ranks import HitRanks
 
@@ -58,10 +58,10 @@ class Retrieved(StageGroup):
     """Headers that language models wrote."""
     ranks: HitRanks = added_later(HitRanks())
     compressed: tuple[Compressed, ...] = added_later(())
-    read: tuple[ReadPlaces, ...] = added_later(())
+    read: tuple[PromptTexts, ...] = added_later(())
     """The texts in the prompts, if a compressor shortened the chunks of `context`."""
 
-    def asked(self, run: Run) -> dict[str, AskedCounts]:
+    def asked(self, run: Run) -> dict[str, ReplyCounts]:
         """Return counts of readable replies, by step. The steps had models write documents, headers or queries, or
         order hits.
         """
@@ -71,7 +71,7 @@ class Retrieved(StageGroup):
             **header_counts(run, self.headers),
             **asked_counts(run, self.queries),
             **{name: counts for report in self.reports for name, counts in report.asked(run).items()},
-            **{name: AskedCounts(order.replies, order.usage) for name, order in orders.items()},
+            **{name: ReplyCounts(order.replies, order.usage) for name, order in orders.items()},
             **compressor_counts(run, self.compressed),
         }
 
@@ -112,7 +112,7 @@ class Retrieved(StageGroup):
         places = GoldPlaces(samples, listing.positions(samples), lengths, run.read(self.copies))
         gold = gold_columns(samples, places, table, chunks, context)
         for read_places in self.read:
-            gold = after_compression(gold, run.read(read_places.spans), run.read(read_places.context))
+            gold = with_compressed_counts(gold, run.read(read_places.spans), run.read(read_places.context))
         ranks = self.ranks.columns(run, table)
         return {
             "gold": gold.gold(),
@@ -142,7 +142,7 @@ class IndexRetrieved(Retrieved):
 class NothingRetrieved(StageGroup):
     """Retrieval of a closed-book cell: no queries, no hits, no reports."""
 
-    def asked(self, run: Run) -> dict[str, AskedCounts]:
+    def asked(self, run: Run) -> dict[str, ReplyCounts]:
         return {}
 
     def steps(self, run: Run) -> dict[str, Json]:
@@ -176,7 +176,7 @@ class PipelineRetrieved(StageGroup):
     places: Stage[PassagePositions]
     copies: Stage[GoldCopies]
 
-    def asked(self, run: Run) -> dict[str, AskedCounts]:
+    def asked(self, run: Run) -> dict[str, ReplyCounts]:
         return {}
 
     def steps(self, run: Run) -> dict[str, Json]:

@@ -74,10 +74,10 @@ def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
 
     Hydra's own launchers run one process per cell, so the cells that other processes of the sweep wrote are preserved.
     """
-    from runner.engine.store.locks import held  # readers of results need no store
+    from runner.engine.store.locks import hold_lock  # readers of results need no store
 
     sweep_dir.mkdir(parents=True, exist_ok=True)
-    with held(sweep_dir / ".sweep.lock", "writing sweep.json"):
+    with hold_lock(sweep_dir / ".sweep.lock", "writing sweep.json"):
         write_whole(sweep_dir / "sweep.json", _json(_merge(sweep_dir, result)))
 
 

@@ -19,7 +19,7 @@ from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import StoredResult
 from runner.engine.store.pair_scores import PairScores
-from runner.engine.store.replies import as_read
+from runner.engine.store.replies import as_stored
 from runner.engine.worker import no_report
 from runner.serving.cached_stages import KeptStages
 
@@ -93,7 +93,7 @@ class _NoReplies:
 
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
         """Return the answers as they would be read from a store."""
-        return list(map(as_read, answers))
+        return list(map(as_stored, answers))
 
 
 class _NoPairScores(PairScores):

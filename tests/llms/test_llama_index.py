@@ -16,7 +16,7 @@ from components.openai_server.errors import class_of
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from runner.engine.spending import SharedGate
-from runner.engine.spending.admission_gate import admitted
+from runner.engine.spending.admission_gate import admit_requests
 from tests.contracts.llm_contract import LLMContract, request
 
 ECHO = "llama_index.llms.echo.Echo"
@@ -141,9 +141,9 @@ def test_one_failure_does_not_affect_other_requests() -> None:
 def test_rejected_key_is_tried_only_by_the_first_cell(tmp_path: Path) -> None:
     component, gate = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "", 1), SharedGate(tmp_path)
     seen = asked()
-    first = list(admitted(component, questions(5), gate))
+    first = list(admit_requests(component, questions(5), gate))
     n_asked = len(seen)
-    again = list(admitted(component, questions(5), gate))
+    again = list(admit_requests(component, questions(5), gate))
     assert 0 < n_asked == len(seen)
     assert {answer.error_class for answer in [*first, *again]} == {ErrorClass.ACCESS}
     assert all(answer.error.startswith("not asked: ") for answer in again)

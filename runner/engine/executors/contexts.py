@@ -64,7 +64,7 @@ def start_worker(work: Callable[[S, Connection], None], start: S) -> tuple[Worke
 
     Our end reaches end-of-file when the process ends.
     """
-    if server := fork_server.early():
+    if server := fork_server.early_server():
         with suppress(Exception):  # the server was killed, or `start` can be forked but not pickled
             return server.start(work, start)
     context = fork_or_spawn()

@@ -155,7 +155,7 @@ def start_early(preloads: Sequence[Callable[[], object]]) -> None:
             atexit.register(end_early)
 
 
-def early() -> ForkServer | None:
+def early_server() -> ForkServer | None:
     """Return the fork server if it was started."""
     return _EarlyServer.server
 

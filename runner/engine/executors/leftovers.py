@@ -62,14 +62,14 @@ def clear_logs(logs: Path) -> None:
             _remove(path)
 
 
-def left_probes(store: Store) -> list[Path]:
+def abandoned_probes(store: Store) -> list[Path]:
     """Return the probes of killed processes."""
     return _find_abandoned((store.root / "tmp").glob(f"{_PROBE}*"), _PROBE, store.writers)
 
 
 def clear_probes(store: Store) -> None:
     """Remove the probes of killed processes."""
-    for probe in left_probes(store):
+    for probe in abandoned_probes(store):
         _remove(probe)
 
 

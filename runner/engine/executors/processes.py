@@ -168,7 +168,7 @@ def _work(start: _Start, tasks: Connection) -> None:
             tasks.send(ended)
 
 
-class _Place:
+class _WorkerSlot:
     """A worker: its process, its stage, and the models that it holds. A dead process is replaced for the next stage."""
 
     def __init__(self, start: _Start) -> None:
@@ -230,17 +230,17 @@ class _Processes(Workers):
         self._most_workers = n_most
         self._resources = resources
         self._n_cores = max(n_cores(), n_workers)
-        self._places: list[_Place] = []
-        self._idle: list[_Place] = []
+        self._places: list[_WorkerSlot] = []
+        self._idle: list[_WorkerSlot] = []
         self._n_free_cores = self._n_cores
         self._n_losses: Counter[str] = Counter()
-        self._computed: dict[str, tuple[int, _Place]] = {}
+        self._computed: dict[str, tuple[int, _WorkerSlot]] = {}
         self._grow(n_workers)
 
     def _grow(self, n_workers: int) -> None:
         try:
             while len(self._places) < n_workers:
-                place = _Place(self._start)
+                place = _WorkerSlot(self._start)
                 self._places.append(place)
                 self._idle.append(place)
                 place.start()
@@ -270,7 +270,7 @@ class _Processes(Workers):
             return Room.READY if self.near(stage) in (None, *fitting) else Room.FAR
         return Room.AGAIN if any(stage.models <= place.models for place in self._places) else Room.NEW
 
-    def near(self, stage: AnyStage) -> "_Place | None":
+    def near(self, stage: AnyStage) -> "_WorkerSlot | None":
         """Return the worker that computed the latest of the stage's inputs."""
         computed = [
             self._computed[input_stage.key] for input_stage in stage.inputs if input_stage.key in self._computed
@@ -313,7 +313,7 @@ class _Processes(Workers):
         places = {place.tasks: place for place in self._places if place.tasks}
         return [each for tasks in wait(list(places)) if (each := self._receive(places[tasks]))]  # type: ignore[index]
 
-    def _receive(self, place: _Place) -> StageRun | Lost | None:
+    def _receive(self, place: _WorkerSlot) -> StageRun | Lost | None:
         assert place.tasks is not None, "its pipe is readable"
         try:
             run: StageRun | Exception = place.tasks.recv()
@@ -328,7 +328,7 @@ class _Processes(Workers):
         self._computed[run.key] = len(self._computed), place
         return run
 
-    def _record_death(self, place: _Place, reason: str = "") -> Lost | None:
+    def _record_death(self, place: _WorkerSlot, reason: str = "") -> Lost | None:
         exit_code = place.clear()
         stage = self._free(place)
         if stage is None:  # it was killed while idle
@@ -336,7 +336,7 @@ class _Processes(Workers):
         self._n_losses[stage.key] += 1
         return Lost(stage.key, (reason or _describe_end(exit_code)) + users_code(stage))
 
-    def _free(self, place: _Place) -> AnyStage | None:
+    def _free(self, place: _WorkerSlot) -> AnyStage | None:
         """Remove the stage of a worker and return it, if it has one."""
         stage, place.stage = place.stage, None
         if stage:

@@ -40,14 +40,14 @@ def _node(described: Mapping[str, object]) -> Node:
     return Node(str(described["NodeID"]), str(described["NodeManagerAddress"]), resources)
 
 
-def fits(need: Resources, room: Resources) -> bool:
+def has_room(need: Resources, room: Resources) -> bool:
     """Return True if the room is at least the need."""
     return (
         need.cpus <= room.cpus and need.gpus <= room.gpus + _ROUNDING and need.memory_gb <= room.memory_gb + _ROUNDING
     )
 
 
-def without(room: Resources, taken: Iterable[Resources]) -> Resources:
+def subtract_resources(room: Resources, taken: Iterable[Resources]) -> Resources:
     """Return the room that is left without the `taken` resources."""
     for each in taken:
         room = Resources(room.cpus - each.cpus, room.gpus - each.gpus, room.memory_gb - each.memory_gb)
@@ -94,17 +94,17 @@ class Acceptance:
         """Return why a node is not used. "" if it is."""
         if mismatches := differences(whereabouts.versions, self._versions):
             return (
-                f"{not_used(node)}: {'; '.join(mismatches)}. Results depend on these: install the same versions on all "
-                "nodes, or take the node out of the cluster"
+                f"{refusal_prefix(node)}: {'; '.join(mismatches)}. Results depend on these: install the same "
+                "versions on all nodes, or take the node out of the cluster"
             )
         if not whereabouts.has_store:
             return (
-                f"{not_used(node)}: run.store_dir {self._store.root} is not the same folder on node {node.address}. "
-                "Choose a folder that all nodes share at the same path, such as one on NFS"
+                f"{refusal_prefix(node)}: run.store_dir {self._store.root} is not the same folder on node "
+                f"{node.address}. Choose a folder that all nodes share at the same path, such as one on NFS"
             )
         return ""
 
 
-def not_used(node: Node) -> str:
+def refusal_prefix(node: Node) -> str:
     """Return the beginning of a message that a node is not used."""
     return f"node {node.address} of the Ray cluster is not used"

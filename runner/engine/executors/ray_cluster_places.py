@@ -17,11 +17,11 @@ from runner.engine.executors.ray_cluster_nodes import (
     Acceptance,
     Node,
     as_options,
-    fits,
+    has_room,
     live_nodes,
-    not_used,
+    refusal_prefix,
     share_of,
-    without,
+    subtract_resources,
 )
 from runner.engine.executors.ray_cluster_worker import RayWorker
 from runner.engine.executors.resources import ByKind, resources_of
@@ -37,7 +37,7 @@ _N_STARTS = 3
 
 
 @dataclass(eq=False)
-class RayPlace:
+class RayWorkerSlot:
     """A worker: its node, the resources that it occupies, its models, and its stage."""
 
     node: Node
@@ -60,7 +60,7 @@ class RayPlace:
 
     def is_meant_for(self, need: Resources) -> bool:
         """Return True if the worker fits the stage. Workers with a GPU are for stages that need one."""
-        return fits(need, self.room) and bool(need.gpus) == bool(self.room.gpus)
+        return has_room(need, self.room) and bool(need.gpus) == bool(self.room.gpus)
 
 
 class Places:
@@ -72,8 +72,8 @@ class Places:
         Raises ConfigError for GPUs or memory that no node has. Logs a warning for stages that need more cores than any
         node has.
         """
-        self.all: list[RayPlace] = []
-        self.arriving: dict[Call, RayPlace] = {}
+        self.all: list[RayWorkerSlot] = []
+        self.arriving: dict[Call, RayWorkerSlot] = {}
         """Workers that are not ready, by the call that each is running."""
         self.refusals: dict[str, str] = {}
         self._resources = resources
@@ -142,7 +142,9 @@ class Places:
         """Raise ConfigError for resources that no node has."""
         needs = {stage.kind: self.need_of(stage) for stage in stages}
         unmet = {
-            kind: need for kind, need in needs.items() if not any(fits(need, node.has) for node in self.nodes.values())
+            kind: need
+            for kind, need in needs.items()
+            if not any(has_room(need, node.has) for node in self.nodes.values())
         }
         if unmet:
             raise ConfigError([_describe_missing(kind, need) for kind, need in unmet.items()])
@@ -150,11 +152,11 @@ class Places:
         if reduced := {kind: cpus for kind, cpus in requested.items() if cpus > self._most_cpus}:
             log.warning("%s", _describe_reduced(reduced, self._most_cpus))
 
-    def idle_for(self, need: Resources) -> list[RayPlace]:
+    def idle_for(self, need: Resources) -> list[RayWorkerSlot]:
         """Return idle workers that fit. Workers meant for other stages are included only if no better one can be
         started.
         """
-        idle = [place for place in self.all if place.is_idle and fits(need, place.room)]
+        idle = [place for place in self.all if place.is_idle and has_room(need, place.room)]
         meant = [place for place in idle if place.is_meant_for(need)]
         return meant or ([] if self._could_start(need) else idle)
 
@@ -172,7 +174,7 @@ class Places:
             for _ in range(max(1, len(meant))):
                 if not self.start_one(need):
                     break
-        if not any(fits(need, place.room) for place in self.all):
+        if not any(has_room(need, place.room) for place in self.all):
             self._replace_idle(need)
 
     def start_on_each_node(self, need: Resources) -> None:
@@ -210,7 +212,7 @@ class Places:
             else:
                 self.arriving[place.actor.settle_in.remote(self._pickled_work, self._desk, place.room.cpus)] = place
 
-    def end(self, place: RayPlace) -> None:
+    def end(self, place: RayWorkerSlot) -> None:
         """Kill a worker, ready or not, and release its resources."""
         end_actor(place.actor)
         self.all.remove(place)
@@ -228,16 +230,16 @@ class Places:
     def _nodes_with_room(self, need: Resources) -> list[Node]:
         if len(self.all) >= self._most_workers:
             return []
-        return [node for node in self._usable_nodes() if fits(need, self._free_resources(node))]
+        return [node for node in self._usable_nodes() if has_room(need, self._free_resources(node))]
 
     def _usable_nodes(self) -> Iterator[Node]:
         return (node for node_id, node in self.nodes.items() if node_id not in self.refusals)
 
-    def _places_on(self, node: Node) -> list[RayPlace]:
+    def _places_on(self, node: Node) -> list[RayWorkerSlot]:
         return [place for place in self.all if place.node.node_id == node.node_id]
 
     def _free_resources(self, node: Node) -> Resources:
-        return without(node.has, (place.room for place in self._places_on(node)))
+        return subtract_resources(node.has, (place.room for place in self._places_on(node)))
 
     def _replace_idle(self, need: Resources) -> None:
         """End idle workers, first those without models, until a node has room for another worker, and start it."""
@@ -246,7 +248,7 @@ class Places:
                 (place for place in self._places_on(node) if place.is_idle), key=lambda place: len(place.models)
             )
             busy = (place.room for place in self._places_on(node) if place not in idle_here)
-            if fits(need, without(node.has, busy)):
+            if has_room(need, subtract_resources(node.has, busy)):
                 for place in [*idle_here, *(place for place in self.all if place.is_idle and place not in idle_here)]:
                     if self._could_start(need):
                         break
@@ -258,7 +260,7 @@ class Places:
         actor = start_actor(RayWorker, node.node_id, as_options(room), str(Path.cwd()))
         for more in self._pickled_more:
             actor.extend.remote(more)
-        place = RayPlace(node, room, actor)
+        place = RayWorkerSlot(node, room, actor)
         self.all.append(place)
         self.arriving[actor.look_around.remote(self._acceptance.packages, self._acceptance.probe)] = place
 
@@ -281,4 +283,6 @@ def _describe_reduced(requested: Mapping[str, int], most_cpus: int) -> str:
 
 def _start_error(node: Node, error: Exception) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return f"{not_used(node)}: no worker could be started there: {lines[0]} {lines[-1] if lines[1:] else ''}".strip()
+    return (
+        f"{refusal_prefix(node)}: no worker could be started there: {lines[0]} {lines[-1] if lines[1:] else ''}".strip()
+    )

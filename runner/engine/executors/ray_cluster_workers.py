@@ -11,7 +11,7 @@ from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import Lost, Room, Stages, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_desk import Desk, log_again
-from runner.engine.executors.ray_cluster_places import Places, RayPlace
+from runner.engine.executors.ray_cluster_places import Places, RayWorkerSlot
 from runner.engine.executors.resources import ByKind
 from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage, Resources
@@ -35,7 +35,7 @@ class RayWorkers(Workers):
         """Return when the first worker is ready. Raises ConfigError if no worker can be used."""
         import ray
 
-        self._running: dict[Call, RayPlace] = {}
+        self._running: dict[Call, RayWorkerSlot] = {}
         self._unmet_needs: set[Resources] = set()
         self._n_refusals_logged = 0
         self._looked_at = time.monotonic()
@@ -132,7 +132,7 @@ class RayWorkers(Workers):
                 self._places.arrived(call)
         return outcomes
 
-    def _outcome(self, place: RayPlace, call: Call) -> StageRun | Lost:
+    def _outcome(self, place: RayWorkerSlot, call: Call) -> StageRun | Lost:
         """Return the outcome of a worker's stage. Raises errors that the worker could not return as an outcome."""
         import ray
 
@@ -148,7 +148,7 @@ class RayWorkers(Workers):
         place.stage = None
         return run
 
-    def _why(self, place: RayPlace) -> str:
+    def _why(self, place: RayWorkerSlot) -> str:
         if place.node.node_id not in self._places.nodes:
             return f"the node {place.node.address}, on which it ran, left the Ray cluster"
         return (

@@ -164,7 +164,7 @@ class Offers:
             self._is_written = True
 
 
-class Taker:
+class TaskQueueReader:
     """A worker's side of the queue: takes tasks and records their outcomes."""
 
     def __init__(self, folder: Path, worker: str, models: Mapping[str, Models]) -> None:

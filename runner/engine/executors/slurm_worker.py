@@ -30,7 +30,7 @@ from runner.engine.executors.contexts import fork_or_spawn
 from runner.engine.executors.foreign_results import differences
 from runner.engine.executors.protocol import Stages
 from runner.engine.executors.slurm_pulse import DriverWatch
-from runner.engine.executors.slurm_queue import Journal, Taker, Wait, journal_path
+from runner.engine.executors.slurm_queue import Journal, TaskQueueReader, Wait, journal_path
 from runner.engine.outcome import StageRun
 from runner.engine.plugins.plugin_loading import CodeOfUsers
 from runner.engine.stage import AnyStage
@@ -44,7 +44,7 @@ _DISMISSED = 77
 """Exit code of a worker process that the driver has dismissed."""
 
 
-class Left(StrEnum):
+class DepartureReason(StrEnum):
     """Reason why a job ended."""
 
     TOLD = "told"
@@ -94,19 +94,19 @@ class _Supervisor:
         self._assignment = assignment
         self._life = Journal(journal_path(assignment.folder, assignment.worker, "life"))
         self._driver = DriverWatch(assignment.folder, assignment.silence_s)
-        self._departure: Left | None = None
+        self._departure: DepartureReason | None = None
         self._process_id: int | None = None
         self._pid = os.getpid()
         signal.signal(signal.SIGTERM, self._end_now)
         signal.signal(signal.SIGUSR2, self._end_after_stage)
 
     def _end_now(self, number: int, frame: FrameType | None) -> None:
-        self._departure = self._departure or Left.TOLD
+        self._departure = self._departure or DepartureReason.TOLD
         self._signal_worker(signal.SIGKILL)
 
     def _end_after_stage(self, number: int, frame: FrameType | None) -> None:
         """End after the running stage, which may still finish in time."""
-        self._departure = self._departure or Left.TIME
+        self._departure = self._departure or DepartureReason.TIME
         self._signal_worker(signal.SIGUSR2)
 
     def _signal_worker(self, number: signal.Signals) -> None:
@@ -124,11 +124,11 @@ class _Supervisor:
         while not self._departure:
             exit_code = self._run_worker()
             if exit_code == _DISMISSED:
-                self._departure = self._departure or Left.DRIVER
+                self._departure = self._departure or DepartureReason.DRIVER
             elif not self._departure:
                 self._life.append({"died": exit_code, "process": self._process_id})
                 n_deaths += 1
-                self._departure = Left.DEATHS if n_deaths == _MAX_DEATHS else None
+                self._departure = DepartureReason.DEATHS if n_deaths == _MAX_DEATHS else None
         self._life.append({"left": self._departure})
 
     def _run_worker(self) -> int:
@@ -141,7 +141,7 @@ class _Supervisor:
                 process.join(self._driver.every_s)
                 self._life.beat()
                 if self._driver.is_over():
-                    self._departure = self._departure or Left.DRIVER
+                    self._departure = self._departure or DepartureReason.DRIVER
                     process.kill()
         finally:
             process.kill()
@@ -172,7 +172,7 @@ def _work(assignment: Assignment) -> None:
     mask_output()  # a spawned worker has not inherited it
     work: tuple[CodeOfUsers, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
     _, stages, store, gate = work
-    taker = Taker(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
+    taker = TaskQueueReader(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
     allot_threads(min(assignment.n_threads, n_cores()))
     worker, wait = Worker(store, gate), Wait()
     while not signals and not taker.is_dismissed:

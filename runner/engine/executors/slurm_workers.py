@@ -19,7 +19,7 @@ from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_pulse import DriverPulse
 from runner.engine.executors.slurm_queue import Journal, Offers, Wait, journal_path, make_folders
-from runner.engine.executors.slurm_worker import Assignment, Left, run_of
+from runner.engine.executors.slurm_worker import Assignment, DepartureReason, run_of
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
 from runner.engine.plugins.plugin_loading import CodeOfUsers
@@ -207,7 +207,7 @@ class SlurmWorkers(Workers):
             elif "died" in line:
                 outcomes += self._record_death(worker, line["process"], line["died"])
             elif "left" in line:
-                outcomes += self._record_departure(worker, Left(line["left"]))
+                outcomes += self._record_departure(worker, DepartureReason(line["left"]))
         if worker.life.n_read > n_read:
             worker.last_sign = time.monotonic()
         if worker.name not in self._workers:
@@ -225,10 +225,10 @@ class SlurmWorkers(Workers):
     def _lose(self, number: int, reason: str) -> Lost:
         return Lost(self._stages.pop(number).key, reason)
 
-    def _record_departure(self, worker: _Worker, reason: Left) -> _Outcomes:
-        if reason is Left.DEATHS:
+    def _record_departure(self, worker: _Worker, reason: DepartureReason) -> _Outcomes:
+        if reason is DepartureReason.DEATHS:
             return self._drop(worker, _job_error(worker.job, "was abandoned: its worker processes died repeatedly"))
-        if reason is Left.TIME:
+        if reason is DepartureReason.TIME:
             limit = f"executor.time_min={self._settings.time_min}"
             return self._remove(worker, f"its job reached the time limit before the stage ended: raise {limit}")
         return self._remove(worker)  # the job was preempted, for example, which is not the stage's fault

@@ -14,7 +14,7 @@ _LONGEST_ANSWER_S = 3600.0
 """Longest time that an answer may take. Only after it are reservations of other processes presumed dead."""
 
 
-def admitted(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answer]:
+def admit_requests(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answer]:
     """Yield answers as they arrive. Each call of the model gets as many requests as the gate admits.
 
     Raises BudgetReached after the answers to all admitted requests, and ComponentError for an answer that

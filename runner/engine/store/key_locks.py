@@ -74,7 +74,7 @@ def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
             _release(path, claim)
 
 
-def left_locks(folder: Path, writers: Writers) -> list[Path]:
+def abandoned_locks(folder: Path, writers: Writers) -> list[Path]:
     """Return the locks of processes that have ended, sorted. Raises OSError if a lock cannot be read.
 
     A lock without a claim is never included. The system may hold it (see `runner.engine.store.locks`), and replacing

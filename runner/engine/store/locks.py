@@ -5,7 +5,7 @@ The folder `locks` of a store holds three kinds of files, distinguished by their
     <key>.lock               a link to, or a file with, the name of the process that computes a result
                              (`runner.engine.store.key_locks`); prune removes it once that process has ended
     replies-<key>.lock.<n>   an empty file; processes lock bytes of it (`runner.engine.store.claims`)
-    set-<hash>.lock          an empty file, locked by the system while a set is written (`held` below)
+    set-<hash>.lock          an empty file, locked by the system while a set is written (`hold_lock` below)
 
 An empty file is never removed, because a process may hold its lock at any time. The system releases the lock when its
 holder ends.
@@ -25,7 +25,7 @@ _WARN_AFTER_S = 2.0
 
 
 @contextmanager
-def held(path: Path, what: str) -> Iterator[None]:
+def hold_lock(path: Path, what: str) -> Iterator[None]:
     """Hold the lock while the context lasts. The system releases it when its holder dies.
 
     Logs a warning if it has to wait, with `what` the other process is doing.

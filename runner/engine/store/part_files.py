@@ -149,7 +149,7 @@ def keeping(what: str, path: Path) -> Iterator[None]:
             remedy = "Raise the limit of open files (ulimit -n), or lower the concurrency of models behind servers"
         if isinstance(error, PermissionError):
             refused = Path(error.filename2 or error.filename or path)
-            why, remedy = f"{refused}: {why}", if_of_another_user(refused.parent)
+            why, remedy = f"{refused}: {why}", permission_advice(refused.parent)
         if "not enough memory" in why:  # Arrow's message when it compresses
             remedy = "Give the process more memory, or run fewer stages in parallel (run.workers=1)"
         raise StoreError(
@@ -157,7 +157,7 @@ def keeping(what: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def if_of_another_user(folder: Path) -> str:
+def permission_advice(folder: Path) -> str:
     """Return advice about a folder that another user may have created without access for others."""
     command = f"chmod -R g+rwX {shlex.quote(str(folder))}"
     return f"Make it accessible ({command} by the user who created it, whose umask must be 002)"

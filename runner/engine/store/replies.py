@@ -26,7 +26,7 @@ from runner.console.written_files import sync
 from runner.engine.store.claims import Claims
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.part_files import if_of_another_user, keeping
+from runner.engine.store.part_files import keeping, permission_advice
 from runner.engine.store.regular_files import open_regular
 from runner.engine.store.remote import NO_MIRROR, Mirror
 from runner.engine.store.writers import Writers
@@ -134,7 +134,7 @@ class Replies:
         except FileNotFoundError:
             return False
         except PermissionError as error:
-            raise StoreError(f"{error.filename}: {error.strerror}. {if_of_another_user(self._folder)}") from error
+            raise StoreError(f"{error.filename}: {error.strerror}. {permission_advice(self._folder)}") from error
         with file:
             index = self._files.setdefault(name, _FileIndex())
             index.read_new(file)
@@ -151,12 +151,12 @@ class Replies:
         return self.add_all([replace(answer, request_id=key)])[0]
 
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Write answers under their `request_id` and return them `as_read`. Failed answers are not written.
+        """Write answers under their `request_id` and return them `as_stored`. Failed answers are not written.
 
         The disk is synced about once a second. Raises StoreError if they cannot be written, so that no further replies
         are paid and lost.
         """
-        read_answers = list(map(as_read, answers))
+        read_answers = list(map(as_stored, answers))
         storable = [each for each in read_answers if each.state is not AnswerState.ERROR]
         if not storable:
             return read_answers
@@ -264,7 +264,7 @@ class Replies:
             unfinished.unlink(missing_ok=True)
 
 
-def as_read(reply: Answer) -> Answer:
+def as_stored(reply: Answer) -> Answer:
     """Return a reply as it will be read from the store.
 
     Lone surrogates, which no file can hold, are replaced. Counts too large for a column become unknown. Raises
@@ -323,7 +323,7 @@ def _reply(line: bytes) -> Answer | None:
     body = _body(line) if line.startswith(_CHECKSUM[:11]) else line
     try:
         raw = json.loads(body or b"")
-        reply = as_read(Answer(**{**raw, "state": AnswerState(raw["state"])}))
+        reply = as_stored(Answer(**{**raw, "state": AnswerState(raw["state"])}))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
     return reply if isinstance(reply.request_id, str) and reply.state is not AnswerState.ERROR else None

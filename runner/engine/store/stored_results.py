@@ -15,7 +15,7 @@ from components.json_value import Json
 from runner.console.written_files import sync
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.claims import Claims
-from runner.engine.store.key_locks import leased, left_locks
+from runner.engine.store.key_locks import abandoned_locks, leased
 from runner.engine.store.leases import Leases
 from runner.engine.store.links import refuse_links, refuse_links_of_folders
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
@@ -358,9 +358,9 @@ class Store:
         ):
             yield had_holder or had_holder_elsewhere
 
-    def left_locks(self) -> list[Path]:
+    def abandoned_locks(self) -> list[Path]:
         """Return the locks of processes that have ended. They block no process and can be removed."""
-        return left_locks(self.root / "locks", self.writers)
+        return abandoned_locks(self.root / "locks", self.writers)
 
     def half_written(self) -> list[Path]:
         """Return the files beside replies and scores that a process is writing, or that a killed one left.

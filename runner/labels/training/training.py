@@ -10,7 +10,7 @@ from components.errors import ConfigError, DataError
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash, reading, torch_device
 from components.pretrained.package_logs import without_remarks
-from runner.engine.store.locks import held
+from runner.engine.store.locks import hold_lock
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
 from runner.labels.training.trained import CHECKPOINTS, Training, begin_training, finish
 from runner.labels.training.trainer import make_trainer, run, save_adapter
@@ -49,7 +49,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
     folder = folder.resolve()
     if ended := begin_training(folder, full_settings):
         return ended
-    with held(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
+    with hold_lock(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
         if ended := begin_training(folder, full_settings):
             return ended  # the process that held the lock has trained it
         trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)

@@ -14,7 +14,7 @@ from runner.pipeline.answers.answer_stages import AnswersCodec, Messages, Prompt
 from runner.pipeline.answers.checked_prompts import checked_generation
 from runner.pipeline.answers.prompt_examples import ChosenExamples, renderer
 from runner.pipeline.answers.prompt_passages import PromptPassages
-from runner.pipeline.answers.revising import before_revision
+from runner.pipeline.answers.revising import unrevised_answers
 from runner.pipeline.corpus.loaded_data import SampleSet
 
 
@@ -122,7 +122,7 @@ class GeneratedAnswers(Stage[Sequence[Answer]], kind="generated_answers", versio
 
 def generations(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ...]:
     """Return the stage that generated these answers in steps, if any."""
-    answers = before_revision(answers)
+    answers = unrevised_answers(answers)
     return (answers.generation,) if isinstance(answers, GeneratedAnswers) else ()
 
 

@@ -20,7 +20,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
 from runner.pipeline.answers.prompt_passages import PromptPassages
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.pipeline.corpus.reply_counts import AskedCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
 
 REVISER = "reviser"
 """Name of the counts of a reviser. They are listed with the counts of judges."""
@@ -165,7 +165,7 @@ class RevisedAnswers(Stage[Sequence[Answer]], kind="revised_answers", version=1,
         return run.read(self.revised).answers
 
 
-def before_revision(answers: Stage[Sequence[Answer]]) -> Stage[Sequence[Answer]]:
+def unrevised_answers(answers: Stage[Sequence[Answer]]) -> Stage[Sequence[Answer]]:
     """Return the stage of the answers before a reviser."""
     return answers.revised.answers if isinstance(answers, RevisedAnswers) else answers
 
@@ -223,7 +223,7 @@ def revision_columns(run: Run, parts: Sequence[RevisedPart], samples: Sequence[S
     }
 
 
-def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, AskedCounts]:
+def reviser_counts(run: Run, parts: Sequence[RevisedPart]) -> dict[str, ReplyCounts]:
     """Return the counts of a reviser, by REVISER; {} without one."""
     return counts_of_step(REVISER, [run.read(part.revised) for part in parts])
 

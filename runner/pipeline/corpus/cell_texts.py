@@ -17,7 +17,7 @@ from components.protocols import (
 )
 from components.records import Documents, Spans
 from runner.engine.stage import Stage
-from runner.pipeline.corpus.chunk_headers import Searched, with_headers
+from runner.pipeline.corpus.chunk_headers import SearchedTexts, with_headers
 from runner.pipeline.corpus.cutting import CutCorpus, cut_corpus
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.refined_corpora import Refined, refined_corpora
@@ -55,7 +55,7 @@ class Texts:
     refined: tuple[Refined, ...]
     data: Data
     cut_up: CutCorpus
-    searched: Searched
+    searched: SearchedTexts
 
     @property
     def corpus(self) -> Stage[Documents]:
@@ -73,9 +73,9 @@ class Texts:
         return () if self.cut_up.searched is self.chunks else (self.cut_up.searched, self.chunks)
 
     @property
-    def ranked(self) -> Searched:
+    def ranked(self) -> SearchedTexts:
         """The chunks that rerankers compare with a query, and that diversity steps compare with each other."""
-        return Searched(self.data, self.chunks) if self.family else self.searched
+        return SearchedTexts(self.data, self.chunks) if self.family else self.searched
 
 
 def texts_of(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
@@ -84,6 +84,8 @@ def texts_of(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
     refined_data = replace(data, corpus=refined[-1] if refined else data.corpus)
     cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, refined_data)
     searched = (
-        Searched(refined_data, cut_up.read) if picking else with_headers(cell.header, refined_data, cut_up.searched)
+        SearchedTexts(refined_data, cut_up.read)
+        if picking
+        else with_headers(cell.header, refined_data, cut_up.searched)
     )
     return Texts(data.corpus, refined, refined_data, cut_up, searched)

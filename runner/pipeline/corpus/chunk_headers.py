@@ -20,7 +20,7 @@ from runner.engine.codecs import Columns, SinglePart
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data
-from runner.pipeline.corpus.reply_counts import AskedCounts, counts_of_step, model_problems, reply_counts
+from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
 
 PURPOSE = "headers"
 HEADER = "header"
@@ -153,19 +153,21 @@ def _header_texts(run: Run, headers: Sequence[AnyHeaders]) -> Iterator[str]:
         yield "".join(f"{header}{_LINE_END}" for header in chunk_headers if header.strip())
 
 
-class Searched(NamedTuple):
+class SearchedTexts(NamedTuple):
     """The data set with the corpus to search, and the chunks of this corpus."""
 
     data: Data
     chunks: Stage[Spans]
 
 
-def with_headers(header: Header, data: Data, chunks: Stage[Spans]) -> Searched:
+def with_headers(header: Header, data: Data, chunks: Stage[Spans]) -> SearchedTexts:
     """Return the chunks to search: with their headers, if there are any."""
     if not header.writers:
-        return Searched(data, chunks)
+        return SearchedTexts(data, chunks)
     headers = tuple(_headers(writer, data, chunks) for writer in header.writers)
-    return Searched(replace(data, corpus=HeadedCorpus(data.corpus, chunks, headers)), HeadedChunks(chunks, headers))
+    return SearchedTexts(
+        replace(data, corpus=HeadedCorpus(data.corpus, chunks, headers)), HeadedChunks(chunks, headers)
+    )
 
 
 def _headers(writer: HeaderWriter | AskingHeaderWriter, data: Data, chunks: Stage[Spans]) -> AnyHeaders:
@@ -174,13 +176,13 @@ def _headers(writer: HeaderWriter | AskingHeaderWriter, data: Data, chunks: Stag
     return ChunkHeaders(writer, data.corpus, chunks)
 
 
-def asked_headers(searched: Searched) -> tuple[AskedHeaders, ...]:
+def asked_headers(searched: SearchedTexts) -> tuple[AskedHeaders, ...]:
     """Return the stages that asked a language model for headers of these chunks."""
     stages = searched.chunks.headers if isinstance(searched.chunks, HeadedChunks) else ()
     return tuple(stage for stage in stages if isinstance(stage, AskedHeaders))
 
 
-def header_counts(run: Run, stages: Sequence[AskedHeaders]) -> dict[str, AskedCounts]:
+def header_counts(run: Run, stages: Sequence[AskedHeaders]) -> dict[str, ReplyCounts]:
     """Return the counts of headers by a language model under HEADER; {} without any."""
     return counts_of_step(HEADER, map(run.read, stages))
 

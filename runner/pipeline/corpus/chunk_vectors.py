@@ -29,7 +29,7 @@ from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vector
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, positions_of
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import not_received, to_embed
+from runner.pipeline.corpus.server_requests import texts_to_request, to_embed
 from runner.pipeline.corpus.text_passages import BlockPassages, ChunkPassages, DocumentPassages, corpus_terms
 
 Vectors = NDArray[np.float32]
@@ -120,7 +120,9 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
         missing = (
             rows for rows, name in blocks_of(self.embedder, len(some.texts)) if not has_block(run.workspace, name)
         )
-        blocks = (not_received(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing)
+        blocks = (
+            texts_to_request(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing
+        )
         return to_embed(self.embedder, blocks, prefix)
 
 

@@ -127,7 +127,7 @@ def gold_in(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet]:
 
 
 @dataclass(frozen=True)
-class InOriginal:
+class OriginalView:
     """Chunks, hits and contexts as places of the original texts, for results and metrics.
 
     `context` has the chunks chosen for the prompts. `read` are the texts in the prompts, which a compressor may have
@@ -137,11 +137,11 @@ class InOriginal:
     chunks: Stage[Spans]
     hits: Stage[Hits]
     context: Stage[Context]
-    read: "ReadPlaces"
+    read: "PromptTexts"
 
 
 @dataclass(frozen=True)
-class ReadPlaces(StageGroup):
+class PromptTexts(StageGroup):
     """The texts in the prompts as places of the original texts: spans, and the spans in each prompt."""
 
     spans: Stage[Spans]
@@ -158,16 +158,16 @@ def ranking_in_original(
     return places, OriginalHits(hits, places)
 
 
-def places_in_original(
-    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: ReadPlaces
-) -> InOriginal:
+def map_to_original(
+    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: PromptTexts
+) -> OriginalView:
     """Return chunks, hits, contexts and read texts for results and metrics, unchanged without refinements."""
-    context_places, read_places = (_read_in_original(refined, each) for each in (ReadPlaces(chunks, context), read))
-    return InOriginal(*ranking_in_original(refined, chunks, hits), context_places.context, read_places)
+    context_places, read_places = (_read_in_original(refined, each) for each in (PromptTexts(chunks, context), read))
+    return OriginalView(*ranking_in_original(refined, chunks, hits), context_places.context, read_places)
 
 
-def _read_in_original(refined: tuple[Refined, ...], read_places: ReadPlaces) -> ReadPlaces:
+def _read_in_original(refined: tuple[Refined, ...], read_places: PromptTexts) -> PromptTexts:
     if not refined:
         return read_places
     places = OriginalPlaces(read_places.spans, refined)
-    return ReadPlaces(places, OriginalContext(read_places.context, places))
+    return PromptTexts(places, OriginalContext(read_places.context, places))

@@ -23,7 +23,7 @@ class ReplyOutcome(Protocol):
 
 
 @dataclass(frozen=True)
-class AskedCounts:
+class ReplyCounts:
     """Counts of one step. `replies` come from `reply_counts`, and `usage` counts the requests and their tokens."""
 
     replies: Mapping[str, Json]
@@ -47,16 +47,16 @@ def reply_counts(outcomes: Sequence[ReplyOutcome], n_judged: int) -> dict[str, J
     }
 
 
-def summed(counts: Sequence[AskedCounts]) -> AskedCounts:
+def sum_counts(counts: Sequence[ReplyCounts]) -> ReplyCounts:
     """Sum the counts of one step's stages, at least one. Reasons come from the stage with the most of them."""
     replies = {name: sum(each.replies[name] for each in counts) for name in ("n_judged", "n_unparsable", "n_failed")}
     for name, number in (("commonest", "n_unparsable"), ("commonest_error", "n_failed")):
         replies[name] = max(counts, key=lambda each: each.replies[number]).replies[name]
     usage = {name: total([each.usage[name] for each in counts]) for name in counts[0].usage}
-    return AskedCounts(replies, usage)
+    return ReplyCounts(replies, usage)
 
 
-class Asked(Protocol):
+class ModelReplies(Protocol):
     """Result of a stage that asked a language model."""
 
     @property
@@ -68,10 +68,10 @@ class Asked(Protocol):
         """Counts of requests and their tokens."""
 
 
-def counts_of_step(step: str, results: Iterable[Asked]) -> dict[str, AskedCounts]:
+def counts_of_step(step: str, results: Iterable[ModelReplies]) -> dict[str, ReplyCounts]:
     """Return the counts of a step by its name, summed over its stages that asked a language model; {} without any."""
-    counts = [AskedCounts(result.replies, result.usage) for result in results]
-    return {step: summed(counts)} if counts else {}
+    counts = [ReplyCounts(result.replies, result.usage) for result in results]
+    return {step: sum_counts(counts)} if counts else {}
 
 
 def model_problems(step: str, writes: str, models: Iterable[LLM]) -> list[str]:

@@ -27,7 +27,7 @@ def to_embed(
     return ServerRequests(embedder, n_requests, n_tokens_at_most(ceil(n_bytes * times)), times == 1.0)
 
 
-def not_received(
+def texts_to_request(
     embedder: AsksInBatches, texts: Sequence[str], received: Received, *, are_queries: bool
 ) -> Sequence[str]:
     """Return the texts that still have to be requested, without the texts that an interrupted stage has received."""

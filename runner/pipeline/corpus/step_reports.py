@@ -9,7 +9,7 @@ import pyarrow as pa
 from components.json_value import Json
 from runner.engine.stage import StageGroup
 from runner.engine.stage_run import Run
-from runner.pipeline.corpus.reply_counts import AskedCounts
+from runner.pipeline.corpus.reply_counts import ReplyCounts
 
 LINE = "line"
 """Name of a fact that is a sentence, which is shown at the end of the sweep."""
@@ -24,7 +24,7 @@ class StepReport(StageGroup):
     def facts(self, run: Run) -> Mapping[str, Json]:
         """Return facts for `cell.json`, with a `line` if there is something to report."""
 
-    def asked(self, run: Run) -> Mapping[str, AskedCounts]:
+    def asked(self, run: Run) -> Mapping[str, ReplyCounts]:
         """Return counts of replies by the name of the step, if it asks a language model."""
         return {}
 

@@ -92,12 +92,12 @@ def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
     return SideBySide(data.corpus_prefixes, data.corpus, chunks)
 
 
-def searched(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
+def with_query_rows(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
     """Return the corpora with the queries that search each of them."""
     return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
 
 
-def among(parts: Sequence[SubCorpus], query_rows: Rows) -> list[SubCorpus]:
+def parts_with_queries(parts: Sequence[SubCorpus], query_rows: Rows) -> list[SubCorpus]:
     """Return the sub-corpora with the rows of their queries among the chosen queries."""
     if isinstance(query_rows, slice):  # all queries
         return list(parts)
@@ -116,7 +116,7 @@ def join(indexes: Sequence[Parts]) -> Parts:
     return {f"{number}.{name}": array for number, index in enumerate(indexes) for name, array in index.items()}
 
 
-def take(joined: Parts, part: SubCorpus) -> Parts:
+def arrays_of_part(joined: Parts, part: SubCorpus) -> Parts:
     """Return the arrays of one sub-corpus's index."""
     beginning = f"{part.number}."
     arrays = {name.removeprefix(beginning): array for name, array in joined.items() if name.startswith(beginning)}
@@ -126,7 +126,7 @@ def take(joined: Parts, part: SubCorpus) -> Parts:
 def split(joined: Parts) -> list[Parts]:
     """Return the arrays of each index that was passed to `join`."""
     numbers = sorted({number for name in joined for number, dot, _ in [name.partition(".")] if dot}, key=int)
-    return [take(joined, SubCorpus(int(number))) for number in numbers] or [joined]
+    return [arrays_of_part(joined, SubCorpus(int(number))) for number in numbers] or [joined]
 
 
 def rows(passages: Passages, selection: Rows) -> Passages:
@@ -153,10 +153,10 @@ def merge(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int)
         Hits(np.where(hits.chunk >= 0, hits.chunk + np.int32(part.chunks.start or 0), -1), hits.score)
         for hits, part in zip(part_hits, parts, strict=True)
     ]
-    return put_together(shifted, parts, n_queries)
+    return merge_shifted(shifted, parts, n_queries)
 
 
-def put_together(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+def merge_shifted(part_hits: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
     """Join the hits of all queries from the hits of each sub-corpus."""
     width = max(hits.chunk.shape[1] for hits in part_hits)
     chunk = np.full((n_queries, width), -1, dtype=np.int32)

@@ -22,7 +22,7 @@ from runner.pipeline.outside.answer_lines import ScoreLine, clusters_of_lines, r
 from runner.pipeline.outside.metric_names import Scorer, metrics_by_name
 from runner.pipeline.outside.quest_lines import QuestAnswers
 from runner.pipeline.scoring.aggregate import Scored, score_subsets
-from runner.pipeline.scoring.score_stages import spread
+from runner.pipeline.scoring.score_stages import expand_scores
 
 _EMPTY = "empty"
 
@@ -94,7 +94,7 @@ def _score_answers(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dic
         predictions.append(answer.prediction or "")
     references = [reference for sample in samples for reference in sample.references]
     scores = metric.score_answers(samples, _texts(metric, predictions), _texts(metric, references))
-    return {name: spread(score, rows, states) for name, score in scores.items()}
+    return {name: expand_scores(score, rows, states) for name, score in scores.items()}
 
 
 def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
@@ -106,7 +106,7 @@ def _score_rankings(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> di
     _require_any(states, name, "ranking and relevant")
     ranking_rows = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
     scores = metric.score_rankings([r.ranking for _, r in ranking_rows], [r.relevant for _, r in ranking_rows])
-    return {name: spread(score, [row for row, _ in ranking_rows], states) for name, score in scores.items()}
+    return {name: expand_scores(score, [row for row, _ in ranking_rows], states) for name, score in scores.items()}
 
 
 def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict[str, Scores]:
@@ -114,7 +114,7 @@ def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict
     _require_any(states, name, "answers_reference and answers_generated")
     quest_rows = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
     scores = metric.score([quest for _, quest in quest_rows])
-    return {name: spread(score, [row for row, _ in quest_rows], states) for name, score in scores.items()}
+    return {name: expand_scores(score, [row for row, _ in quest_rows], states) for name, score in scores.items()}
 
 
 def _require_any(states: Sequence[ScoreState], name: str, expected: str) -> None:

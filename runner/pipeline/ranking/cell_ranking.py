@@ -24,7 +24,7 @@ from runner.pipeline.ranking.selecting import (
     SelectionSplit,
 )
 from runner.pipeline.scoring.retrieval_scores import RankingScores
-from runner.pipeline.search.cell_search import FoundHits
+from runner.pipeline.search.cell_search import SearchResult
 
 if TYPE_CHECKING:
     from runner.pipeline.cell import Cell
@@ -51,7 +51,7 @@ class RankedHits:
     reported: Stage[SampleSet]
 
 
-def ranked_hits(cell: "Cell", texts: Texts, search: FoundHits, copies: Stage[GoldCopies]) -> RankedHits:
+def ranked_hits(cell: "Cell", texts: Texts, search: SearchResult, copies: Stage[GoldCopies]) -> RankedHits:
     """Return the ranking of a cell. Each candidate of a selection shares its stages with a cell that only uses it."""
     if isinstance(cell.reranker, RerankerSelection):
         return _select_by_scores(cell, cell.reranker, texts, search, copies)
@@ -62,7 +62,7 @@ def ranked_hits(cell: "Cell", texts: Texts, search: FoundHits, copies: Stage[Gol
 
 
 def _reranking(
-    cell: "Cell", reranker: PlainReranker | RerankerCascade, texts: Texts, search: FoundHits, name: str
+    cell: "Cell", reranker: PlainReranker | RerankerCascade, texts: Texts, search: SearchResult, name: str
 ) -> Reranking:
     """Rerank the hits of each step by the next step."""
     if isinstance(reranker, RerankerCascade):
@@ -76,7 +76,7 @@ def _reranking(
 
 
 def _select_by_scores(
-    cell: "Cell", selection: RerankerSelection, texts: Texts, search: FoundHits, copies: Stage[GoldCopies]
+    cell: "Cell", selection: RerankerSelection, texts: Texts, search: SearchResult, copies: Stage[GoldCopies]
 ) -> RankedHits:
     """Choose a candidate for each subset by the scores of its ranking on one part of the samples."""
     samples, metrics, interval = texts.data.samples, cell.metrics.of_rankings, cell.metrics.interval

@@ -70,7 +70,7 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
         groups: dict[str, dict[int, int]] = {}
         for sample, cluster in zip(samples, group.tolist(), strict=True):
             if any(unit.document_id in present for unit in sample.gold):
-                sizes = groups.setdefault(home.setdefault(cluster, set_of(sample)), {})
+                sizes = groups.setdefault(home.setdefault(cluster, subset_of(sample)), {})
                 sizes[cluster] = sizes.get(cluster, 0) + 1
         return groups
 
@@ -78,7 +78,7 @@ class SelectionSplit(Stage[NDArray[np.bool_]], kind="selection_split", version=1
         return hashlib.sha256(f"{self.seed}\0{sample_id}".encode()).digest()
 
 
-def set_of(sample: Sample) -> str:
+def subset_of(sample: Sample) -> str:
     """Return the top-level subset of a sample."""
     return sample.subset.split("/")[0]
 
@@ -130,7 +130,7 @@ class ChosenByScores(Stage[Chosen], kind="chosen_rerankers", version=2, work=Wor
                 "chooses; expected two or more labelled samples of a set that do not depend on one another (see "
                 "`runner.datasets describe`), or name a reranker"
             )
-        sets = np.array([set_of(sample) for sample in samples])
+        sets = np.array([subset_of(sample) for sample in samples])
         overall = self._best(values, can_choose)
         of_sets: dict[str, Json] = {}
         for name in dict.fromkeys(sets.tolist()):
@@ -176,7 +176,7 @@ class SelectedHits(Stage[Hits], kind="selected_hits", version=1, work=Work.PER_Q
 
 def names_by_sample(samples: Sequence[Sample], chosen: Chosen) -> list[str]:
     """Return the candidate that was chosen for each sample's subset."""
-    return [chosen["sets"][set_of(sample)]["chosen"] for sample in samples]
+    return [chosen["sets"][subset_of(sample)]["chosen"] for sample in samples]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Samples, SampleSet
-from runner.pipeline.scoring.score_stages import SCORING, Scoring, rows_to_score, scoring, spread
+from runner.pipeline.scoring.score_stages import SCORING, Scoring, expand_scores, rows_to_score, scoring
 
 Rows = Sequence[int]
 
@@ -108,7 +108,7 @@ class AnswerScores(Stage[Scoring], kind="answer_scores", version=2, work=Work.BE
                 texts.read_answers(run, answer_texts, rows),
                 texts.read_references(run, reference_texts, places),
             )
-            scored.append((metric, {name: spread(score, rows, states) for name, score in scores.items()}))
+            scored.append((metric, {name: expand_scores(score, rows, states) for name, score in scores.items()}))
         return scoring(samples, scored, self.interval)
 
 

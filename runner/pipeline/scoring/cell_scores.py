@@ -12,7 +12,7 @@ from runner.pipeline.answers.cell_answers import CellAnswers, n_passages
 from runner.pipeline.answers.located_passages import PassagePositions
 from runner.pipeline.answers.prompt_passages import AnyPassages, NoPassages, PipelinePassages, PromptPassages
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import InOriginal
+from runner.pipeline.corpus.original_places import OriginalView
 from runner.pipeline.scoring.answer_scores import answer_scores
 from runner.pipeline.scoring.citation_scores import CitationScores, UncitedAnswers
 from runner.pipeline.scoring.judging import Judging, judged_part, judged_scores
@@ -46,7 +46,7 @@ class MetricInputs:
     reported: Stage[SampleSet]
     answerable: Stage[SampleSet]
     original: Stage[Documents]
-    places: InOriginal | None
+    places: OriginalView | None
     copies: Stage[GoldCopies]
 
 

@@ -19,10 +19,10 @@ from runner.pipeline.scoring.retrieval_scores import is_strict
 from runner.pipeline.scoring.score_stages import (
     SCORING,
     Scoring,
+    expand_scores,
     mark_gold_outside_corpus,
     rows_to_score,
     scoring,
-    spread,
 )
 
 
@@ -55,7 +55,7 @@ class CitationScores(Stage[Scoring], kind="citation_scores", version=1, work=Wor
             passages = uncredited if is_strict(metric) else credited
             metric_scores = metric.score_citations(scored_samples, documents, texts, [passages[row] for row in rows])
             marked = mark_gold_outside_corpus(metric_scores, scored_samples)
-            scored.append((metric, {name: spread(scores, rows, states) for name, scores in marked.items()}))
+            scored.append((metric, {name: expand_scores(scores, rows, states) for name, scores in marked.items()}))
         return scoring(samples, scored, self.interval)
 
     def _places(self, run: Run) -> Iterator[list[PassagePlaces]]:

@@ -21,7 +21,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import NoAnswers
 from runner.pipeline.answers.prompt_passages import AnyPassages
 from runner.pipeline.corpus.loaded_data import Samples, SampleSet
-from runner.pipeline.scoring.score_stages import SCORING, Scoring, rows_to_score, scoring, spread
+from runner.pipeline.scoring.score_stages import SCORING, Scoring, expand_scores, rows_to_score, scoring
 
 _JUDGE, _STATE = "judge/", "score_state/"
 _JUDGED = {ScoreState.VALUE, ScoreState.UNPARSABLE, ScoreState.FAILED}
@@ -217,7 +217,7 @@ class JudgedScores(
         asks_only: Callable[[], JudgedMetric] | None = getattr(self.metric, "asks_only", None)
         metric = asks_only() if run.only_counts and asks_only else self.metric
         judgements = metric.judge(inputs, prepared.decisions, _set_draw(ask, self.draw))
-        scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
+        scores = {name: expand_scores(score, rows, states) for name, score in judgements.scores.items()}
         remarks = [""] * len(samples)
         for row, remark in zip(rows, judgements.remarks, strict=True):
             remarks[row] = remark

@@ -22,10 +22,10 @@ from runner.pipeline.scoring.retrieval_scores import is_strict, relevant_documen
 from runner.pipeline.scoring.score_stages import (
     SCORING,
     Scoring,
+    expand_scores,
     mark_gold_outside_corpus,
     rows_to_score,
     scoring,
-    spread,
 )
 
 _NOWHERE = "\x00not in the corpus "
@@ -125,7 +125,7 @@ def _all_rows(
 ) -> dict[str, Scores]:
     """Return the scores of some rows as scores of all. Without scores, no row has a value."""
     if scores_by_name:
-        return {name: spread(scores, rows, states) for name, scores in scores_by_name.items()}
+        return {name: expand_scores(scores, rows, states) for name, scores in scores_by_name.items()}
     none = [ScoreState.NOT_APPLICABLE if state is ScoreState.VALUE else state for state in states]
     n = len(none)
     return dict.fromkeys(metric.names, Scores(np.zeros((n, 2)), tuple(none), np.full(n, np.nan)))

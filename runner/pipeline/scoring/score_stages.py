@@ -165,7 +165,7 @@ def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState
     return rows, [exclusions.get(answer.state, ScoreState.VALUE) for answer in answers]
 
 
-def spread(scores: Scores, rows: Sequence[int], states: Sequence[ScoreState]) -> Scores:
+def expand_scores(scores: Scores, rows: Sequence[int], states: Sequence[ScoreState]) -> Scores:
     """Return scores of some samples as scores of all. The others have no value, for the reason in `states`."""
     statistics = np.zeros((len(states), scores.statistics.shape[1]))
     values = np.full(len(states), np.nan)

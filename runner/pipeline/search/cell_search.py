@@ -22,7 +22,7 @@ from components.protocols import (
 from components.records import Hits, Queries
 from runner.engine.stage import Stage
 from runner.pipeline.corpus.cell_texts import Texts
-from runner.pipeline.corpus.chunk_headers import Searched
+from runner.pipeline.corpus.chunk_headers import SearchedTexts
 from runner.pipeline.corpus.cutting import CutCorpus
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
 from runner.pipeline.corpus.step_reports import StepReport
@@ -53,7 +53,7 @@ class SearchParts:
 
 
 @dataclass(frozen=True)
-class FoundHits:
+class SearchResult:
     """The `hits` of `queries`, as chunks that are read, after the diversity step. A reranker reads `judged_by`.
 
     `further` are the queries of further searches.
@@ -72,7 +72,7 @@ def picking_arm(cell: "Cell") -> PickingArm | None:
     return next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
 
 
-def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet], copies: Stage[GoldCopies]) -> FoundHits:
+def search_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet], copies: Stage[GoldCopies]) -> SearchResult:
     """Return the hits of a cell. `gold` are the samples with their gold in the refined texts, and `copies` are the
     copies of the gold.
     """
@@ -81,11 +81,11 @@ def found_hits(cell: "Cell", texts: Texts, gold: Stage[SampleSet], copies: Stage
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
         query = unasked_queries(cell.expander, texts.data)
         picked = PickedHits(picking, n, gold, texts.corpus, texts.chunks)
-        return _diversify(cell, texts, FoundHits(picked, (query,), query, (), ()))
+        return _diversify(cell, texts, SearchResult(picked, (query,), query, (), ()))
     return _diversify(cell, texts, _search(cell, texts, copies))
 
 
-def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts, FoundHits]:
+def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts, SearchResult]:
     """Return the hits of an existing index, and the texts that they are places of."""
     queries = searched_queries(cell.expander, data)
     indexed = index_search(arm, cell.retriever.depth, data, queries)
@@ -93,19 +93,19 @@ def indexed_hits(cell: "Cell", data: Data, arm: ExistingIndexArm) -> tuple[Texts
     is_one = gives_one_query(cell.expander)
     hits = joined_hits(cell.retriever.fusion, cell.retriever.depth, rankings, is_one_query_each=is_one)
     chunks = indexed.chunks
-    texts = Texts(indexed.data.corpus, (), indexed.data, CutCorpus(chunks, chunks), Searched(indexed.data, chunks))
+    texts = Texts(indexed.data.corpus, (), indexed.data, CutCorpus(chunks, chunks), SearchedTexts(indexed.data, chunks))
     reports = (IndexReport(indexed.places, indexed.rankings),)
-    search = FoundHits(hits, queries, reranking_queries(cell.expander, data), (), reports)
+    search = SearchResult(hits, queries, reranking_queries(cell.expander, data), (), reports)
     return texts, _diversify(cell, texts, search)
 
 
-def _diversify(cell: "Cell", texts: Texts, search: FoundHits) -> FoundHits:
+def _diversify(cell: "Cell", texts: Texts, search: SearchResult) -> SearchResult:
     hits = diverse_hits(cell.diversity, *texts.ranked, search.hits)
     reports = (*search.reports, *diversity_reports(hits))
     return replace(search, hits=hits, reports=reports)
 
 
-def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
+def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> SearchResult:
     """Search with all arms for all variants of the query, and join the rankings. An iteration then searches again."""
     retriever, data = cell.retriever, texts.data
     queries = searched_queries(cell.expander, data)
@@ -121,7 +121,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
     reports = (*filter_reports(data, allowed, joined), *graph_reports(retriever, *texts.searched))
     rankings_of_arms = tuple(RankingOfArm(names, ranking) for names, ranking in rankings)
     if not isinstance(cell.iterative, IterativeSearch):
-        return FoundHits(texts.cut_up.hits_to_read(joined), queries, judged_by, rankings_of_arms, reports)
+        return SearchResult(texts.cut_up.hits_to_read(joined), queries, judged_by, rankings_of_arms, reports)
 
     def search(query: Stage[Queries]) -> Stage[Hits]:
         new_rankings = [ranking for _, ranking in _rankings(cell, texts, (query,), allowed, is_first=False)]
@@ -131,7 +131,7 @@ def _search(cell: "Cell", texts: Texts, copies: Stage[GoldCopies]) -> FoundHits:
     rankings_of_arms += tuple(
         RankingOfArm((f"search_{n}",), hits) for n, hits in enumerate(iteration.searches, start=1)
     )
-    return FoundHits(
+    return SearchResult(
         iteration.hits, queries, judged_by, rankings_of_arms, (*reports, iteration.report), iteration.decided
     )
 

@@ -92,14 +92,14 @@ class SparseHits(Search, kind="sparse_hits", version=3, work=Work.PER_QUERY):
         words = run.read(self.words)
         queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), query_rows)
         chunks = run.read(self.chunks)
-        parts = sub_corpora.among(self.corpora.ranges(run), query_rows)
+        parts = sub_corpora.parts_with_queries(self.corpora.ranges(run), query_rows)
         part_hits = []
         for part, part_blocks in zip(parts, self.blocks, strict=True):
             blocks = [block.read(run, chunks, words) for block in part_blocks]
             part_queries = sub_corpora.rows(queries, part.queries)
             hits = self.index.search(blocks, part_queries, depth)
             part_hits.append(checked_hits(hits, len(part_queries), len(chunks), self.index))
-        return sub_corpora.put_together(part_hits, parts, len(queries))
+        return sub_corpora.merge_shifted(part_hits, parts, len(queries))
 
 
 ALARM = "max_share_without_hits"
@@ -116,7 +116,7 @@ def sparse_hits(
     index: SparseIndex, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int
 ) -> SparseHits:
     """Return the ranking by an index of terms."""
-    corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
+    corpora = sub_corpora.with_query_rows(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
     blocks = tuple(_indexed_blocks(index, chunks, part) for part in parts)
     words = QueryWords(index.tokenizer, queries)

@@ -14,7 +14,7 @@ from components.json_value import Json
 from runner.console.display import make_console
 from runner.engine.environment import versions
 from runner.engine.spending import Spent
-from runner.engine.store.locks import held
+from runner.engine.store.locks import hold_lock
 from runner.output.money import spent_text
 from runner.results.released_set import Testset
 from runner.results.set_files import require_replaceable
@@ -59,7 +59,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
         if state.stopped and all(tried.outcome is DraftOutcome.PENDING for tried in state.tried):
             console.print(f"Nothing was generated or written: {state.stopped}", markup=False)
             return EXIT_SHORT
-        with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
+        with hold_lock(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
             testset = release(out, state, about)
         spent = making.spent
     return _summarize(console, settings, state, testset, spent)

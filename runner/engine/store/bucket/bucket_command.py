@@ -9,8 +9,8 @@ from rich.table import Table
 
 from components.errors import StoreError
 from runner.console.display import say_error
-from runner.engine.store.bucket.objects import Listed, Objects
-from runner.engine.store.bucket.upkeep import Kept, Upkeep
+from runner.engine.store.bucket.objects import ObjectInfo, Objects
+from runner.engine.store.bucket.upkeep import BucketResult, Upkeep
 from runner.engine.store.store_wording import shown_damage, shown_size
 
 
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _ls(upkeep: Upkeep, title: str, console: Console) -> int:
     results = upkeep.results()
-    kinds: dict[str, list[tuple[Kept, float]]] = defaultdict(list)
+    kinds: dict[str, list[tuple[BucketResult, float]]] = defaultdict(list)
     for result, seconds in zip(results, upkeep.seconds(results), strict=True):
         kinds[result.kind].append((result, seconds))
     table = Table("stage", "results", "partial", "size", "seconds to compute", title=title, box=None)
@@ -93,7 +93,7 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
     return 0
 
 
-def _prunable_by_age(upkeep: Upkeep, stage: str) -> list[Listed]:
+def _prunable_by_age(upkeep: Upkeep, stage: str) -> list[ObjectInfo]:
     """Return the objects that are pruned by age.
 
     Paid replies are pruned only if they are named. Scores, which are quick to compute again, are pruned by age alone.

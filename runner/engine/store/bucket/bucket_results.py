@@ -12,7 +12,7 @@ from components.errors import StoreError
 from runner.engine.store.bucket.bucket_locks import held
 from runner.engine.store.bucket.bucket_writers import BucketWriters, host_of
 from runner.engine.store.bucket.mirrors import SentBlocks, SentReplies
-from runner.engine.store.bucket.objects import PATIENCE_S, Listed, Objects
+from runner.engine.store.bucket.objects import PATIENCE_S, ObjectInfo, Objects
 from runner.engine.store.bucket.packing import files_of, large_files, pack, packed_files, unpack
 from runner.engine.store.bucket.paths import (
     ENTRIES,
@@ -53,7 +53,7 @@ class BucketRemote:
         self._cache = cache
         self._objects = Objects(address, patience_s)
         self._writers = BucketWriters(self._objects, Writers(cache / "writers"), host_of(cache), lease_s)
-        self._entries_by_path: dict[str, Listed] | None = None
+        self._entries_by_path: dict[str, ObjectInfo] | None = None
         self._listed_at = 0.0
         self._asked_for_all = float("-inf")
         self._absent: dict[str, float] = {}
@@ -72,7 +72,7 @@ class BucketRemote:
         path = entry_path(kind, name)
         return path in self._listing() or self.is_current(self._cache / path)
 
-    def _listing(self) -> dict[str, Listed]:
+    def _listing(self) -> dict[str, ObjectInfo]:
         """Return all results, listed with one request per thousand. Otherwise a plan would send one request per
         result.
         """

@@ -10,7 +10,7 @@ incomplete is left unchanged.
 import uuid
 from collections.abc import Sequence
 
-from runner.engine.store.bucket.objects import Listed, Object, Objects
+from runner.engine.store.bucket.objects import Object, ObjectInfo, Objects
 from runner.engine.store.replies import is_sound, merged_lines
 
 _MERGE_ABOVE = 16
@@ -20,7 +20,7 @@ _SMALL = 8 << 20
 _LARGEST = 16 << 20
 
 
-def mergeable(listed: Sequence[Listed]) -> list[list[Listed]]:
+def mergeable(listed: Sequence[ObjectInfo]) -> list[list[ObjectInfo]]:
     """Group the objects of one model and purpose that are worth merging. Each group becomes one object.
 
     Large objects are left alone, because every host downloads a merged object again.
@@ -28,7 +28,7 @@ def mergeable(listed: Sequence[Listed]) -> list[list[Listed]]:
     small = [each for each in listed if each.n_bytes < _SMALL]
     if len(small) <= _MERGE_ABOVE:
         return []
-    groups: list[list[Listed]] = []
+    groups: list[list[ObjectInfo]] = []
     n_bytes = 0
     for each in sorted(small, key=lambda each: (each.modified, each.path)):
         if not groups or n_bytes + each.n_bytes > _LARGEST:
@@ -39,7 +39,7 @@ def mergeable(listed: Sequence[Listed]) -> list[list[Listed]]:
     return [group for group in groups if len(group) > 1]
 
 
-def merge(objects: Objects, folder: str, group: Sequence[Listed]) -> None:
+def merge(objects: Objects, folder: str, group: Sequence[ObjectInfo]) -> None:
     """Merge the replies of some objects into one object in a folder of the bucket.
 
     Raises StoreError if the bucket does not answer.
@@ -55,7 +55,7 @@ def merge(objects: Objects, folder: str, group: Sequence[Listed]) -> None:
     objects.delete([path for path, replies in replies_by_path if objects.replace(path, b"", replies.tag) is not None])
 
 
-def _read(objects: Objects, listed: Listed) -> Object | None:
+def _read(objects: Objects, listed: ObjectInfo) -> Object | None:
     """Return an object. None if another process has merged it, or if it did not arrive as it is in the bucket.
 
     Lines that are damaged in the bucket itself are equal when they are read again.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.engine.store.bucket.bucket_writers import BucketWriters
-from runner.engine.store.bucket.objects import Listed, Objects
+from runner.engine.store.bucket.objects import ObjectInfo, Objects
 
 _LOOK_EVERY_S = 2.0
 _SEGMENT = 1 << 20
@@ -105,7 +105,7 @@ class SentReplies:
 
     def _bring_listed(self) -> bool:
         """Download all new replies. Returns False if some objects disappeared before they were read."""
-        new: list[tuple[Listed, int, Path]] = []
+        new: list[tuple[ObjectInfo, int, Path]] = []
         for listed in self._objects.listed(self._prefix):
             writer, segment = listed.path.split("/")[-2:]
             if not (self._folder / ".sent" / writer).exists():  # otherwise this host wrote the file
@@ -129,7 +129,7 @@ class SentReplies:
             _write_atomically(marker, str(listed.n_bytes))
         return are_complete
 
-    def _lines(self, part_to_read: tuple[Listed, int]) -> bytes:
+    def _lines(self, part_to_read: tuple[ObjectInfo, int]) -> bytes:
         """Return the new lines of an object. Empty if it was deleted or emptied."""
         listed, start = part_to_read
         return self._objects.get_range(listed.path, start, listed.n_bytes) or b""
@@ -232,7 +232,7 @@ class SentBlocks:
             finally:
                 unfinished.unlink(missing_ok=True)
 
-    def _look(self) -> dict[str, Listed]:
+    def _look(self) -> dict[str, ObjectInfo]:
         listed = {each.path.rpartition("/")[2]: each for each in self._objects.listed(self._prefix)}
         self._in_bucket = set(listed)
         return listed

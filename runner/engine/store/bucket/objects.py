@@ -42,7 +42,7 @@ _MAX_DELETED_TOGETHER = 1_000
 
 
 @dataclass(frozen=True)
-class Listed:
+class ObjectInfo:
     """An object in a listing. `modified` is a time of the service's clock."""
 
     path: str
@@ -142,20 +142,20 @@ class Objects:
         except FileNotFoundError:
             return None
 
-    def head(self, path: str) -> Listed | None:
+    def head(self, path: str) -> ObjectInfo | None:
         """Return one object as a listing shows it. None if it does not exist."""
         try:
             meta = self._retry(f"look for {path}", lambda: self._store.head(path))
         except FileNotFoundError:
             return None
-        return Listed(path, meta["size"], _tag(meta), meta["last_modified"])
+        return ObjectInfo(path, meta["size"], _tag(meta), meta["last_modified"])
 
-    def listed(self, prefix: str) -> list[Listed]:
+    def listed(self, prefix: str) -> list[ObjectInfo]:
         """Return all objects in a folder and its subfolders, with one request per thousand."""
         return self._retry(
             f"list {prefix}",
             lambda: [
-                Listed(meta["path"], meta["size"], _tag(meta), meta["last_modified"])
+                ObjectInfo(meta["path"], meta["size"], _tag(meta), meta["last_modified"])
                 for page in self._store.list(prefix, chunk_size=1000)
                 for meta in page
             ],

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from runner.engine.store.bucket.merging import merge, mergeable
-from runner.engine.store.bucket.objects import Listed, Objects
+from runner.engine.store.bucket.objects import ObjectInfo, Objects
 from runner.engine.store.bucket.packing import files_of, large_files, unpack
 from runner.engine.store.bucket.paths import (
     ENTRIES,
@@ -38,7 +38,7 @@ _PRESUMED_DEAD_AFTER = timedelta(seconds=3 * LEASE_S)
 
 
 @dataclass(frozen=True)
-class Kept:
+class BucketResult:
     """A result in the bucket.
 
     `n_bytes` covers its object and its large files. `large` holds the paths of the large files.
@@ -78,9 +78,9 @@ class Upkeep:
         assert put is not None, "the object was just written"
         return put.modified
 
-    def results(self) -> list[Kept]:
+    def results(self) -> list[BucketResult]:
         """Return all results, sorted by kind and name."""
-        large: dict[str, list[Listed]] = {}
+        large: dict[str, list[ObjectInfo]] = {}
         for part in self._objects.listed(PARTS):
             if (name := result_of_part(part.path)) is not None:
                 large.setdefault(name, []).append(part)
@@ -91,14 +91,16 @@ class Upkeep:
             kind, name = kind_and_name
             parts = large.get(name, [])
             n_bytes = each.n_bytes + sum(part.n_bytes for part in parts)
-            results.append(Kept(kind, name, each.path, n_bytes, each.modified, tuple(part.path for part in parts)))
+            results.append(
+                BucketResult(kind, name, each.path, n_bytes, each.modified, tuple(part.path for part in parts))
+            )
         return sorted(results, key=lambda each: (each.kind, each.name))
 
-    def seconds(self, results: Iterable[Kept]) -> list[float]:
+    def seconds(self, results: Iterable[BucketResult]) -> list[float]:
         """Return the seconds that each result took to compute. 0 for a damaged one."""
         return list(self._objects.at_once(self._seconds_of, results))
 
-    def _seconds_of(self, result: Kept) -> float:
+    def _seconds_of(self, result: BucketResult) -> float:
         entry = self._objects.get(result.path)
         unpacked = unpack(entry.contents) if entry else None
         try:
@@ -106,11 +108,11 @@ class Upkeep:
         except NOT_A_MANIFEST:
             return 0.0
 
-    def damages(self, results: Iterable[Kept]) -> list[str]:
+    def damages(self, results: Iterable[BucketResult]) -> list[str]:
         """Compare all contents with their checksums. Returns the damage of each result; "" if it is sound."""
         return list(self._objects.at_once(self._damage_of, results))
 
-    def _damage_of(self, result: Kept) -> str:
+    def _damage_of(self, result: BucketResult) -> str:
         entry = self._objects.get(result.path)
         if entry is None:  # it has just been pruned
             return ""
@@ -124,7 +126,7 @@ class Upkeep:
         damaged = [name for name in large_files(files) if not self._is_sound(result, *files[name])]
         return "; ".join(f"{name} is missing, or does not match its checksum" for name in damaged)
 
-    def _is_sound(self, result: Kept, digest: str, n_bytes: int) -> bool:
+    def _is_sound(self, result: BucketResult, digest: str, n_bytes: int) -> bool:
         checksum, n_read = hashlib.sha256(), 0
         for piece in self._objects.pieces(part_path(result.kind, result.name, digest), n_bytes):
             checksum.update(piece)
@@ -146,7 +148,7 @@ class Upkeep:
         since = self.now - _PRESUMED_DEAD_AFTER - timedelta(seconds=1)  # the service reports whole seconds
         return frozenset(_base_name(each) for each in self._objects.listed(WRITERS) if each.modified >= since)
 
-    def leftovers(self, results: Sequence[Kept]) -> list[Listed]:
+    def leftovers(self, results: Sequence[BucketResult]) -> list[ObjectInfo]:
         """Return objects that killed processes left at least a day ago.
 
         These are locks, heartbeats, leases, and large files of results that were never completed.
@@ -160,30 +162,30 @@ class Upkeep:
         ]
         return [each for each in leftovers if each.modified < self.now - _LEFT_AFTER]
 
-    def replies(self) -> list[Listed]:
+    def replies(self) -> list[ObjectInfo]:
         """Return the objects with replies of models."""
         return [each for each in self._objects.listed(REPLIES) if each.path.count("/") == _N_FOLDERS_OF_REPLIES]
 
-    def mergeable_replies(self) -> list[tuple[str, list[Listed]]]:
+    def mergeable_replies(self) -> list[tuple[str, list[ObjectInfo]]]:
         """Return groups of objects with replies of ended processes. Each group becomes one object in its folder."""
         living = {name.partition("-")[2] for name in self._live_writers}
-        of_folder: dict[str, list[Listed]] = defaultdict(list)
+        of_folder: dict[str, list[ObjectInfo]] = defaultdict(list)
         for each in self.replies():
             folder, writer, _ = each.path.rsplit("/", 2)
             if writer not in living:
                 of_folder[folder].append(each)
         return [(folder, group) for folder, listed in of_folder.items() for group in mergeable(listed)]
 
-    def merge(self, groups: Iterable[tuple[str, list[Listed]]]) -> None:
+    def merge(self, groups: Iterable[tuple[str, list[ObjectInfo]]]) -> None:
         """Merge each group into one object. Replies added at the same time are not lost."""
         for folder, group in groups:
             merge(self._objects, folder, group)
 
-    def pair_scores(self) -> list[Listed]:
+    def pair_scores(self) -> list[ObjectInfo]:
         """Return the objects with scores of pairs."""
         return self._objects.listed(PAIR_SCORES)
 
-    def remove(self, results: Iterable[Kept], leftovers: Iterable[Listed] = ()) -> None:
+    def remove(self, results: Iterable[BucketResult], leftovers: Iterable[ObjectInfo] = ()) -> None:
         """Remove results and then their large files. A process that reads in between finds damage and computes the
         result again.
         """
@@ -192,5 +194,5 @@ class Upkeep:
         self._objects.delete([*(path for each in results for path in each.large), *(each.path for each in leftovers)])
 
 
-def _base_name(listed: Listed) -> str:
+def _base_name(listed: ObjectInfo) -> str:
     return listed.path.rpartition("/")[2]

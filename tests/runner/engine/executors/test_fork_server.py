@@ -81,11 +81,11 @@ def server(tmp_path: Path) -> Iterator[ForkServer]:
 def early() -> Iterator[ForkServer]:
     """The one of this process."""
     fork_server.start_early([])
-    server = fork_server.early()
+    server = fork_server.early_server()
     assert server
     yield server
     fork_server.end_early()
-    assert not fork_server.early()
+    assert not fork_server.early_server()
 
 
 class TestForkServer:

@@ -11,7 +11,7 @@ from runner.engine.environment import versions_of_results
 from runner.engine.executors import ray_cluster_places
 from runner.engine.executors.foreign_results import differences
 from runner.engine.executors.ray_cluster import RayCluster
-from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, fits, share_of, without
+from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, has_room, share_of, subtract_resources
 from runner.engine.executors.ray_cluster_worker import RayWorker, Whereabouts
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Resources
@@ -34,13 +34,13 @@ def test_workers_have_equal_shares_of_the_cores(cpus: tuple[int, ...], n_workers
 
 def test_gpu_fractions_add_up_to_one_gpu() -> None:
     third = Resources(1, 1 / 3)
-    left = without(Resources(8, 1.0), [third, third])
-    assert fits(third, left)
-    assert not fits(third, without(left, [third]))
+    left = subtract_resources(Resources(8, 1.0), [third, third])
+    assert has_room(third, left)
+    assert not has_room(third, subtract_resources(left, [third]))
 
 
 def test_a_node_with_too_little_memory_does_not_fit() -> None:
-    assert not fits(Resources(1, memory_gb=16), Resources(8, memory_gb=15.9))
+    assert not has_room(Resources(1, memory_gb=16), Resources(8, memory_gb=15.9))
 
 
 def test_excessive_core_request_is_reported_with_the_largest_node(

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from runner.engine.executors import slurm_queue
-from runner.engine.executors.slurm_queue import Journal, Models, Offers, Taker, Wait, journal_path, make_folders
+from runner.engine.executors.slurm_queue import (
+    Journal,
+    Models,
+    Offers,
+    TaskQueueReader,
+    Wait,
+    journal_path,
+    make_folders,
+)
 
 X, Y = (frozenset({(name, "")}) for name in "xy")
 N_TASKS = 200
@@ -22,9 +30,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "queue"
 
 
-def taker(folder: Path, worker: str = "w", **models: Models) -> Taker:
+def taker(folder: Path, worker: str = "w", **models: Models) -> TaskQueueReader:
     journal_path(folder, worker, "runs").touch()
-    return Taker(folder, worker, {f"{i}": frozenset[tuple[str, str]]() for i in range(N_TASKS)} | dict(models))
+    return TaskQueueReader(
+        folder, worker, {f"{i}": frozenset[tuple[str, str]]() for i in range(N_TASKS)} | dict(models)
+    )
 
 
 def offer(folder: Path, *keys: str, n_holders: Mapping[str, int] | None = None) -> Offers:

@@ -10,7 +10,7 @@ from components.openai_server.breaker import Health
 from components.openai_server.gate import Attempt, Tokens
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
-from runner.engine.spending.admission_gate import admitted
+from runner.engine.spending.admission_gate import admit_requests
 
 
 @dataclass(frozen=True)
@@ -62,5 +62,5 @@ class OpenGate:
 )
 def test_uncounted_tokens_are_assumed_to_be_the_maximum(answer: Answer, used: Tokens | None) -> None:
     gate, request = OpenGate(), Request("q", (Message("user", "a" * 30),), Sample("s", "qa", Kind.QA, "?", ()), ())
-    assert list(admitted(Model(answer), [request], gate)) == [answer]
+    assert list(admit_requests(Model(answer), [request], gate)) == [answer]
     assert gate.used == [used]

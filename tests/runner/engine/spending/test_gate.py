@@ -20,7 +20,7 @@ from components.prices import Price, PriceList, Prices
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
 from runner.engine.spending import Budget, SharedGate
-from runner.engine.spending.admission_gate import admitted
+from runner.engine.spending.admission_gate import admit_requests
 from tests.llms.chat_server import Reply, chat_server
 
 PRICES = Prices("USD", {"own": PriceList("2026-11-22", "a page", {"m": Price(1.0, 2.0)}, "host")})
@@ -169,18 +169,20 @@ class TestModelsThatPassNoGate:
 
     def test_requests_to_ungated_models_are_counted(self, tmp_path: Path) -> None:
         gate = self.gate(tmp_path, Budget())
-        answers = list(admitted(Local(), [request("a"), request("fail"), request("b")], gate))
+        answers = list(admit_requests(Local(), [request("a"), request("fail"), request("b")], gate))
         assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
         spent = gate.spent
         assert (spent.n_requests, spent.n_prompt_tokens, spent.n_completion_tokens, spent.n_unanswered) == (3, 6, 4, 1)
 
     def test_overlong_prompt_is_counted_without_tokens(self, tmp_path: Path) -> None:
         gate = self.gate(tmp_path, Budget())
-        assert len(list(admitted(Local(), [request("long")], gate))) == 1
+        assert len(list(admit_requests(Local(), [request("long")], gate))) == 1
         assert (gate.spent.n_requests, gate.spent.n_tokens, gate.spent.n_unanswered) == (1, 0, 0)
 
     def test_ungated_models_answer_until_the_budget_is_spent(self, tmp_path: Path) -> None:
-        answers = admitted(Local(), [request(name) for name in "abcde"], self.gate(tmp_path, Budget(max_requests=3)))
+        answers = admit_requests(
+            Local(), [request(name) for name in "abcde"], self.gate(tmp_path, Budget(max_requests=3))
+        )
         seen: list[str] = []
         with pytest.raises(BudgetReached, match=r"run\.max_requests=3"):
             seen.extend(answer.request_id for answer in answers)
@@ -189,7 +191,7 @@ class TestModelsThatPassNoGate:
 
     def test_ungated_models_may_use_tokens_that_earlier_requests_left(self, tmp_path: Path) -> None:
         budget = Budget(max_tokens=30)  # 10 for each reply at most, and 5 in the end
-        answers = list(admitted(Local(), [request(name) for name in "abcd"], self.gate(tmp_path, budget)))
+        answers = list(admit_requests(Local(), [request(name) for name in "abcd"], self.gate(tmp_path, budget)))
         assert [answer.request_id for answer in answers] == list("abcd")
 
     def test_server_requests_of_ungated_models_count_once(self, tmp_path: Path) -> None:
@@ -203,6 +205,6 @@ class TestModelsThatPassNoGate:
                     yield each
 
         with passing(gate):
-            for _ in admitted(Asking(), [request("a"), request("b")], gate):
+            for _ in admit_requests(Asking(), [request("a"), request("b")], gate):
                 assert current_gate() is gate
         assert gate.spent.n_requests == 2

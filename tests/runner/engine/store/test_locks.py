@@ -15,7 +15,7 @@ from runner.engine.spending import shared_numbers as numbers
 from runner.engine.spending.shared_numbers import SharedNumbers
 from runner.engine.store import locks
 from runner.engine.store.claims import Claims
-from runner.engine.store.locks import held
+from runner.engine.store.locks import hold_lock
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_a_waiting_process_logs_what_it_waits_for(
     path = tmp_path / "a.lock"
     others = FileLock(path)
     others.acquire()
-    waiting = threading.Thread(target=lambda: held(path, "making vectors").__enter__(), daemon=True)
+    waiting = threading.Thread(target=lambda: hold_lock(path, "making vectors").__enter__(), daemon=True)
     waiting.start()
     until = time.monotonic() + 20
     while not caplog.records and time.monotonic() < until:
@@ -48,7 +48,7 @@ def test_a_waiting_process_logs_what_it_waits_for(
 
 
 def test_process_without_a_wait_logs_no_message(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with held(tmp_path / "a.lock", "making vectors"):
+    with hold_lock(tmp_path / "a.lock", "making vectors"):
         pass
     assert not caplog.records
 
@@ -58,7 +58,7 @@ def test_all_users_who_can_write_in_the_folder_can_lock(kind: str, shared: Path)
     path = shared / "a.lock"
     umask = os.umask(0o077)
     try:
-        with held(path, "x") if kind == "lock" else Claims(path).take(["k"]):
+        with hold_lock(path, "x") if kind == "lock" else Claims(path).take(["k"]):
             assert next(shared.glob("a.lock*")).stat().st_mode & 0o777 == 0o666
     finally:
         os.umask(umask)
@@ -66,7 +66,7 @@ def test_all_users_who_can_write_in_the_folder_can_lock(kind: str, shared: Path)
 
 def test_locks_in_a_private_folder_are_private(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    with held(tmp_path / "a.lock", "x"):
+    with hold_lock(tmp_path / "a.lock", "x"):
         assert (tmp_path / "a.lock").stat().st_mode & 0o777 == 0o600
 
 

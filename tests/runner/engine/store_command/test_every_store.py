@@ -12,7 +12,7 @@ import pytest
 
 from runner.annotate import main as annotate
 from runner.engine.store import Store
-from runner.engine.store.locks import held
+from runner.engine.store.locks import hold_lock
 from runner.export_rankings import main as export_rankings
 from runner.generate import main as generate
 from runner.judge_agreement import main as judge_agreement
@@ -164,7 +164,7 @@ def test_store_commands_handle_everything_other_commands_wrote(
 def test_prune_leaves_a_lock_that_the_system_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = Store(tmp_path / "store")
     path = store.root / "locks" / "set-0123.lock"
-    with held(path, "writing a set"):
+    with hold_lock(path, "writing a set"):
         node = path.stat().st_ino
         os.utime(path, (0, 0))
         for option in ("--dry-run", "--older-than-days=0"):

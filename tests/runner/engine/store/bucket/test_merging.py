@@ -13,7 +13,7 @@ from components.records import Answer, AnswerState
 from runner.engine.store import Store, open_store
 from runner.engine.store.bucket import mirrors
 from runner.engine.store.bucket.merging import merge, mergeable
-from runner.engine.store.bucket.objects import Listed, Object, Objects
+from runner.engine.store.bucket.objects import Object, ObjectInfo, Objects
 from tests.buckets import Bucket
 
 KEY = "cd" * 32
@@ -57,8 +57,8 @@ def merge_all(objects: Objects) -> None:
     merge(objects, FOLDER, objects.listed(FOLDER))
 
 
-def listed(n_bytes: int, number: int = 0) -> Listed:
-    return Listed(f"{FOLDER}/one/{number:06}", n_bytes, "tag", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(number))
+def listed(n_bytes: int, number: int = 0) -> ObjectInfo:
+    return ObjectInfo(f"{FOLDER}/one/{number:06}", n_bytes, "tag", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(number))
 
 
 class TestMergeThresholds:
