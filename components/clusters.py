@@ -51,8 +51,8 @@ def clusters_of(samples: Sequence[Sample], groups: Groups = Groups.DOCUMENT) -> 
         return connected(_sources(samples, openings))
     ties: list[list[Hashable]] = []
     for sample, opening in zip(samples, openings, strict=True):
-        own: list[Hashable] = [("document", unit.document_id) for unit in sample.gold]
-        ties.append([*own, ("conversation", opening)] if opening is not None else own)
+        document_ties: list[Hashable] = [("document", unit.document_id) for unit in sample.gold]
+        ties.append([*document_ties, ("conversation", opening)] if opening is not None else document_ties)
     return connected(ties)
 
 
@@ -87,13 +87,15 @@ def connected(ties: Sequence[Iterable[Hashable]]) -> NDArray[np.int64]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    item = [row for row, own in enumerate(ties) for _ in own]
-    place: dict[Hashable, int] = {}
-    tie = [len(ties) + place.setdefault(name, len(place)) for own in ties for name in own]
-    n = len(ties) + len(place)
+    item = [row for row, names in enumerate(ties) for _ in names]
+    nodes: dict[Hashable, int] = {}
+    tie = [len(ties) + nodes.setdefault(name, len(nodes)) for names in ties for name in names]
+    n = len(ties) + len(nodes)
     _, group = connected_components(coo_array((np.ones(len(item), dtype=np.int8), (item, tie)), shape=(n, n)), False)
     number: dict[int, int] = {}
-    return np.array([number.setdefault(own, len(number)) for own in group[: len(ties)].tolist()], dtype=np.int64)
+    return np.array(
+        [number.setdefault(group_id, len(number)) for group_id in group[: len(ties)].tolist()], dtype=np.int64
+    )
 
 
 class LargestGroup(NamedTuple):

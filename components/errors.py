@@ -42,10 +42,10 @@ class ConfigError(RagGridError):
 
     def __init__(self, problems: Sequence[str] | str) -> None:
         self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
-        shown = _merge_equal(self.problems)
-        n = len(shown)
+        merged = _merge_equal(self.problems)
+        n = len(merged)
         head = "1 error in the configuration:" if n == 1 else f"{n} errors in the configuration:"
-        super().__init__("\n".join([head, *(f"  - {problem}" for problem in shown)]))
+        super().__init__("\n".join([head, *(f"  - {problem}" for problem in merged)]))
 
 
 def _merge_equal(problems: Sequence[str]) -> list[str]:
@@ -90,12 +90,12 @@ def _merge_lines(problems: Iterable[str]) -> list[str]:
     """Merge equal errors in several lines of a file into one with the first line and the number of the others."""
     lines: dict[tuple[str, str], list[str]] = {}
     for problem in problems:
-        found = _IN_A_LINE.fullmatch(problem)
-        place, line, text = found.groups() if found else (problem, "", "")
-        lines.setdefault((place, text), []).append(line)
+        match = _IN_A_LINE.fullmatch(problem)
+        location, line, text = match.groups() if match else (problem, "", "")
+        lines.setdefault((location, text), []).append(line)
     return [
-        f"{place}{first}{f' and {len(others)} more' if others and first else ''}{text}"
-        for (place, text), (first, *others) in lines.items()
+        f"{location}{first}{f' and {len(others)} more' if others and first else ''}{text}"
+        for (location, text), (first, *others) in lines.items()
     ]
 
 

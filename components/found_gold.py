@@ -65,15 +65,15 @@ class GoldPlaces:
         number = {unit: i for i, unit in enumerate(gold_units(samples))}
         units = [(row, unit) for row, sample in enumerate(samples) for unit in sample.gold]
         self._length: list[int | None] = []
-        own: list[tuple[int, ...]] = []
+        originals: list[tuple[int, ...]] = []
         first_of: dict[int, list[int]] = {}
         for gold, (row, unit) in enumerate(units):
-            place = positions.get(unit.document_id)
+            document = positions.get(unit.document_id)
             start = unit.start or 0
-            end = start if place is None else int(lengths[place]) if unit.end is None else unit.end
-            self._length.append(None if place is None else end - start)
-            if place is not None:
-                own.append((row, gold, place, start, end, 0))
+            end = start if document is None else int(lengths[document]) if unit.end is None else unit.end
+            self._length.append(None if document is None else end - start)
+            if document is not None:
+                originals.append((row, gold, document, start, end, 0))
             first_of.setdefault(number[unit.document_id, unit.start, unit.end], []).append(gold)
         copied = [
             (units[gold][0], gold, copy, copy_start, copy_start + length, gold_start - (units[gold][1].start or 0))
@@ -87,7 +87,7 @@ class GoldPlaces:
             )
             for gold in first_of.get(unit, ())
         ]
-        rows = np.array([*own, *copied], dtype=np.int64).reshape(-1, 6)
+        rows = np.array([*originals, *copied], dtype=np.int64).reshape(-1, 6)
         self._n_documents = len(lengths)
         self._places = rows[np.lexsort((rows[:, 1], rows[:, 2], rows[:, 0]))]
 

@@ -68,10 +68,10 @@ def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
 
     If a sample searches only a part of the corpus, its gold has copies only in that part.
     """
-    place = {document_id: i for i, document_id in enumerate(documents.ids)}
+    positions = {document_id: i for i, document_id in enumerate(documents.ids)}
     prefix = {_key(unit): sample.corpus_prefix for sample in samples for unit in sample.gold}
-    units = [(number, unit) for number, unit in enumerate(gold_units(samples)) if unit[0] in place]
-    texts = [documents.texts[place[unit[0]]][unit[1] : unit[2]] for _, unit in units]
+    units = [(number, unit) for number, unit in enumerate(gold_units(samples)) if unit[0] in positions]
+    texts = [documents.texts[positions[unit[0]]][unit[1] : unit[2]] for _, unit in units]
     shared = SharedPassages(texts)
     shared.add(documents.texts)
     rows: list[tuple[int, ...]] = []
@@ -83,11 +83,11 @@ def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
         if np.count_nonzero(enough) > MOST_COPIES:
             continue
         for copy in coverage.documents[enough].tolist():
-            is_other = copy != place[unit[0]] and documents.ids[copy].startswith(prefix[unit])
+            is_other = copy != positions[unit[0]] and documents.ids[copy].startswith(prefix[unit])
             if is_other and share_of_numbers(text, documents.texts[copy]) >= MIN_OVERLAP:
                 first = unit[1] or 0
                 rows += [
-                    (number, place[unit[0]], first + piece.start, copy, piece.place, piece.length)
+                    (number, positions[unit[0]], first + piece.start, copy, piece.place, piece.length)
                     for piece in segments(text, documents.texts[copy])
                 ]
     return _columns(rows)
@@ -124,26 +124,26 @@ class Credit:
     def spans(self, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
         """Return the spans of each sample, followed by the spans of its gold that they repeat word for word."""
         pairs = zip(self._samples, spans, strict=True)
-        return [[*own, *self._mirror(sample, own)] for sample, own in pairs]
+        return [[*sample_spans, *self._mirror(sample, sample_spans)] for sample, sample_spans in pairs]
 
     def _gold_of_copies(self, sample: Sample) -> Mapping[str, str]:
-        own = {unit.document_id for unit in sample.gold}
-        found: dict[str, str] = {}
+        gold_ids = {unit.document_id for unit in sample.gold}
+        gold_by_copy: dict[str, str] = {}
         for unit in sample.gold:
             rows = self._rows.get(_key(unit), range(0))
             for copy in np.unique(self._copies.copy[rows.start : rows.stop]).tolist():
-                found.setdefault(self._ids[copy], unit.document_id)
-        return {copy: gold for copy, gold in found.items() if copy not in own}
+                gold_by_copy.setdefault(self._ids[copy], unit.document_id)
+        return {copy: gold for copy, gold in gold_by_copy.items() if copy not in gold_ids}
 
     def _mirror(self, sample: Sample, spans: Sequence[Span]) -> list[Span]:
         copies, mirrored = self._copies, []
         for unit in sample.gold:
             for row in self._rows.get(_key(unit), ()):
-                place, length = int(copies.copy_start[row]), int(copies.length[row])
+                copy_start, length = int(copies.copy_start[row]), int(copies.length[row])
                 for document, start, end in spans:
-                    first, last = max(start, place), min(end, place + length)
+                    first, last = max(start, copy_start), min(end, copy_start + length)
                     if document == copies.copy[row] and first < last:
-                        shift = int(copies.gold_start[row]) - place
+                        shift = int(copies.gold_start[row]) - copy_start
                         mirrored.append((int(copies.gold[row]), first + shift, last + shift))
         return mirrored
 

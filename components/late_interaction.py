@@ -31,10 +31,10 @@ def score_pairs(queries: MultiVectors, chunks: MultiVectors, pairs: NDArray[np.i
     scores = np.zeros(len(pairs), dtype=np.float32)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     starts = np.flatnonzero(np.diff(pairs[order, 0], prepend=-1))
-    for own in np.split(order, starts[1:]) if len(order) else []:
-        asked = _vectors(queries, int(pairs[own[0], 0]))
-        for some in _blocks(chunks, pairs[own, 1]):
-            scores[own[some]] = _means(asked, [len(asked)], chunks.rows(pairs[own[some], 1]))[0]
+    for rows in np.split(order, starts[1:]) if len(order) else []:
+        query_vectors = _vectors(queries, int(pairs[rows[0], 0]))
+        for some in _blocks(chunks, pairs[rows, 1]):
+            scores[rows[some]] = _means(query_vectors, [len(query_vectors)], chunks.rows(pairs[rows[some], 1]))[0]
     return scores
 
 
@@ -49,9 +49,11 @@ def search(queries: MultiVectors, chunks: MultiVectors, depth: int) -> Hits:
     for chunk_rows in _blocks(chunks, np.arange(len(chunks))):
         block = chunks.rows(chunk_rows)
         for query_rows in _blocks(queries, np.arange(len(queries)), _QUERY_VECTORS_AT_ONCE):
-            asked = queries.rows(query_rows)
-            lengths = asked.last - asked.first
-            scores = _means(np.concatenate([_vectors(asked, row) for row in range(len(asked))]), lengths, block)
+            query_block = queries.rows(query_rows)
+            lengths = query_block.last - query_block.first
+            scores = _means(
+                np.concatenate([_vectors(query_block, row) for row in range(len(query_block))]), lengths, block
+            )
             is_found = (lengths > 0)[:, np.newaxis] & (block.last > block.first)
             chunk = np.where(is_found, chunk_rows, -1)
             merged = sort_hits(
@@ -72,17 +74,17 @@ def _blocks(
 ) -> Iterator[NDArray[np.int64]]:
     """Yield blocks of consecutive places in `rows` whose texts have about `n_vectors` vectors together."""
     number = np.cumsum(texts.last[rows] - texts.first[rows]) // n_vectors
-    for own in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(number)) + 1):
-        if len(own):
-            yield own
+    for block in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(number)) + 1):
+        if len(block):
+            yield block
 
 
 def _means(
-    asked: NDArray[np.float32], lengths: "NDArray[np.int64] | list[int]", chunks: MultiVectors
+    query_vectors: NDArray[np.float32], lengths: "NDArray[np.int64] | list[int]", chunks: MultiVectors
 ) -> NDArray[np.float32]:
     """Return the scores, float32[n_queries, n_chunks].
 
-    `asked` are the vectors of all queries in sequence, and `lengths` the number of vectors of each.
+    `query_vectors` are the vectors of all queries in sequence, and `lengths` the number of vectors of each.
     """
     scores = np.zeros((len(lengths), len(chunks)), dtype=np.float32)
     queries, rows = np.flatnonzero(lengths), np.flatnonzero(chunks.last > chunks.first)
@@ -90,9 +92,9 @@ def _means(
         return scores
     vectors = np.concatenate([_vectors(chunks, row) for row in rows.tolist()])
     starts = np.concatenate([[0], np.cumsum((chunks.last - chunks.first)[rows])[:-1]])
-    nearest = np.maximum.reduceat(asked @ vectors.T, starts, axis=1)
-    n_asked = np.asarray(lengths)[queries]
-    first = np.concatenate([[0], np.cumsum(n_asked)[:-1]])
+    nearest = np.maximum.reduceat(query_vectors @ vectors.T, starts, axis=1)
+    n_query_vectors = np.asarray(lengths)[queries]
+    first = np.concatenate([[0], np.cumsum(n_query_vectors)[:-1]])
     sums = np.add.reduceat(nearest, first, axis=0)
-    scores[np.ix_(queries, rows)] = (sums / n_asked[:, np.newaxis]).round(_RESOLUTION)
+    scores[np.ix_(queries, rows)] = (sums / n_query_vectors[:, np.newaxis]).round(_RESOLUTION)
     return scores

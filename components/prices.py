@@ -70,9 +70,9 @@ class Prices:
 
         On OWN_MACHINES, a model costs nothing unless a list names it.
         """
-        found = [prices.models.get(model) for prices in self.lists.values() if prices.host in ("", host)]
+        candidates = [prices.models.get(model) for prices in self.lists.values() if prices.host in ("", host)]
         otherwise = Price(0.0) if host == OWN_MACHINES else None
-        return next((price for price in reversed(found) if price), otherwise)
+        return next((price for price in reversed(candidates) if price), otherwise)
 
 
 NO_PRICES = Prices("", {})

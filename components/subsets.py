@@ -27,8 +27,8 @@ AVERAGE = "all"
 
 def in_order(slugs: Collection[str], labels: Iterable[str]) -> list[str]:
     """Return slugs of topics or tasks in the order of their `labels` if all have one, else sorted."""
-    place = {slug: number for number, slug in enumerate(labels)}
-    return sorted(slugs, key=place.__getitem__ if place.keys() >= set(slugs) else None)
+    positions = {slug: number for number, slug in enumerate(labels)}
+    return sorted(slugs, key=positions.__getitem__ if positions.keys() >= set(slugs) else None)
 
 
 def subsets_of(subset: str, topic: str | None, task: str | None) -> list[str]:
@@ -54,11 +54,14 @@ class ConversationTurn(NamedTuple):
     opening: str
 
 
-def conversation_turns(asked: Sequence[Sequence[str]]) -> list[ConversationTurn | None]:
+def conversation_turns(conversations: Sequence[Sequence[str]]) -> list[ConversationTurn | None]:
     """Return the turn of each sample, or None for a question that is not a turn.
 
-    `asked` holds the questions of each sample: earlier turns first, its own question last. A single question is a turn
-    only if it opens a conversation of another sample.
+    `conversations` holds the questions of each sample: earlier turns first, its own question last. A single question is
+    a turn only if it opens a conversation of another sample.
     """
-    openings = {questions[0] for questions in asked if len(questions) > 1}
-    return [ConversationTurn(len(questions), questions[0]) if questions[0] in openings else None for questions in asked]
+    openings = {questions[0] for questions in conversations if len(questions) > 1}
+    return [
+        ConversationTurn(len(questions), questions[0]) if questions[0] in openings else None
+        for questions in conversations
+    ]

@@ -42,7 +42,7 @@ def allot_threads(n: int) -> None:
     _Limits.n_threads = n
     for name in _VARIABLES:
         os.environ[name] = str(min(n, _Limits.by_user.get(name, n)))
-    most = min([n, *_Limits.by_user.values()])
-    threadpool_limits(most)
+    limit = min([n, *_Limits.by_user.values()])
+    threadpool_limits(limit)
     if torch := sys.modules.get("torch"):
-        torch.set_num_threads(most)
+        torch.set_num_threads(limit)

@@ -82,8 +82,8 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
         for start in places[-1]:
             end = start + len(before)
             first = max(start, end - len(chunk))
-            for place in _occurrences(text, chunk, first, _skip_blank(text, end)):
-                reached.setdefault(place, start)
+            for position in _occurrences(text, chunk, first, _skip_blank(text, end)):
+                reached.setdefault(position, start)
         places.append(reached)
     start = len(text.rstrip()) - len(chunks[-1])
     if start not in places[-1]:
@@ -107,7 +107,7 @@ def _skip_blank(text: str, start: int) -> int:
 
 def _occurrences(text: str, chunk: str, first: int, last: int) -> Iterator[int]:
     """Yield the positions in [first, last] at which the chunk occurs."""
-    place = text.find(chunk, first, last + len(chunk))
-    while place >= 0:
-        yield place
-        place = text.find(chunk, place + 1, last + len(chunk))
+    position = text.find(chunk, first, last + len(chunk))
+    while position >= 0:
+        yield position
+        position = text.find(chunk, position + 1, last + len(chunk))

@@ -79,10 +79,10 @@ class SemanticPacking:
         """Return spans sorted by (document, start). `vectors` has one row per span of `windows`."""
         rows, first = [], 0
         for document, ends in enumerate(_sentences(segments)):
-            own = vectors[first : first + len(ends)]
+            sentence_vectors = vectors[first : first + len(ends)]
             first += len(ends)
             start = 0
-            for end in [*(ends[number] for number in self._breaks(own)), *ends[-1:]]:
+            for end in [*(ends[number] for number in self._breaks(sentence_vectors)), *ends[-1:]]:
                 rows.append((document, start, end))
                 start = end
         packing = SentencePacking(self.size, 0.0, self.unit, self.tokenizer)
@@ -96,8 +96,8 @@ class SemanticPacking:
         products = np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
         both = norms[:-1] * norms[1:]
         distances = 1 - np.divide(products, both, out=np.ones_like(products), where=both > 0)
-        found: list[int] = np.flatnonzero(distances > np.percentile(distances, self.percentile)).tolist()
-        return found
+        breaks: list[int] = np.flatnonzero(distances > np.percentile(distances, self.percentile)).tolist()
+        return breaks
 
 
 def _sentences(segments: Segments) -> Iterator[list[int]]:

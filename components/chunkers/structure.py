@@ -49,15 +49,15 @@ class SectionPacking:
 
     def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
         """Return the `section` (the headings above it) and the `page` of each chunk, each only if it has one."""
-        found = []
+        chunk_facts = []
         outline, read = Outline(""), -1
         for document, start, end in zip(*(part.tolist() for part in _columns(chunks)), strict=True):
             if document != read:
                 outline, read = Outline(documents.texts[document]), document
             page, headings = outline.at(start).page, outline.at(end - 1).headings
             facts = {"section": " > ".join(headings), "page": str(page or "")}
-            found.append({name: value for name, value in facts.items() if value})
-        return found
+            chunk_facts.append({name: value for name, value in facts.items() if value})
+        return chunk_facts
 
 
 def _columns(chunks: Spans) -> tuple[np.ndarray, ...]:

@@ -68,8 +68,8 @@ def tidy(documents: Documents, spans: Spans) -> Spans:
     The latter arise where several tokens share a character. `spans` are sorted by (document, start).
     """
     rows = zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
-    kept = np.array([bool(documents.texts[d][start:end].strip()) for d, start, end in rows], dtype=bool)
-    spans = Spans(spans.document[kept], spans.start[kept], spans.end[kept])
+    has_text = np.array([bool(documents.texts[d][start:end].strip()) for d, start, end in rows], dtype=bool)
+    spans = Spans(spans.document[has_text], spans.start[has_text], spans.end[has_text])
     neighbours = spans.document[1:] == spans.document[:-1]
     inside_next = neighbours & (spans.start[1:] == spans.start[:-1]) & (spans.end[:-1] <= spans.end[1:])
     inside_last = neighbours & ~inside_next & (spans.end[1:] <= spans.end[:-1])

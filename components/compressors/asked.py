@@ -50,12 +50,12 @@ class SentencesByModel:
         self, queries: Sequence[str], passages: Sequence[Sequence[str]], ask: Ask
     ) -> list[CompressedPassages]:
         """Return the pieces per query, from one call of `ask` for all queries with sentences."""
-        sentences = [sentences_in(own) for own in passages]
-        asked = [query for query, own in enumerate(sentences) if own]
-        inquiries = [self._inquiry(queries[query], sentences[query], f"query {query}") for query in asked]
+        sentences = [sentences_in(row) for row in passages]
+        with_sentences = [query for query, row in enumerate(sentences) if row]
+        inquiries = [self._inquiry(queries[query], sentences[query], f"query {query}") for query in with_sentences]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-        replies = dict(zip(asked, read, strict=True))
-        return [_compressed(replies.get(query), sentences[query], own) for query, own in enumerate(passages)]
+        replies = dict(zip(with_sentences, read, strict=True))
+        return [_compress(replies.get(query), sentences[query], row) for query, row in enumerate(passages)]
 
     def _inquiry(self, question: str, sentences: Sequence[Sentence], request_id: str) -> Inquiry[list[int]]:
         texts = [" ".join(sentence.text.split()) for sentence in sentences]
@@ -66,7 +66,7 @@ class SentencesByModel:
         return Inquiry(request, lambda reply: _read(reply, len(texts)))
 
 
-def _compressed(
+def _compress(
     reply: list[int] | Unread | None, sentences: Sequence[Sentence], passages: Sequence[str]
 ) -> CompressedPassages:
     if reply is None:

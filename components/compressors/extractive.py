@@ -40,9 +40,9 @@ class ExtractiveByReranker:
 
     def compress(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[CompressedPassages]:
         """Return the pieces per query."""
-        sentences = [sentences_in(own) for own in passages]
-        scores = self._scores(queries, [[sentence.text for sentence in own] for own in sentences])
-        return [self._best(*own) for own in zip(sentences, scores, passages, strict=True)]
+        sentences = [sentences_in(row) for row in passages]
+        scores = self._scores(queries, [[sentence.text for sentence in row] for row in sentences])
+        return [self._best(*row) for row in zip(sentences, scores, passages, strict=True)]
 
     def _best(
         self, sentences: Sequence[Sentence], scores: NDArray[np.float32], passages: Sequence[str]
@@ -51,23 +51,23 @@ class ExtractiveByReranker:
             return whole(passages)
         n_tokens = count_tokens([sentence.text for sentence in sentences], self.tokenizer)
         budget = self.share * int(count_tokens(passages, self.tokenizer).sum())
-        return pieces_of([sentences[place] for place in best_within(n_tokens, scores, budget)], len(passages))
+        return pieces_of([sentences[position] for position in best_within(n_tokens, scores, budget)], len(passages))
 
     def _scores(self, queries: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
         """Return the scores of each query's sentences. Rarity of words is that among the query's own sentences."""
         words = self.reranker.tokenizer
         if words is not None:
-            return [self._scores_by_words(*own, words) for own in zip(queries, sentences, strict=True)]
-        texts = list(dict.fromkeys(text for own in sentences for text in own))
-        place = {text: number for number, text in enumerate(texts)}
-        pairs = [(query, place[text]) for query, own in enumerate(sentences) for text in own]
+            return [self._scores_by_words(*row, words) for row in zip(queries, sentences, strict=True)]
+        texts = list(dict.fromkeys(text for row in sentences for text in row))
+        positions = {text: number for number, text in enumerate(texts)}
+        pairs = [(query, positions[text]) for query, row in enumerate(sentences) for text in row]
         scores = self.reranker.score(Passages(queries), Passages(texts), _as_array(pairs))
-        return np.split(scores, np.cumsum([len(own) for own in sentences])[:-1]) if sentences else []
+        return np.split(scores, np.cumsum([len(row) for row in sentences])[:-1]) if sentences else []
 
     def _scores_by_words(self, query: str, sentences: Sequence[str], words: WordTokenizer) -> NDArray[np.float32]:
         table = build_term_table(sentences, words)
         of_query = Passages([query], query_terms([query], words, table))
-        pairs = _as_array([(0, place) for place in range(len(sentences))])
+        pairs = _as_array([(0, position) for position in range(len(sentences))])
         return self.reranker.score(of_query, Passages(sentences, table.of_documents()), pairs)
 
 

@@ -25,24 +25,24 @@ class Sentence:
 
 def sentences_in(passages: Sequence[str]) -> list[Sentence]:
     """Return the sentences of passages in order, without blank ones."""
-    found = []
+    sentences = []
     for number, passage in enumerate(passages):
         ends = sentence_ends(passage).tolist()
         for start, end in zip([0, *ends], ends, strict=False):
             if text := passage[start:end].strip():
-                found.append(Sentence(number, start, end, text))
-    return found
+                sentences.append(Sentence(number, start, end, text))
+    return sentences
 
 
 def pieces_of(sentences: Iterable[Sentence], n_passages: int) -> CompressedPassages:
     """Return the pieces that sentences of passages form. Sentences in a row are one piece."""
     pieces: list[list[Range]] = [[] for _ in range(n_passages)]
-    for sentence in sorted(sentences, key=lambda own: (own.passage, own.start)):
-        own = pieces[sentence.passage]
-        if own and own[-1][1] == sentence.start:
-            own[-1] = own[-1][0], sentence.end
+    for sentence in sorted(sentences, key=lambda sentence: (sentence.passage, sentence.start)):
+        ranges = pieces[sentence.passage]
+        if ranges and ranges[-1][1] == sentence.start:
+            ranges[-1] = ranges[-1][0], sentence.end
         else:
-            own.append((sentence.start, sentence.end))
+            ranges.append((sentence.start, sentence.end))
     return CompressedPassages(tuple(map(tuple, pieces)))
 
 
@@ -58,11 +58,11 @@ def best_within(n_tokens: NDArray[np.int64], scores: NDArray[np.float32], budget
     counts as better.
     """
     chosen: list[int] = []
-    left = budget
-    for place in np.argsort(-scores, kind="stable").tolist():
-        if not chosen or n_tokens[place] <= left:
-            chosen.append(place)
-            left -= int(n_tokens[place])
+    remaining = budget
+    for position in np.argsort(-scores, kind="stable").tolist():
+        if not chosen or n_tokens[position] <= remaining:
+            chosen.append(position)
+            remaining -= int(n_tokens[position])
     return chosen
 
 

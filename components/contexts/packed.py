@@ -78,7 +78,7 @@ class PackedContext:
                     n_kept[i] += lengths[passage]
                 else:
                     n_dropped[i] += lengths[passage]
-            ordered = [chunk for passage in self._ordered(kept) for chunk in passage]
+            ordered = [chunk for passage in self._order(kept) for chunk in passage]
             chosen[i, : len(ordered)] = ordered
         return Context(chosen, n_kept, n_dropped)
 
@@ -91,9 +91,9 @@ class PackedContext:
         """Return lengths in tokens. Each passage is tokenised once, although many samples may share it."""
         passages = list(dict.fromkeys(passage for row in rows for passage in row))
         ends = self.tokenizer.token_ends([chunks.joined(passage) for passage in passages])
-        return {passage: len(own) for passage, own in zip(passages, ends, strict=True)}
+        return {passage: len(passage_ends) for passage, passage_ends in zip(passages, ends, strict=True)}
 
-    def _ordered(self, best_first: list[_Chunks]) -> list[_Chunks]:
+    def _order(self, best_first: list[_Chunks]) -> list[_Chunks]:
         match self.order:
             case Order.BEST_FIRST:
                 return best_first

@@ -35,7 +35,7 @@ def assemble(
 
     Gold documents may be missing from the corpus; see `limit_and_count`.
     """
-    kept = _sorted_and_not_empty(documents)
+    kept = _sort_and_drop_empty(documents)
     if not len(kept):
         raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones).")
     if not samples:
@@ -113,7 +113,7 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
             f"'{unit.document_id}' with text; {hint}{left_out} {remedy}"
         )
 
-    if lost := [problem(*each) for each in _units(benchmark.samples) if each[1].document_id not in known]:
+    if lost := [problem(sample, unit) for sample, unit in _units(benchmark.samples) if unit.document_id not in known]:
         raise DataError(lost)
 
 
@@ -135,7 +135,7 @@ def _stem(document_id: str) -> str:
     return PurePosixPath(document_id.lower()).stem
 
 
-def _sorted_and_not_empty(documents: Documents) -> Documents:
+def _sort_and_drop_empty(documents: Documents) -> Documents:
     rows = (row for row, text in enumerate(documents.texts) if text.strip())
     return documents.at(sorted(rows, key=documents.ids.__getitem__))
 
@@ -152,14 +152,14 @@ def require_unique(ids: Sequence[str], source: str, what: str) -> None:
         first[an_id] = position
 
 
-def _require_whole_characters(source: str, where: str, *texts: str) -> None:
+def _require_whole_characters(source: str, location: str, *texts: str) -> None:
     """Raise DataError for an unpaired surrogate, which a JSON escape can contain but a UTF-8 file cannot."""
     for text in texts:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise DataError(
-                f"{source}: {where} contains half of a character (an unpaired surrogate), {text[error.start]!a}, at "
+                f"{source}: {location} contains half of a character (an unpaired surrogate), {text[error.start]!a}, at "
                 f"{error.start}. Correct the escape in the file, or remove it."
             ) from error
 

@@ -58,7 +58,7 @@ class Beir:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        problems = [] if self.root or self.name in NAMED_SETS else [_nothing_named(self.name)]
+        problems = [] if self.root or self.name in NAMED_SETS else [_missing_root(self.name)]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
             problems.append(f"subset: got '{self.subset}', expected a name of a-z, 0-9 and _, such as nfcorpus")
         return [*problems, *limit_problems(self.limit, self.max_documents), *name_problems(self.name)]
@@ -75,10 +75,10 @@ class Beir:
         """
         if problems := self.check():
             raise ConfigError(problems)
-        own = read_set(self._files(), self.subset, self.title_separator, any_suffices=self.gold is Gold.ANY)
-        notes = {**label_counts(own.samples), **own.counts}
+        beir_set = read_set(self._files(), self.subset, self.title_separator, any_suffices=self.gold is Gold.ANY)
+        notes = {**label_counts(beir_set.samples), **beir_set.counts}
         root = str(self._root())
-        benchmark = assemble(root, own.documents, own.samples, {}, notes, references_required=False)
+        benchmark = assemble(root, beir_set.documents, beir_set.samples, {}, notes, references_required=False)
         require_some_gold_in_corpus(benchmark, root, "Choose the judgements of this corpus with qrels_file.")
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
@@ -91,16 +91,16 @@ class Beir:
         return Path(self.root) if self.root else require_fetched(self.name)
 
 
-def _nothing_named(name: str) -> str:
+def _missing_root(name: str) -> str:
     text = f"root: is empty; expected the folder of {_EXPECTED}"
     names = f"one of {', '.join(sorted(NAMED_SETS))}"
     return f"{text}; or set dataset.name to {names}" + ("" if name == "beir" else f", got {name!r}")
 
 
 def _find_qrels(root: Path) -> Path:
-    found = [root / name for name in _QRELS if (root / name).is_file()]
-    if not found:
+    files = [root / name for name in _QRELS if (root / name).is_file()]
+    if not files:
         raise DataError(f"{root}: has neither {' nor '.join(_QRELS)}. Expected here: {_EXPECTED}.")
-    if len(found) > 1:
+    if len(files) > 1:
         raise DataError(f"{root}: has both {' and '.join(_QRELS)}. Choose one with dataset.qrels_file.")
-    return found[0]
+    return files[0]

@@ -40,9 +40,9 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
     text. Raises DataError if no document has a text.
     """
     ids, titles, texts = [], [], []
-    for where, record in read_records(file, _EXPECTED_CORPUS):
-        title, text = optional_text(record, "title", where), required_text(record, "text", where)
-        ids.append(required_id(record, where, "_id"))
+    for location, record in read_records(file, _EXPECTED_CORPUS):
+        title, text = optional_text(record, "title", location), required_text(record, "text", location)
+        ids.append(required_id(record, location, "_id"))
         titles.append(title)
         texts.append(text if title_separator is None else title_separator.join(filter(str.strip, (title, text))))
     if not any(text.strip() for text in texts):
@@ -53,8 +53,8 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
 def read_queries(file: Path) -> dict[str, str]:
     """Return texts by id, in the order of the file. Raises DataError for a duplicate id and a file without queries."""
     queries: dict[str, str] = {}
-    for where, record in read_records(file, _EXPECTED_QUERIES):
-        queries[_new_id(record, queries, where)] = required_text(record, "text", where)
+    for location, record in read_records(file, _EXPECTED_QUERIES):
+        queries[_new_id(record, queries, location)] = required_text(record, "text", location)
     if not queries:
         raise DataError(f"{file}: contains no query. Expected: {_EXPECTED_QUERIES}.")
     return queries
@@ -72,27 +72,27 @@ def read_qrels(file: Path) -> Qrels:
         cells = line.split("\t")
         if not line.strip() or (number == 1 and cells in _HEADERS):
             continue
-        where = f"{file}, line {number}"
-        query_id, document_id, score = _judgement(cells, where)
+        location = f"{file}, line {number}"
+        query_id, document_id, score = _judgement(cells, location)
         of_query = scores.setdefault(query_id, {})
         if of_query.get(document_id, score) != score:
             raise DataError(
-                f"{where}: document '{document_id}' has the score {score} for query '{query_id}', but an earlier line "
-                f"says {of_query[document_id]}. Expected: one score. Remove a line."
+                f"{location}: document '{document_id}' has the score {score} for query '{query_id}', but an earlier "
+                f"line says {of_query[document_id]}. Expected: one score. Remove a line."
             )
         n_repeated += document_id in of_query
         of_query[document_id] = score
     return Qrels(scores, n_repeated)
 
 
-def _judgement(cells: list[str], where: str) -> tuple[str, str, int]:
+def _judgement(cells: list[str], location: str) -> tuple[str, str, int]:
     if len(cells) != 3:
-        raise DataError(f"{where}: got {len(cells)} column(s). Expected: {_EXPECTED_QRELS}.")
+        raise DataError(f"{location}: got {len(cells)} column(s). Expected: {_EXPECTED_QRELS}.")
     query_id, document_id, score = (cell.strip() for cell in cells)
     try:
         return query_id, document_id, int(score)
     except ValueError as error:
-        raise DataError(f"{where}: got the score {score!r}, expected a whole number. Correct the line.") from error
+        raise DataError(f"{location}: got the score {score!r}, expected a whole number. Correct the line.") from error
 
 
 def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
@@ -103,24 +103,26 @@ def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
     after the answer. Raises DataError for a duplicate id.
     """
     answers: dict[str, tuple[str, ...]] = {}
-    for where, record in read_records(file, _EXPECTED_ANSWERS):
-        answer, scale = _answer(record, where), optional_text(record, "scale", where)
+    for location, record in read_records(file, _EXPECTED_ANSWERS):
+        answer, scale = _answer(record, location), optional_text(record, "scale", location)
         scaled = [f"{answer} {scale}"] if scale and scale not in answer else []
-        answers[_new_id(record, answers, where)] = (answer, *scaled) if answer else ()
+        answers[_new_id(record, answers, location)] = (answer, *scaled) if answer else ()
     return answers
 
 
-def _new_id(record: Record, known: Mapping[str, object], where: str) -> str:
-    query_id = required_id(record, where, "_id")
+def _new_id(record: Record, known: Mapping[str, object], location: str) -> str:
+    query_id = required_id(record, location, "_id")
     if query_id in known:
-        raise DataError(f"{where}: an earlier line has the query id '{query_id}' too. Ids must be unique: remove one.")
+        raise DataError(
+            f"{location}: an earlier line has the query id '{query_id}' too. Ids must be unique: remove one."
+        )
     return query_id
 
 
-def _answer(record: Record, where: str) -> str:
+def _answer(record: Record, location: str) -> str:
     value = record.get("answer")
     parts = value if isinstance(value, list) else [value]
     for part in parts:
         if isinstance(part, bool) or not isinstance(part, str | int | float):
-            raise DataError(f"{where}: field 'answer' is {part!r}, expected a string, a number, or a list of them.")
+            raise DataError(f"{location}: field 'answer' is {part!r}, expected a string, a number, or a list of them.")
     return ", ".join(filter(str.strip, map(str, parts)))

@@ -89,10 +89,10 @@ def read_set(
 
 def _foreign_judgements(files: BeirFiles, qrels: Qrels, queries: Mapping[str, str]) -> DataError:
     """Return the error for judgements that all belong to other queries."""
-    judged, asked = next(iter(qrels.scores)), next(iter(queries))
+    judged, query = next(iter(qrels.scores)), next(iter(queries))
     return DataError(
         f"{files.qrels}: judges none of the {len(queries)} queries in {files.queries.name}, whose ids are like "
-        f"'{asked}'; the query ids of the judgements are like '{judged}'. Expected: lines of query id, document id and "
+        f"'{query}'; the query ids of the judgements are like '{judged}'. Expected: lines of query id, document id and "
         "score, in this order. Swap the columns, or choose the judgements of these queries."
     )
 

@@ -124,7 +124,7 @@ class BuiltCorpus:
         if self.without_near_duplicates:
             rows = [row for row, an_id in enumerate(ids) if row not in left_out and not is_row(an_id)]
             repeated = repeated_texts([texts[row] for row in rows], self.similarity)
-            left_out |= {rows[place]: ("near_duplicate", rows[of]) for place, of in repeated.items()}
+            left_out |= {rows[position]: ("near_duplicate", rows[of]) for position, of in repeated.items()}
         return left_out
 
 
@@ -138,10 +138,10 @@ def _first_examples(examples: list[str]) -> str:
 
 
 def _no_documents_left(corpus: BuiltCorpus, counts: Mapping[str, int | str]) -> str:
-    found = [f"{counts[f'n_left_out_{reason}']} {reason.replace('_', ' ')}" for reason in LEFT_OUT]
+    left_out = [f"{counts[f'n_left_out_{reason}']} {reason.replace('_', ' ')}" for reason in LEFT_OUT]
     other_files = counts.get("files_of_other_kinds") or "none"
     return (
-        f"{corpus.path}: none of the {counts['n_documents_read']} documents remains ({', '.join(found)}; files "
+        f"{corpus.path}: none of the {counts['n_documents_read']} documents remains ({', '.join(left_out)}; files "
         f"of other kinds: {other_files}). Expected: documents of {corpus.min_characters} to {corpus.max_characters:,} "
         "characters. Add some, or change corpus.min_characters."
     )

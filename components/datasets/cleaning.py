@@ -43,18 +43,18 @@ class Cleaning:
     def clean(self, ids: Sequence[str], texts: Sequence[str]) -> Cleaned:
         """Clean the texts of the documents with these ids."""
         steps: dict[str, Callable[[list[str]], list[str]]] = {
-            "unseen_characters": _each(without_unseen_characters),
-            "unicode_nfc": _each(_nfc),
-            "running_heads": _each(without_running_heads),
-            "broken_words": _each(joined_words),
-            "shared_edges": lambda before: _without_shared_edges(ids, before),
-            "white_space": _each(tidy_white_space),
+            "unseen_characters": _map_texts(without_unseen_characters),
+            "unicode_nfc": _map_texts(_nfc),
+            "running_heads": _map_texts(without_running_heads),
+            "broken_words": _map_texts(joined_words),
+            "shared_edges": lambda before: _strip_shared_edges(ids, before),
+            "white_space": _map_texts(tidy_white_space),
         }
         cleaned = Cleaned(list(texts), {})
         for name, step in steps.items():
             if getattr(self, name):
                 after = step(cleaned.texts)
-                changed = [place for place, text in enumerate(after) if text != cleaned.texts[place]]
+                changed = [position for position, text in enumerate(after) if text != cleaned.texts[position]]
                 cleaned = Cleaned(after, {**cleaned.changed, name: changed})
         return cleaned
 
@@ -65,7 +65,7 @@ class Cleaning:
         return " ".join(title.split()) if self.white_space else title
 
 
-def _each(step: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
+def _map_texts(step: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
     return lambda texts: list(map(step, texts))
 
 
@@ -73,13 +73,15 @@ def _nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _without_shared_edges(ids: Sequence[str], texts: list[str]) -> list[str]:
+def _strip_shared_edges(ids: Sequence[str], texts: list[str]) -> list[str]:
     folders: dict[PurePosixPath, list[int]] = defaultdict(list)
-    for place, an_id in enumerate(ids):
+    for position, an_id in enumerate(ids):
         if not is_row(an_id):
-            folders[PurePosixPath(an_id).parent].append(place)
+            folders[PurePosixPath(an_id).parent].append(position)
     cleaned = list(texts)
-    for places in folders.values():
-        for place, text in zip(places, without_shared_edges([texts[place] for place in places]), strict=True):
-            cleaned[place] = text
+    for positions in folders.values():
+        for position, text in zip(
+            positions, without_shared_edges([texts[position] for position in positions]), strict=True
+        ):
+            cleaned[position] = text
     return cleaned

@@ -22,12 +22,12 @@ class CrudGold:
 
     def counts(self) -> dict[str, int]:
         """Return the number of distinct gold texts, in total and by result. Each counts under exactly one result."""
-        found = list(self.evidence.values())
-        in_added = sum(any(unit.document_id in self.added for unit in units) for units in found)
-        absent = sum(units[0].start is None and units[0].document_id not in self.added for units in found)
+        evidence = list(self.evidence.values())
+        in_added = sum(any(unit.document_id in self.added for unit in units) for units in evidence)
+        absent = sum(units[0].start is None and units[0].document_id not in self.added for units in evidence)
         return {
-            "n_gold_texts": len(found),
-            "n_gold_found_in_corpus": len(found) - in_added - absent,
+            "n_gold_texts": len(evidence),
+            "n_gold_found_in_corpus": len(evidence) - in_added - absent,
             "n_gold_added": len(self.added),
             "n_gold_within_added": in_added - len(self.added),
             "n_gold_not_in_corpus": absent,

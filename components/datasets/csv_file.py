@@ -27,9 +27,9 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
         return FileContent([], {"n_tables_without_rows": 1})
     if repeated := next((column for column, n in Counter(columns).items() if n > 1), None):
         raise DataError(f"{file}: two columns are named {repeated!r}. Expected: {_EXPECTED}. Rename one.")
-    if len(columns) == 1 and (others := [sign for sign in _SEPARATORS - {_separator(file)} if sign in columns[0]]):
+    if len(columns) == 1 and (separators := [sign for sign in _SEPARATORS - {_separator(file)} if sign in columns[0]]):
         raise DataError(
-            f"{file}: the first row names one column, {columns[0]!r}, which contains {others[0]!r}. Columns are "
+            f"{file}: the first row names one column, {columns[0]!r}, which contains {separators[0]!r}. Columns are "
             f"separated by {_separator(file)!r} in {file.suffix} files. Convert the file, or rename the column."
         )
     of_text = text_columns_in(columns, options)

@@ -70,8 +70,8 @@ class Demo:
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files of documents and samples."""
         with ExitStack() as stack:
-            found = {name: packaged(name, stack, self.data_folder) for name in ("documents.jsonl", "samples.jsonl")}
-            return sha256_of_files(found, EXPECTED)
+            paths = {name: packaged(name, stack, self.data_folder) for name in ("documents.jsonl", "samples.jsonl")}
+            return sha256_of_files(paths, EXPECTED)
 
     def load(self) -> Benchmark:
         """Return all documents, and the samples up to the limit. Raises ConfigError if `check` finds an error."""
@@ -90,7 +90,7 @@ def read_demo(documents_file: Path, samples_file: Path, labels: Mapping[str, str
     """
     documents = read_demo_documents(documents_file)
     texts = dict(zip(documents.ids, documents.texts, strict=True))
-    samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, EXPECTED)]
+    samples = [_read_sample(record, texts, location) for location, record in read_records(samples_file, EXPECTED)]
     benchmark = assemble(str(samples_file.parent), documents, samples, labels, {})
     require_gold_in_corpus(benchmark, str(samples_file))
     return benchmark
@@ -108,42 +108,46 @@ def read_demo_documents(file: Path) -> Documents:
     """
     records = list(read_records(file, EXPECTED))
     ids, titles, texts = (
-        [required_text(record, key, where) for where, record in records] for key in ("id", "title", "text")
+        [required_text(record, key, location) for location, record in records] for key in ("id", "title", "text")
     )
     return Documents(ids, titles, texts)
 
 
-def _read_sample(record: Record, texts: dict[str, str], where: str) -> Sample:
-    sample_id = required_text(record, "id", where)
-    where = f"{where} (id {sample_id})"
-    subset = required_text(record, "subset", where)
-    task = optional_text(record, "task", where) or None
-    turns = [as_record(turn, where) for turn in as_list(record.get("history", []), where)]
+def _read_sample(record: Record, texts: dict[str, str], location: str) -> Sample:
+    sample_id = required_text(record, "id", location)
+    location = f"{location} (id {sample_id})"
+    subset = required_text(record, "subset", location)
+    task = optional_text(record, "task", location) or None
+    turns = [as_record(turn, location) for turn in as_list(record.get("history", []), location)]
     return Sample(
         id=sample_id,
         subset=subset,
         kind=_KINDS.get(task or subset, Kind.QA),
-        question=required_text(record, "question", where),
-        references=required_texts(record, "references", where),
-        gold=tuple(_evidence(as_record(gold, where), texts, where) for gold in as_list(record.get("gold", []), where)),
-        topic=optional_text(record, "topic", where) or None,
+        question=required_text(record, "question", location),
+        references=required_texts(record, "references", location),
+        gold=tuple(
+            _evidence(as_record(gold, location), texts, location) for gold in as_list(record.get("gold", []), location)
+        ),
+        topic=optional_text(record, "topic", location) or None,
         task=task,
-        history=tuple(Turn(required_text(t, "question", where), required_text(t, "answer", where)) for t in turns),
-        answerable=read_answerable(record, where),
+        history=tuple(
+            Turn(required_text(t, "question", location), required_text(t, "answer", location)) for t in turns
+        ),
+        answerable=read_answerable(record, location),
     )
 
 
-def _evidence(gold: Record, texts: dict[str, str], where: str) -> Evidence:
+def _evidence(gold: Record, texts: dict[str, str], location: str) -> Evidence:
     """Return the place of a quote. Raises DataError unless the quote occurs exactly once in its document."""
-    document_id = required_text(gold, "document", where)
-    quote = optional_text(gold, "quote", where)
+    document_id = required_text(gold, "document", location)
+    quote = optional_text(gold, "quote", location)
     if not quote or document_id not in texts:
         return Evidence(document_id)
     n_places = texts[document_id].count(quote)
     if n_places != 1:
         raise DataError(
-            f"{where}: the gold points nowhere, or to several places: the quote '{quote}' occurs {n_places} times in "
-            f"document '{document_id}'. Expected: a quote that occurs once."
+            f"{location}: the gold points nowhere, or to several places: the quote '{quote}' occurs {n_places} times "
+            f"in document '{document_id}'. Expected: a quote that occurs once."
         )
     start = texts[document_id].index(quote)
     return Evidence(document_id, start, start + len(quote))

@@ -86,7 +86,7 @@ class FinanceRag:
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files of all sets that `load` reads."""
-        parts = {name: self._files(name).by_part() for name in self._present()}
+        parts = {name: self._files(name).by_part() for name in self._find_sets()}
         files = {f"{name}/{part}": file for name, of_set in parts.items() for part, file in of_set.items()}
         return sha256_of_files(files, _EXPECTED)
 
@@ -98,14 +98,14 @@ class FinanceRag:
         """
         if problems := self.check():
             raise ConfigError(problems)
-        loaded = {name: self._read_set(name) for name in self._present()}
+        loaded = {name: self._read_set(name) for name in self._find_sets()}
         samples = [sample for part in loaded.values() for sample in part.samples]
         labels = {name.lower(): name for name in loaded}
         documents, notes = _union(loaded.values()), self._notes(loaded)
         benchmark = assemble(self.root, documents, samples, labels, notes, references_required=False)
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
-    def _present(self) -> list[str]:
+    def _find_sets(self) -> list[str]:
         """Return the sets with a corpus. Raises DataError if one is missing (unless skipped), or if all are missing."""
         root = require_folder(Path(self.root), _EXPECTED)
         missing = [name for name in self.sets if not (root / name / CORPUS).is_file()]
@@ -163,7 +163,7 @@ def _as_notes(what: str, names: Sequence[str]) -> dict[str, int | str]:
 def _union(parts: Iterable[BeirSet]) -> Documents:
     documents = [part.documents for part in parts]
     return Documents(
-        [an_id for each in documents for an_id in each.ids],
-        [title for each in documents for title in each.titles],
-        [text for each in documents for text in each.texts],
+        [an_id for corpus in documents for an_id in corpus.ids],
+        [title for corpus in documents for title in corpus.titles],
+        [text for corpus in documents for text in corpus.texts],
     )

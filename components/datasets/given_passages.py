@@ -31,38 +31,38 @@ class GivenPassages:
         titles, texts = [title for title, _ in self._added.values()], [text for _, text in self._added.values()]
         return Documents(list(self._added), titles, texts)
 
-    def read(self, record: Record, where: str) -> tuple[tuple[str, ...], list[list[str]]]:
+    def read(self, record: Record, location: str) -> tuple[tuple[str, ...], list[list[str]]]:
         """Return the document ids of the passages, in order, and the relevant ids as sets of alternatives.
 
         A passage is a text, or {"text"} with an optional "title", or {"document"}, the id of a document. The last two
         may have "relevant": true, or the number (from 1) of a set of alternatives that the passage belongs to. Raises
         DataError for passages of another form, unknown fields, and unknown documents.
         """
-        where = f"{where}, field 'passages'"
+        location = f"{location}, field 'passages'"
         passages: dict[str, set[int]] = {}
-        for item in as_list(record.get("passages") or [], where):
-            passage = {"text": item} if isinstance(item, str) else as_record(item, where)
+        for item in as_list(record.get("passages") or [], location):
+            passage = {"text": item} if isinstance(item, str) else as_record(item, location)
             if unknown := [name for name in passage if name not in _FIELDS]:
-                raise DataError(f"{where}: unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
-            document_id = self._document(passage, where)
-            passages.setdefault(document_id, set()).update(_set_numbers(passage, where))
+                raise DataError(f"{location}: unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
+            document_id = self._document(passage, location)
+            passages.setdefault(document_id, set()).update(_set_numbers(passage, location))
         sets = sorted(set().union(*passages.values()))
-        return tuple(passages), [[an_id for an_id, own in passages.items() if number in own] for number in sets]
+        return tuple(passages), [[an_id for an_id, numbers in passages.items() if number in numbers] for number in sets]
 
-    def _document(self, passage: Record, where: str) -> str:
+    def _document(self, passage: Record, location: str) -> str:
         """Return the id of a passage's document, and add the document if it is new."""
         if "document" in passage:
-            document_id = required_id(passage, where, "document")
+            document_id = required_id(passage, location, "document")
             if document_id not in self._texts:
-                raise DataError(f"{where}: the corpus has no document '{document_id}'. Give its text.")
+                raise DataError(f"{location}: the corpus has no document '{document_id}'. Give its text.")
             return document_id
-        text = required_text(passage, "text", where).strip()
+        text = required_text(passage, "text", location).strip()
         if not text:
-            raise DataError(f"{where}: a passage is blank. Give its text, or leave it out.")
+            raise DataError(f"{location}: a passage is blank. Give its text, or leave it out.")
         if text not in self._ids_by_text:
             document_id = f"passage-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_ID_DIGITS]}"
             self._ids_by_text[text] = document_id
-            self._added[document_id] = (optional_text(passage, "title", where), text)
+            self._added[document_id] = (optional_text(passage, "title", location), text)
         return self._ids_by_text[text]
 
 
@@ -79,12 +79,12 @@ def with_passages(documents: Documents, passages: Documents) -> Documents:
     )
 
 
-def _set_numbers(passage: Record, where: str) -> list[int]:
+def _set_numbers(passage: Record, location: str) -> list[int]:
     """Return the number of a relevant passage's set of alternatives, 1 for `true`; [] for an irrelevant passage."""
     relevant = passage.get("relevant", False)
     if not isinstance(relevant, bool) and not (isinstance(relevant, int) and relevant >= 1):
         raise DataError(
-            f"{where}: 'relevant' is {relevant!r}, expected true or false, or the number (from 1) of a set of "
+            f"{location}: 'relevant' is {relevant!r}, expected true or false, or the number (from 1) of a set of "
             "alternatives."
         )
     return [int(relevant)] if relevant else []

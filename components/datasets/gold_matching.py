@@ -60,9 +60,9 @@ class PassageFinder:
         return ()
 
     def _span(self, passage: str, document: int) -> Evidence:
-        found = list(segments(passage, self._texts[document]))
-        first = min(segment.place for segment in found)
-        last = max(segment.place + segment.length for segment in found)
+        matched = list(segments(passage, self._texts[document]))
+        first = min(segment.place for segment in matched)
+        last = max(segment.place + segment.length for segment in matched)
         return Evidence(self._ids[document], first, last)
 
 

@@ -38,8 +38,8 @@ class HtmlPage(NamedTuple):
     text: str
 
 
-def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> HtmlPage:
-    """Return the text of a page. `place` names the page in errors.
+def read_html(content: bytes, location: str, *, keep_structure: bool = False) -> HtmlPage:
+    """Return the text of a page. `location` names the page in errors.
 
     Blocks (paragraphs, list items, table rows) become lines. A space separates the cells of a row, nothing separates
     inline elements (links, bold text). With `keep_structure`, headings and tables are written as in Markdown, except
@@ -52,20 +52,20 @@ def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> Ht
         from bs4 import BeautifulSoup
         from bs4.exceptions import ParserRejectedMarkup
     except ImportError as error:
-        raise MissingExtraError("bs4", "readers", place) from error
+        raise MissingExtraError("bs4", "readers", location) from error
     try:
-        with limit_parsing_time(place):  # tags that are never closed take quadratic time
-            soup = BeautifulSoup(_without_open_comment(_decode(content, place)), "html.parser")
+        with limit_parsing_time(location):  # tags that are never closed take quadratic time
+            soup = BeautifulSoup(_strip_open_comment(_decode(content, location)), "html.parser")
             text = "".join(_pieces(soup, keep_structure))
     except ParserRejectedMarkup as error:
         cause = str(error).splitlines()[-1].strip()  # the parser's message, below the library's advice
-        raise DataError(f"{place}: cannot be read as HTML ({cause}). Repair the page, or remove it.") from error
+        raise DataError(f"{location}: cannot be read as HTML ({cause}). Repair the page, or remove it.") from error
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
     lines = (line.strip() for line in text.split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
 
 
-def _without_open_comment(markup: str) -> str:
+def _strip_open_comment(markup: str) -> str:
     """Remove a comment that is never closed, which extends to the end of the page.
 
     The parser would remove it too, but search the whole page for the end of every "<!--" in it.
@@ -140,7 +140,7 @@ def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
         elif rows and rows.is_in_cell:
             rows.add(" " if node.name in _BREAKS else "")
         else:
-            yield _between(node, has_ended, keep_structure)
+            yield _separator(node, has_ended, keep_structure)
 
 
 def _walk(soup: "BeautifulSoup") -> "Iterator[tuple[PageElement, bool]]":
@@ -162,7 +162,7 @@ def _walk(soup: "BeautifulSoup") -> "Iterator[tuple[PageElement, bool]]":
                 stack.extend((child, False) for child in reversed(node.contents))
 
 
-def _between(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
+def _separator(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
     """Return the white space, or mark of a heading, that replaces the beginning or the end of an element."""
     if node.name in _CELLS and not has_ended:
         return " "
@@ -181,7 +181,7 @@ def _holds_data(table: "Tag") -> bool:
     return not any(row.find("tr") for row in rows) and any(len(row.find_all(_CELLS, limit=2)) > 1 for row in rows)
 
 
-def _decode(content: bytes, place: str) -> str:
+def _decode(content: bytes, location: str) -> str:
     """Decode by byte order mark, declaration, or else as UTF-8. Never guess: a wrong guess changes texts unnoticed."""
     from bs4.dammit import EncodingDetector
 
@@ -195,10 +195,10 @@ def _decode(content: bytes, place: str) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{place}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}. "
+            f"{location}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}. "
             "Expected: a page in UTF-8, or in the encoding that it declares. Convert the file, or correct its "
             "declaration."
         ) from error
     except (LookupError, ValueError) as error:  # the name is not an encoding of text, or contains a NUL
-        shown = repr((declared or "")[:_SHOWN])
-        raise DataError(f"{place}: declares an unknown encoding, {shown}. Convert it to UTF-8.") from error
+        name = repr((declared or "")[:_SHOWN])
+        raise DataError(f"{location}: declares an unknown encoding, {name}. Convert it to UTF-8.") from error

@@ -58,14 +58,14 @@ def read_json_in_folder(file: Path, options: ReadingOptions) -> FileContent:
 
 
 def _records(file: Path) -> Iterator[tuple[str, Record]]:
-    """Yield (where, record) of JSON Lines or of a list of objects. Many files named `.json` contain JSON Lines."""
+    """Yield (location, record) of JSON Lines or of a list of objects. Many files named `.json` contain JSON Lines."""
     if file.suffix.lower() != ".json" or _begins_with_a_line(file):
         yield from read_records(file, EXPECTED)
         return
     value = read_json(file, _EXPECTED_LIST).value
-    for place, each in enumerate(value if isinstance(value, list) else [value], start=1):
-        where = f"{file}, record {place}"
-        yield where, as_record(each, where)
+    for number, record in enumerate(value if isinstance(value, list) else [value], start=1):
+        location = f"{file}, record {number}"
+        yield location, as_record(record, location)
 
 
 def _begins_with_a_line(file: Path) -> bool:
@@ -83,9 +83,9 @@ def _documents(records: Iterable[tuple[str, Record]]) -> "JsonContent":
     titles: list[str] = []
     metadata: list[Mapping[str, str]] = []
     texts = GatheredTexts()
-    for where, record in records:
-        text = required_text(record, "text", where)
-        own_id = required_id(record, where) if record.get("id") is not None else ""
+    for location, record in records:
+        text = required_text(record, "text", location)
+        own_id = required_id(record, location) if record.get("id") is not None else ""
         if not own_id:
             own_id = hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
             if own_id in made_of_text:
@@ -93,8 +93,8 @@ def _documents(records: Iterable[tuple[str, Record]]) -> "JsonContent":
                 continue
             made_of_text.add(own_id)
         ids.append(own_id)
-        titles.append(optional_text(record, "title", where))
-        metadata.append(optional_facts(record, "metadata", where) or _NO_FACTS)
+        titles.append(optional_text(record, "title", location))
+        metadata.append(optional_facts(record, "metadata", location) or _NO_FACTS)
         texts.append(text)
     entries = EntryColumns(ids, titles, texts.all(), metadata)
     return JsonContent(entries, {"n_documents_repeated": n_repeated})

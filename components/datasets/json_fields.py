@@ -1,6 +1,6 @@
 """Fields of JSON records, with their types checked.
 
-Every error is a DataError that names the record's place `where`, such as "split.json, list 'event_summary', record 3".
+Every error is a DataError that names the record's `location`, such as "split.json, list 'event_summary', record 3".
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,52 +13,52 @@ Record = Mapping[str, object]
 
 
 def read_records(file: Path, expected: str) -> Iterator[tuple[str, Record]]:
-    """Yield (where, record) for every non-blank line of a JSON Lines file."""
+    """Yield (location, record) for every non-blank line of a JSON Lines file."""
     for line, value in read_jsonl(file, expected):
-        where = f"{file}, line {line}"
-        yield where, as_record(value, where)
+        location = f"{file}, line {line}"
+        yield location, as_record(value, location)
 
 
-def as_record(value: object, where: str) -> Record:
+def as_record(value: object, location: str) -> Record:
     """Return `value` if it is an object. Otherwise raise DataError."""
     if not isinstance(value, dict):
-        raise DataError(f"{where}: got a {_kind_of(value)}, expected an object.")
+        raise DataError(f"{location}: got a {_kind_of(value)}, expected an object.")
     return value
 
 
-def as_list(value: object, where: str) -> list[object]:
+def as_list(value: object, location: str) -> list[object]:
     """Return `value` if it is a list. Otherwise raise DataError."""
     if not isinstance(value, list):
-        raise DataError(f"{where}: got a {_kind_of(value)}, expected a list.")
+        raise DataError(f"{location}: got a {_kind_of(value)}, expected a list.")
     return value
 
 
-def required_text(record: Record, key: str, where: str) -> str:
+def required_text(record: Record, key: str, location: str) -> str:
     """Return the string under `key`, which may be blank but not missing."""
     if key not in record:
-        raise DataError(f"{where}: no field '{key}'. Its fields are: {', '.join(record) or 'none'}.")
-    return optional_text(record, key, where)
+        raise DataError(f"{location}: no field '{key}'. Its fields are: {', '.join(record) or 'none'}.")
+    return optional_text(record, key, location)
 
 
-def optional_text(record: Record, key: str, where: str) -> str:
+def optional_text(record: Record, key: str, location: str) -> str:
     """Return the string under `key`; "" if it is missing or null."""
     value = record.get(key)
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{where}: field '{key}' is a {_kind_of(value)}, expected a string.")
+        raise DataError(f"{location}: field '{key}' is a {_kind_of(value)}, expected a string.")
     return value
 
 
-def optional_number(record: Record, key: str, where: str) -> float | None:
+def optional_number(record: Record, key: str, location: str) -> float | None:
     """Return the number under `key`; None if it is missing or null."""
     value = record.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise DataError(f"{where}: field '{key}' is a {_kind_of(value)}, expected a number. Correct or remove it.")
+        raise DataError(f"{location}: field '{key}' is a {_kind_of(value)}, expected a number. Correct or remove it.")
     return value
 
 
-def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
+def optional_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     """Return the non-blank strings under `key`, which may be a string or a list; () if it is missing or null."""
     value = record.get(key)
     entries = value if isinstance(value, list) else [] if value is None else [value]
@@ -66,43 +66,43 @@ def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
     for entry in entries:
         if not isinstance(entry, str):
             raise DataError(
-                f"{where}: field '{key}' holds a {_kind_of(entry)}, expected a string or a list of strings."
+                f"{location}: field '{key}' holds a {_kind_of(entry)}, expected a string or a list of strings."
             )
         texts.append(entry)
     return tuple(text for text in texts if text.strip())
 
 
-def optional_facts(record: Record, key: str, where: str) -> dict[str, str]:
+def optional_facts(record: Record, key: str, location: str) -> dict[str, str]:
     """Return the object under `key` as strings by name, without nulls; {} if it is missing or null."""
     value = record.get(key)
-    facts = as_record({} if value is None else value, f"{where}, field '{key}'")
+    facts = as_record({} if value is None else value, f"{location}, field '{key}'")
     for name, fact in facts.items():
         if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
             raise DataError(
-                f"{where}: field '{key}' holds a {_kind_of(fact)} under '{name}', expected a string or a number."
+                f"{location}: field '{key}' holds a {_kind_of(fact)} under '{name}', expected a string or a number."
             )
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
 
-def required_id(record: Record, where: str, key: str = "id") -> str:
+def required_id(record: Record, location: str, key: str = "id") -> str:
     """Return the string or whole number under `key` as a string. It must be neither missing nor blank."""
     value = record.get(key)
     if isinstance(value, int) and not isinstance(value, bool):  # to Python, true is a whole number
         return str(value)
-    text = required_text(record, key, where)
+    text = required_text(record, key, location)
     if not text.strip():
         raise DataError(
-            f"{where}: field '{key}' is {'null' if value is None else 'blank'}, expected a string or a number."
+            f"{location}: field '{key}' is {'null' if value is None else 'blank'}, expected a string or a number."
         )
     return text
 
 
-def required_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
+def required_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     """Return the references of an item like `optional_texts`. There must be at least one."""
-    texts = optional_texts(record, key, where)
+    texts = optional_texts(record, key, location)
     if not texts:
         raise DataError(
-            f"{where}: the item has no reference: field '{key}' is missing or blank. Add one, or remove the item."
+            f"{location}: the item has no reference: field '{key}' is missing or blank. Add one, or remove the item."
         )
     return texts
 

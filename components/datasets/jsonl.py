@@ -94,14 +94,16 @@ class Jsonl:
 
         Raises DataError for errors in the questions, and for gold that is not in the corpus.
         """
-        own = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
-        if not self.documents and not own.passages:
+        questions = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
+        if not self.documents and not questions.passages:
             raise DataError(
                 f"{self.samples}: dataset.documents is empty, and no question has passages; expected "
                 f"dataset.documents={_EXPECTED_DOCUMENTS}"
             )
-        notes = {**counts, **own.counts}
-        corpus = with_passages(documents, own.passages)
-        benchmark = assemble(self.samples, corpus, own.samples, own.labels, notes, references_required=False)
+        notes = {**counts, **questions.counts}
+        corpus = with_passages(documents, questions.passages)
+        benchmark = assemble(
+            self.samples, corpus, questions.samples, questions.labels, notes, references_required=False
+        )
         require_gold_in_corpus(benchmark, self.samples, str(counts.get("files_of_other_kinds", "")))
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)

@@ -67,19 +67,19 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     lines = list(read_records(file, _EXPECTED))
     ignored = {name for names in read_each(lambda line: _unknown_fields(line[1], line[0]), lines) for name in names}
     slugs = {
-        field: of_field(optional_text(record, field, where) for where, record in lines)
+        field: of_field(optional_text(record, field, location) for location, record in lines)
         for field, of_field in (("subset", slugs_of_paths), ("topic", slugs_of), ("task", slugs_of))
     }
-    given = GivenPassages(texts)
-    samples = read_each(lambda line: _sample(line[1], slugs, texts, given, line[0]), lines)
+    reader = GivenPassages(texts)
+    samples = read_each(lambda line: _sample(line[1], slugs, texts, reader, line[0]), lines)
     labels = {slug: name for of_field in slugs.values() for name, slug in of_field.items() if slug != name}
     counts: dict[str, int | float | str] = {
         "n_fields_left_aside": len(ignored),
         "fields_left_aside": ", ".join(sorted(ignored)),
         "n_samples_unanswerable": sum(not sample.answerable for sample in samples),
-        "n_passages_added": len(given.added),
+        "n_passages_added": len(reader.added),
     }
-    return OwnSamples(samples, labels, counts, given.added)
+    return OwnSamples(samples, labels, counts, reader.added)
 
 
 def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:
@@ -92,56 +92,60 @@ def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:
     return {group: "/".join(of_part[part] for part in group.split("/") if part in of_part) for group in sorted(groups)}
 
 
-def _unknown_fields(record: Record, where: str) -> list[str]:
+def _unknown_fields(record: Record, location: str) -> list[str]:
     """Return the unknown fields of a record. Raises DataError for a field that looks like a misspelling."""
     unknown = [name for name in record if name not in _FIELDS]
     for name in unknown:
         meant = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, _FIELDS, n=1, cutoff=0.8)), None)
         if meant and meant not in record:
-            raise DataError(f"{where}: unknown field '{name}'; did you mean '{meant}'? Known: {', '.join(_FIELDS)}.")
+            raise DataError(f"{location}: unknown field '{name}'; did you mean '{meant}'? Known: {', '.join(_FIELDS)}.")
     return unknown
 
 
 def _sample(
-    record: Record, slugs: Mapping[str, Mapping[str, str]], texts: Mapping[str, str], given: GivenPassages, where: str
+    record: Record,
+    slugs: Mapping[str, Mapping[str, str]],
+    texts: Mapping[str, str],
+    reader: GivenPassages,
+    location: str,
 ) -> Sample:
-    turns = as_list(record.get("history") or [], f"{where}, field 'history'")
-    history = tuple(_turn(turn, f"{where}, field 'history'") for turn in turns)
-    slug = {field: of_field.get(optional_text(record, field, where)) for field, of_field in slugs.items()}
-    gold = read_gold(record, texts, where)
-    references, answer_parts = read_answers(record, where)
-    passages, relevant = given.read(record, where)
+    turns = as_list(record.get("history") or [], f"{location}, field 'history'")
+    history = tuple(_turn(turn, f"{location}, field 'history'") for turn in turns)
+    slug = {field: of_field.get(optional_text(record, field, location)) for field, of_field in slugs.items()}
+    gold = read_gold(record, texts, location)
+    references, answer_parts = read_answers(record, location)
+    passages, relevant = reader.read(record, location)
     named = {unit.document_id for alternatives in gold for unit in alternatives}
-    added = [[Evidence(own) for own in alternatives if own not in named] for alternatives in relevant]
+    added = [[Evidence(an_id) for an_id in alternatives if an_id not in named] for alternatives in relevant]
     return Sample(
-        id=required_id(record, where),
+        id=required_id(record, location),
         subset=slug["subset"] or UNNAMED,
-        kind=_kind(optional_text(record, "kind", where), bool(history), where),
-        question=required_text(record, "question", where),
+        kind=_kind(optional_text(record, "kind", location), bool(history), location),
+        question=required_text(record, "question", location),
         references=references,
         gold=units_of([*gold, *added]),
         topic=slug["topic"],
         task=slug["task"],
         history=history,
         answer_parts=answer_parts,
-        answerable=read_answerable(record, where),
+        answerable=read_answerable(record, location),
         passages=passages,
-        conditions=read_conditions(record, where),
-        expansion=optional_text(record, "expansion", where).strip(),
-        fake_answers=optional_texts(record, "fake_answers", where),
+        conditions=read_conditions(record, location),
+        expansion=optional_text(record, "expansion", location).strip(),
+        fake_answers=optional_texts(record, "fake_answers", location),
     )
 
 
-def _turn(turn: object, where: str) -> Turn:
+def _turn(turn: object, location: str) -> Turn:
     if not isinstance(turn, dict) or "question" not in turn:
-        raise DataError(f'{where}: got {turn!r}, expected {{"question", "answer"}}.')
-    return Turn(required_text(turn, "question", where), optional_text(turn, "answer", where))
+        raise DataError(f'{location}: got {turn!r}, expected {{"question", "answer"}}.')
+    return Turn(required_text(turn, "question", location), optional_text(turn, "answer", location))
 
 
-def _kind(name: str, has_history: bool, where: str) -> Kind:
+def _kind(name: str, has_history: bool, location: str) -> Kind:
     if not name:
         return Kind.CONVERSATION if has_history else Kind.QA
     try:
         return Kind(name)
     except ValueError as error:
-        raise DataError(f"{where}: got kind '{name}', expected one of {', '.join(Kind)}.") from error
+        raise DataError(f"{location}: got kind '{name}', expected one of {', '.join(Kind)}.") from error

@@ -136,14 +136,14 @@ def fetched_folder(named: NamedSet) -> Path | None:
     if named.revision:
         pinned = data_folder() / named.name / named.revision
         return pinned if (pinned / MANIFEST).is_file() else None
-    found = _revisions(data_folder() / named.name)
-    if len(found) > 1:
-        names = ", ".join(each.name for each in found)
+    revisions = _revisions(data_folder() / named.name)
+    if len(revisions) > 1:
+        names = ", ".join(revision.name for revision in revisions)
         raise DataError(
-            f"{found[0].parent}: has {len(found)} revisions of {named.name} ({names}); expected one. "
-            f"Choose one with dataset.root={found[0]}, or delete the others."
+            f"{revisions[0].parent}: has {len(revisions)} revisions of {named.name} ({names}); expected one. "
+            f"Choose one with dataset.root={revisions[0]}, or delete the others."
         )
-    return found[0] if found else None
+    return revisions[0] if revisions else None
 
 
 def require_fetched(name: str) -> Path:

@@ -83,13 +83,13 @@ class OmniEval:
         documents = _read_corpus(self._find_corpus_file())
         texts = dict(zip(documents.ids, documents.texts, strict=True))
         if self.split is Split.HUMAN:
-            place = self._find_human_file()
-            items = read_flat_items(place, texts)
+            path = self._find_human_file()
+            items = read_flat_items(path, texts)
         else:
-            place = self._find_samples_folder()
-            items = read_items(place, Path(self.root), texts)
+            path = self._find_samples_folder()
+            items = read_items(path, Path(self.root), texts)
         benchmark = assemble(self.root, documents, items.samples, items.labels, items.counts)
-        require_some_gold_in_corpus(benchmark, str(place), "Choose the corpus of these items with corpus_folder.")
+        require_some_gold_in_corpus(benchmark, str(path), "Choose the corpus of these items with corpus_folder.")
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _find_corpus_file(self) -> Path:
@@ -101,39 +101,39 @@ class OmniEval:
         if self.corpus_folder:
             return Path(self.root) / self.corpus_folder
         require_folder(nodes, "OmniEval's corpus, a folder of nodes with a corpus.jsonl in it")
-        found = [file.parent for file in nodes.glob("*/corpus.jsonl")]
-        return _only_match(found, nodes, "corpus_folder")
+        folders = [file.parent for file in nodes.glob("*/corpus.jsonl")]
+        return _only_match(folders, nodes, "corpus_folder")
 
     def _find_samples_folder(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and gen_datas*_final/")
         if self.samples_folder:
             return require_folder(root / self.samples_folder, EXPECTED_ITEMS)
-        found = [folder for pattern in _PLACES for folder in root.glob(f"{pattern}gen_datas*_final")]
-        return _only_match(found, root, "samples_folder")
+        folders = [folder for pattern in _PLACES for folder in root.glob(f"{pattern}gen_datas*_final")]
+        return _only_match(folders, root, "samples_folder")
 
     def _find_human_file(self) -> Path:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and human_annotated/")
         if self.human_file:
             return require_inside(require_file(root / self.human_file, EXPECTED_FLAT), [root], EXPECTED_FLAT)
-        found = [file for pattern in _PLACES for file in root.glob(f"{pattern}human_annotated/*/*.jsonl")]
-        return require_inside(_only_match(found, root, "human_file"), [root], EXPECTED_FLAT)
+        files = [file for pattern in _PLACES for file in root.glob(f"{pattern}human_annotated/*/*.jsonl")]
+        return require_inside(_only_match(files, root, "human_file"), [root], EXPECTED_FLAT)
 
 
-def _only_match(found: Sequence[Path], parent: Path, setting: str) -> Path:
-    if not found:
+def _only_match(matches: Sequence[Path], parent: Path, setting: str) -> Path:
+    if not matches:
         raise DataError(f"{parent}: contains nothing for {setting}. Check the root, or set {setting}.")
-    if len(found) > 1:
-        names = ", ".join(sorted(path.relative_to(parent).as_posix() for path in found))
+    if len(matches) > 1:
+        names = ", ".join(sorted(path.relative_to(parent).as_posix() for path in matches))
         raise DataError(f"{parent}: contains several candidates for {setting}: {names}. Choose one with {setting}.")
-    return found[0]
+    return matches[0]
 
 
 def _read_corpus(file: Path) -> Documents:
     ids: list[str] = []
     titles: list[str] = []
     texts: list[str] = []
-    for where, record in read_records(file, _EXPECTED_CORPUS):
-        ids.append(required_id(record, where))
-        titles.append(optional_text(record, "title", where))
-        texts.append(required_text(record, "contents", where))
+    for location, record in read_records(file, _EXPECTED_CORPUS):
+        ids.append(required_id(record, location))
+        titles.append(optional_text(record, "title", location))
+        texts.append(required_text(record, "contents", location))
     return Documents(ids, titles, texts)

@@ -21,12 +21,12 @@ def locate_gold(node_ids: Sequence[str], passages: Sequence[str], texts: Mapping
     exactly first, then without regard to white space.
     """
     units: list[Evidence] = []
-    found: set[str] = set()
+    located: set[str] = set()
     for node_id in node_ids:
         spans = {passage: span for passage in passages if (span := find_span(passage, texts.get(node_id, "")))}
-        found.update(spans)
+        located.update(spans)
         units += [Evidence(node_id, *span) for span in spans.values()] or [Evidence(node_id)]
-    return LocatedGold(tuple(dict.fromkeys(units)), len(set(passages) - found))
+    return LocatedGold(tuple(dict.fromkeys(units)), len(set(passages) - located))
 
 
 def find_span(passage: str, text: str) -> tuple[int, int] | None:

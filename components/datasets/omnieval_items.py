@@ -51,8 +51,8 @@ def item_files(folder: Path, root: Path) -> list[Path]:
     subtopics, beside_subtopics = _folders_and_files(topics)
     deeper, files = _folders_and_files(subtopics)
     misnamed = [file for file in files if file.suffix != ".jsonl"]
-    if others := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
-        names = names_in_words([path.relative_to(folder).as_posix() for path in others])
+    if unexpected := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
+        names = names_in_words([path.relative_to(folder).as_posix() for path in unexpected])
         raise DataError(
             f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}. Expected here: "
             f"{EXPECTED}, and nothing else. Decompress, rename or move these, or remove them."
@@ -108,33 +108,33 @@ def read_flat_items(file: Path, texts: Mapping[str, str]) -> OmniEvalItems:
     samples: list[Sample] = []
     labels = dict(FINANCE_LABELS)
     for (line, value), record, path in zip(lines, named, paths, strict=True):
-        where = f"{file}, line {line}"
+        location = f"{file}, line {line}"
         topic, topic_label = topics[path] if path else (None, "")
-        name = optional_text(record, "task_name", where).strip()
+        name = optional_text(record, "task_name", location).strip()
         task, task_label = slug_of_task(name) if name else (None, "")
         labels |= {slug: label for slug, label in ((topic, topic_label), (task, task_label)) if slug}
         reader.counts["n_items_without_topic_or_task"] += not (topic and task)
-        samples += reader.samples(value, _Place(where, line - 1, topic, task))
+        samples += reader.samples(value, _Place(location, line - 1, topic, task))
     return OmniEvalItems(samples, labels, dict(reader.counts))
 
 
-def _first_record(value: object, where: str) -> Record:
+def _first_record(value: object, location: str) -> Record:
     """Return the item, or the first turn of a conversation; {} for an empty conversation."""
     if isinstance(value, list):
-        return as_record(value[0], where) if value else {}
-    return as_record(value, where)
+        return as_record(value[0], location) if value else {}
+    return as_record(value, location)
 
 
-def _topic_path(record: Record, where: str) -> tuple[str, str] | None:
+def _topic_path(record: Record, location: str) -> tuple[str, str] | None:
     """Return the last two levels of a topic's name. A single level counts as both."""
-    levels = [part.strip() for part in optional_text(record, "topic_name", where).split(" - ") if part.strip()]
+    levels = [part.strip() for part in optional_text(record, "topic_name", location).split(" - ") if part.strip()]
     return (levels[-2] if len(levels) > 1 else levels[-1], levels[-1]) if levels else None
 
 
 class _Place(NamedTuple):
-    """The place of an item in the files (`where`, and its line from 0) and in the matrix."""
+    """The place of an item in the files (`location`, and its line from 0) and in the matrix."""
 
-    where: str
+    location: str
     number: int
     topic: str | None
     task: str | None
@@ -163,11 +163,11 @@ class _Reader:
         """
         if isinstance(value, list):
             yield from self._conversation(value, place)
-        elif not self._is_rejected(as_record(value, place.where), place.where):
-            yield self._sample(as_record(value, place.where), place.item_id, place, place.where)
+        elif not self._is_rejected(as_record(value, place.location), place.location):
+            yield self._sample(as_record(value, place.location), place.item_id, place, place.location)
 
-    def _is_rejected(self, record: Record, where: str) -> bool:
-        rejected = optional_number(record, "evaluation", where) == 0
+    def _is_rejected(self, record: Record, location: str) -> bool:
+        rejected = optional_number(record, "evaluation", location) == 0
         self.counts["n_items_rejected"] += rejected
         return rejected
 
@@ -175,23 +175,23 @@ class _Reader:
         self.counts["n_empty_conversations"] += not turns
         history: tuple[Turn, ...] = ()
         for number, turn in enumerate(turns):
-            there = f"{place.where}, turn {number}"
+            there = f"{place.location}, turn {number}"
             sample = self._sample(as_record(turn, there), f"{place.item_id}#{number}", place, there)
             if not self._is_rejected(as_record(turn, there), there):
                 yield replace(sample, kind=Kind.CONVERSATION, history=history)
             history += (Turn(sample.question, sample.references[0]),)
 
-    def _sample(self, record: Record, sample_id: str, place: _Place, where: str) -> Sample:
-        nodes = optional_texts(record, "relevant_node", where)
-        gold = locate_gold(nodes, optional_texts(record, "relevant_passage", where), self.texts)
+    def _sample(self, record: Record, sample_id: str, place: _Place, location: str) -> Sample:
+        nodes = optional_texts(record, "relevant_node", location)
+        gold = locate_gold(nodes, optional_texts(record, "relevant_passage", location), self.texts)
         self.counts["n_gold_passages_not_found"] += gold.n_passages_not_found
-        self.counts["n_evaluations_unusable"] += optional_number(record, "evaluation", where) == -1
+        self.counts["n_evaluations_unusable"] += optional_number(record, "evaluation", location) == -1
         return Sample(
             id=sample_id,
             subset="finance",
             kind=_KINDS.get(place.task or "", Kind.QA),
-            question=required_text(record, "question", where),
-            references=required_texts(record, "golden_answers" if "golden_answers" in record else "answer", where),
+            question=required_text(record, "question", location),
+            references=required_texts(record, "golden_answers" if "golden_answers" in record else "answer", location),
             gold=gold.units,
             topic=place.topic,
             task=place.task,

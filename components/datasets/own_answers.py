@@ -14,7 +14,7 @@ _MOST = 256
 """Most references that one answer in parts may produce, and most parts that several such answers may produce."""
 
 
-def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Part, ...]]:
+def read_answers(record: Record, location: str) -> tuple[tuple[str, ...], tuple[Part, ...]]:
     """Return the references of a question, and the parts that an answer must contain.
 
     `references` is a text or a list of alternatives. An alternative is a text, or a list of parts. A part is a text or
@@ -23,54 +23,54 @@ def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Par
     DataError for values of another form, and for too many combinations.
     """
     value = record.get("references")
-    parts = read_answer_parts(record, where)
+    parts = read_answer_parts(record, location)
     if not isinstance(value, list) or not any(isinstance(entry, list) for entry in value):
-        return optional_texts(record, "references", where), parts
-    of_field = f"{where}, field 'references'"
+        return optional_texts(record, "references", location), parts
+    of_field = f"{location}, field 'references'"
     alternatives = [_alternative(entry, of_field) for entry in value if entry != ""]
     _require_few([prod(map(len, alternative)) for alternative in alternatives], of_field)
     references = (text for alternative in alternatives for text in map(_join, product(*alternative)))
     return tuple(dict.fromkeys(references)), parts or _parts_of_any(alternatives, of_field)
 
 
-def read_answer_parts(record: Record, where: str) -> tuple[Part, ...]:
+def read_answer_parts(record: Record, location: str) -> tuple[Part, ...]:
     """Return the parts that an answer must contain, each with its wordings; () without the field.
 
     Raises DataError for values of another form.
     """
-    where = f"{where}, field 'answer_parts'"
-    return _parts(as_list(record.get("answer_parts") or [], where), where)
+    location = f"{location}, field 'answer_parts'"
+    return _parts(as_list(record.get("answer_parts") or [], location), location)
 
 
-def read_answerable(record: Record, where: str) -> bool:
+def read_answerable(record: Record, location: str) -> bool:
     """Return True if the documents answer the question, which is the default.
 
     Raises DataError for another value than true or false.
     """
     value = record.get("answerable")
     if value is not None and not isinstance(value, bool):
-        raise DataError(f"{where}: field 'answerable' is {value!r}, expected true or false.")
+        raise DataError(f"{location}: field 'answerable' is {value!r}, expected true or false.")
     return value is not False
 
 
-def _parts(entries: Sequence[object], where: str) -> tuple[Part, ...]:
-    wordings = tuple(optional_texts({"part": part}, "part", where) for part in entries)
+def _parts(entries: Sequence[object], location: str) -> tuple[Part, ...]:
+    wordings = tuple(optional_texts({"part": part}, "part", location) for part in entries)
     if not all(wordings):
-        raise DataError(f"{where}: a part is blank; expected a string, or a list of strings that mean the same.")
+        raise DataError(f"{location}: a part is blank; expected a string, or a list of strings that mean the same.")
     return wordings
 
 
-def _alternative(entry: object, where: str) -> tuple[Part, ...]:
-    parts = _parts(entry if isinstance(entry, list) else [entry], where)
+def _alternative(entry: object, location: str) -> tuple[Part, ...]:
+    parts = _parts(entry if isinstance(entry, list) else [entry], location)
     if not parts:
-        raise DataError(f"{where}: an alternative has no part; expected a string, or a list of parts.")
+        raise DataError(f"{location}: an alternative has no part; expected a string, or a list of parts.")
     return parts
 
 
-def _require_few(counts: Sequence[int], where: str) -> None:
+def _require_few(counts: Sequence[int], location: str) -> None:
     if sum(counts) > _MOST:
         raise DataError(
-            f"{where}: its parts and wordings combine to {sum(counts):,} texts, expected at most {_MOST}. Leave "
+            f"{location}: its parts and wordings combine to {sum(counts):,} texts, expected at most {_MOST}. Leave "
             "out rare wordings, or give answer_parts and plain references."
         )
 
@@ -79,11 +79,11 @@ def _join(parts: Sequence[str]) -> str:
     return ("、" if detect_language(parts) in ("zh", "ja") else ", ").join(parts)
 
 
-def _parts_of_any(alternatives: Sequence[tuple[Part, ...]], where: str) -> tuple[Part, ...]:
+def _parts_of_any(alternatives: Sequence[tuple[Part, ...]], location: str) -> tuple[Part, ...]:
     """Return parts that an answer contains if and only if it contains all parts of at least one alternative.
 
     Each returned part combines one part of each alternative: its wordings are the wordings of them all.
     """
-    _require_few([prod(map(len, alternatives))], where)
+    _require_few([prod(map(len, alternatives))], location)
     combined = (tuple(dict.fromkeys(text for part in chosen for text in part)) for chosen in product(*alternatives))
     return tuple(dict.fromkeys(combined))

@@ -14,7 +14,7 @@ _FIELDS = ("document", "quote", "start", "end", "grade")
 _N_SHOWN = 60
 
 
-def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list[Evidence]]:
+def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[list[Evidence]]:
     """Read `gold` and `gold_any` as sets of alternatives: a question needs one unit of every set.
 
     `gold` is a unit or a list. Each entry of the list is needed. An entry that is itself a list is a set of
@@ -29,12 +29,14 @@ def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list
     `texts` are the documents' texts by id. Return [] for a question that lacks both fields. Raises DataError for units
     of another form, unknown documents, and quotes that are not in the document.
     """
-    sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", where)]
-    if any_of := _entries(record, "gold_any", where):
+    sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", location)]
+    if any_of := _entries(record, "gold_any", location):
         sets.append(any_of)
     if not all(sets):
-        raise DataError(f"{where}: field 'gold' holds an empty list of alternatives. Name at least one document in it.")
-    return [[_unit(unit, texts, where) for unit in alternatives] for alternatives in sets]
+        raise DataError(
+            f"{location}: field 'gold' holds an empty list of alternatives. Name at least one document in it."
+        )
+    return [[_unit(unit, texts, location) for unit in alternatives] for alternatives in sets]
 
 
 def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
@@ -47,37 +49,39 @@ def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
     return tuple(units)
 
 
-def _entries(record: Record, name: str, where: str) -> list[object]:
+def _entries(record: Record, name: str, location: str) -> list[object]:
     """Return the field as a list. A single unit becomes a list of one."""
     value = record.get(name)
     if value is None or value == "":
         return []
-    return [value] if isinstance(value, str | dict) or _is_number(value) else as_list(value, f"{where}, field '{name}'")
+    return (
+        [value] if isinstance(value, str | dict) or _is_number(value) else as_list(value, f"{location}, field '{name}'")
+    )
 
 
-def _unit(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
+def _unit(unit: object, texts: Mapping[str, str], location: str) -> Evidence:
     if isinstance(unit, str) or _is_number(unit):
         return Evidence(str(unit))
-    record = as_record(unit, f"{where}, field 'gold'")
+    record = as_record(unit, f"{location}, field 'gold'")
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{where}: gold has the unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
-    document_id = required_id(record, where, "document")
-    start, end = (_whole_number(record, name, where) for name in ("start", "end"))
-    grade = _whole_number(record, "grade", where)
+        raise DataError(f"{location}: gold has the unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
+    document_id = required_id(record, location, "document")
+    start, end = (_whole_number(record, name, location) for name in ("start", "end"))
+    grade = _whole_number(record, "grade", location)
     if grade is not None and grade < 1:
-        raise DataError(f"{where}: got the grade {grade}, expected 1 or more. Leave out irrelevant documents.")
+        raise DataError(f"{location}: got the grade {grade}, expected 1 or more. Leave out irrelevant documents.")
     if "quote" in record:
-        quote = required_text(record, "quote", where)
+        quote = required_text(record, "quote", location)
         if not quote.strip():
-            raise DataError(f"{where}: field 'quote' of gold is blank. Leave it out for the whole document.")
-        start, end = _place(quote, document_id, start, end, texts.get(document_id), where)
+            raise DataError(f"{location}: field 'quote' of gold is blank. Leave it out for the whole document.")
+        start, end = _locate_quote(quote, document_id, start, end, texts.get(document_id), location)
     return Evidence(document_id, start, end, 1 if grade is None else grade)
 
 
-def _whole_number(record: Record, name: str, where: str) -> int | None:
+def _whole_number(record: Record, name: str, location: str) -> int | None:
     value = record.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise DataError(f"{where}: field '{name}' is {value!r}, expected a whole number.")
+        raise DataError(f"{location}: field '{name}' is {value!r}, expected a whole number.")
     return value
 
 
@@ -86,8 +90,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _place(
-    quote: str, document_id: str, start: int | None, end: int | None, text: str | None, where: str
+def _locate_quote(
+    quote: str, document_id: str, start: int | None, end: int | None, text: str | None, location: str
 ) -> tuple[int, int]:
     """Return the place of the quote in its document, ignoring white space. Given offsets select one of its places.
 
@@ -95,20 +99,20 @@ def _place(
     which the quote does not occur.
     """
     words = r"\s+".join(map(re.escape, quote.split()))
-    places = [place.span() for place in re.finditer(words, text or "")]
-    if places and (start is not None or end is not None):
-        return _place_at(quote, document_id, (start, end), places, where)
-    if len(places) != 1:
+    spans = [match.span() for match in re.finditer(words, text or "")]
+    if spans and (start is not None or end is not None):
+        return _match_offsets(quote, document_id, (start, end), spans, location)
+    if len(spans) != 1:
         instead = "give start and end" if start is None and end is None else "leave the quote out"
-        what = "is not in the corpus" if text is None else f"contains it {len(places)} times"
-        if not places and text and (letters := _letters_of(quote)) and letters in _letters_of(text):
+        what = "is not in the corpus" if text is None else f"contains it {len(spans)} times"
+        if not spans and text and (letters := _letters_of(quote)) and letters in _letters_of(text):
             what += ", but has its words with other punctuation, case or Unicode characters"
-        remedy = "Make it longer" if places else "Take it from the text as it was read"
+        remedy = "Make it longer" if spans else "Take it from the text as it was read"
         raise DataError(
-            f"{where}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}. Expected: a "
+            f"{location}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}. Expected: a "
             f"document of the corpus that contains the quote once. {remedy}, or {instead}."
         )
-    return places[0]
+    return spans[0]
 
 
 def _letters_of(text: str) -> str:
@@ -116,19 +120,19 @@ def _letters_of(text: str) -> str:
     return "".join(filter(is_word_character, unicodedata.normalize("NFKC", text).casefold()))
 
 
-def _place_at(
+def _match_offsets(
     quote: str,
     document_id: str,
-    given: tuple[int | None, int | None],
-    places: Sequence[tuple[int, int]],
-    where: str,
+    offsets: tuple[int | None, int | None],
+    spans: Sequence[tuple[int, int]],
+    location: str,
 ) -> tuple[int, int]:
     """Return the place of the quote at the given offsets. Raises DataError if the quote is not there."""
-    found = next((place for place in places if place == given), None)
-    if found is None:
-        held = ", ".join(f"{start} to {end}" for start, end in places[:3])
+    match = next((span for span in spans if span == offsets), None)
+    if match is None:
+        held = ", ".join(f"{start} to {end}" for start, end in spans[:3])
         raise DataError(
-            f"{where}: gold of document '{document_id}' has start {given[0]} and end {given[1]}, but its quote "
+            f"{location}: gold of document '{document_id}' has start {offsets[0]} and end {offsets[1]}, but its quote "
             f"{quote[:_N_SHOWN]!r} is at {held}. Correct the offsets, or leave out the offsets or the quote."
         )
-    return found
+    return match

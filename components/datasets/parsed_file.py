@@ -55,8 +55,8 @@ def _pages(pages: Iterator[str], file: Path) -> Iterator[str]:
     number = 0
     while True:
         number += 1
-        place = f"{file}, page {number}"
-        with limit_parsing_time(place), limit_parsing_memory(place):
+        location = f"{file}, page {number}"
+        with limit_parsing_time(location), limit_parsing_memory(location):
             page = next(pages, None)
         if page is None:
             return

@@ -14,8 +14,8 @@ _PAGES_IN_USE = Path("/proc/self/statm")
 
 
 @contextmanager
-def limit_parsing_memory(place: str) -> Iterator[None]:
-    """Raise DataError if the block allocates more than 8 GiB. The error names `place`.
+def limit_parsing_memory(location: str) -> Iterator[None]:
+    """Raise DataError if the block allocates more than 8 GiB. The error names `location`.
 
     There is no limit outside the main thread, or on systems other than Linux.
     """
@@ -25,15 +25,15 @@ def limit_parsing_memory(place: str) -> Iterator[None]:
     import resource  # Windows lacks this module
 
     before = resource.getrlimit(resource.RLIMIT_AS)
-    most = int(_PAGES_IN_USE.read_text().split()[0]) * resource.getpagesize() + MOST_PAGE_GIB * _GIB
-    known = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([most, *known]), before[1]))
+    max_bytes = int(_PAGES_IN_USE.read_text().split()[0]) * resource.getpagesize() + MOST_PAGE_GIB * _GIB
+    finite = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([max_bytes, *finite]), before[1]))
     try:
         yield
     except MemoryError as error:
         raise DataError(
-            f"{place}: takes more than {MOST_PAGE_GIB} GiB of memory to parse. Repair the file, convert it to text, or "
-            "remove it."
+            f"{location}: takes more than {MOST_PAGE_GIB} GiB of memory to parse. Repair the file, convert it to text, "
+            "or remove it."
         ) from error
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)

@@ -14,8 +14,8 @@ _REPEATED_EVERY_S = 1.0
 
 
 @contextmanager
-def limit_parsing_time(place: str) -> Iterator[None]:
-    """Raise DataError once the block has used a minute of CPU time. The error names `place`.
+def limit_parsing_time(location: str) -> Iterator[None]:
+    """Raise DataError once the block has used a minute of CPU time. The error names `location`.
 
     There is no limit outside the main thread, or on systems without interval timers (Windows).
     """
@@ -25,8 +25,8 @@ def limit_parsing_time(place: str) -> Iterator[None]:
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise DataError(
-            f"{place}: takes more than {LONGEST_PAGE_S:g} s to parse; expected ordinary markup, or an undamaged file. "
-            "Repair the file, convert it to text, or remove it."
+            f"{location}: takes more than {LONGEST_PAGE_S:g} s to parse; expected ordinary markup, or an undamaged "
+            "file. Repair the file, convert it to text, or remove it."
         )
 
     before = signal.signal(signal.SIGVTALRM, stop)

@@ -67,39 +67,41 @@ class Part:
 
         Raises ConfigError if `check` finds an error, DataError for errors in the files.
         """
-        return self._part_of(self.of.load())
+        return self._select(self.of.load())
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
         """Return the same as `load`, over documents that `source` has read."""
         assert isinstance(self.of, DatasetOverSource), "the whole data set has a source"
-        return self._part_of(self.of.load_over(documents, counts))
+        return self._select(self.of.load_over(documents, counts))
 
-    def _part_of(self, whole: Benchmark) -> Benchmark:
+    def _select(self, whole: Benchmark) -> Benchmark:
         if problems := self.check():
             raise ConfigError(problems)
-        held_out = self._held_out(whole.samples)
-        samples = tuple(sample for place, sample in enumerate(whole.samples) if (place in held_out) == self.is_held_out)
+        held_out = self._draw_held_out(whole.samples)
+        samples = tuple(
+            sample for position, sample in enumerate(whole.samples) if (position in held_out) == self.is_held_out
+        )
         notes = {**whole.notes, "n_samples_held_out": len(held_out)}
         part = replace(whole, samples=samples, notes=notes)
         return limit_and_count(part, self.limit, self.limit_seed, self.max_documents)
 
-    def _held_out(self, samples: Sequence[Sample]) -> set[int]:
+    def _draw_held_out(self, samples: Sequence[Sample]) -> set[int]:
         """Return the positions of held-out samples. Raises DataError if the groups allow no division in two parts."""
-        clusters = list(_places_by(clusters_of(samples).tolist()).values())
-        drawn = [clusters[each] for each in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
-        n_left = Counter(kind for places in drawn for kind in {samples[place].kind for place in places})
+        clusters = list(_positions_by(clusters_of(samples).tolist()).values())
+        shuffled = [clusters[index] for index in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
+        n_left = Counter(kind for positions in shuffled for kind in {samples[position].kind for position in positions})
         held_out: set[int] = set()
-        for of_kind in sorted(_places_by([sample.kind for sample in samples]).values(), key=len):  # the rarest first
-            for places in drawn:
+        for of_kind in sorted(_positions_by([sample.kind for sample in samples]).values(), key=len):  # the rarest first
+            for positions in shuffled:
                 if len(held_out.intersection(of_kind)) >= self.held_out_share * len(of_kind):
                     break
-                kinds = {samples[place].kind for place in places}
+                kinds = {samples[position].kind for position in positions}
                 if (
-                    held_out.isdisjoint(places)
-                    and not set(of_kind).isdisjoint(places)
+                    held_out.isdisjoint(positions)
+                    and not set(of_kind).isdisjoint(positions)
                     and 1 not in map(n_left.get, kinds)
                 ):
-                    held_out.update(places)
+                    held_out.update(positions)
                     n_left.subtract(kinds)
         if not held_out:
             raise DataError(
@@ -109,9 +111,9 @@ class Part:
         return held_out
 
 
-def _places_by(names: Sequence[T]) -> dict[T, list[int]]:
+def _positions_by(names: Sequence[T]) -> dict[T, list[int]]:
     """Return the positions of each name."""
-    places: dict[T, list[int]] = defaultdict(list)
-    for place, name in enumerate(names):
-        places[name].append(place)
-    return places
+    positions: dict[T, list[int]] = defaultdict(list)
+    for position, name in enumerate(names):
+        positions[name].append(position)
+    return positions

@@ -71,11 +71,11 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     of the Hugging Face hub, files of a snapshot are links to `blobs/` beside all snapshots.
     """
     path = os.path.normpath(file)
-    folder = next((each for each in folders if Path(path).is_relative_to(os.path.normpath(each))), None)
+    folder = next((candidate for candidate in folders if Path(path).is_relative_to(os.path.normpath(candidate))), None)
     if folder is None or not is_there(file, Path.is_file, expected):  # links in a circle cannot be resolved
         return file
     target = file.resolve()
-    if not any(target.is_relative_to(place) for place in places_of(folder.resolve())):
+    if not any(target.is_relative_to(root) for root in places_of(folder.resolve())):
         raise DataError(
             f"{file}: a link leads to {target}, out of {folder}; expected a file in this folder: {expected}. Copy the "
             "file into it, or name the place of the file in the configuration."
@@ -86,7 +86,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
 def places_of(folder: Path) -> Iterator[Path]:
     """Yield the folder, and the blobs of the snapshot of the hub that it is in."""
     yield folder
-    yield from (place.parent / "blobs" for place in folder.parents if place.name == "snapshots")
+    yield from (parent.parent / "blobs" for parent in folder.parents if parent.name == "snapshots")
 
 
 def names_in_words(names: Sequence[str]) -> str:
@@ -139,9 +139,9 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise invalid_utf8(file, offset + error.start, number, line[error.start]) from error
-            if (place := line.find(b"\0")) >= 0:
+            if (index := line.find(b"\0")) >= 0:
                 raise DataError(
-                    f"{file}, line {number}: contains a NUL byte at byte offset {offset + place}, as UTF-16 and binary "
+                    f"{file}, line {number}: contains a NUL byte at byte offset {offset + index}, as UTF-16 and binary "
                     "files do. Expected: a UTF-8 text file. Convert the file, or remove the byte."
                 )
             offset += len(line)
@@ -163,7 +163,7 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
                 f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
-                f"Expected: {expected}. {_other_format(line) if number == 1 else _REMEDY}"
+                f"Expected: {expected}. {_format_advice(line) if number == 1 else _REMEDY}"
             ) from error
         except (RecursionError, ValueError) as error:
             raise DataError(f"{file}, line {number}: {beyond_limits(error)}. {_REMEDY}") from error
@@ -172,7 +172,7 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
         yield number, value
 
 
-def _other_format(line: str) -> str:
+def _format_advice(line: str) -> str:
     """Return the advice for a first line that is not JSON: the file has another format, or the line is damaged."""
     if line.strip() in ("[", "{", "[{"):
         path = "." if line.strip() == "{" else ".[]"
@@ -197,15 +197,15 @@ def parse_json(text: str) -> object:
     return _DECODER.decode(text)
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _require_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
         repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
         raise RepeatedKeyError(f"an object has the key {repeated!r} more than once")
-    return found
+    return record
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+_DECODER = json.JSONDecoder(object_pairs_hook=_require_unique_keys)
 
 
 def beyond_limits(error: RecursionError | ValueError) -> str:
@@ -265,5 +265,5 @@ def _nearest_content(path: Path) -> str:
     if not os.access(folder, os.R_OK):
         return f"The folder {folder} cannot be listed. Check the path."
     names = sorted(entry.name for entry in folder.iterdir())
-    shown = names_in_words(names) or "nothing"
-    return f"The folder {folder} contains: {shown}. Check the path, or fetch the missing files."
+    content = names_in_words(names) or "nothing"
+    return f"The folder {folder} contains: {content}. Check the path, or fetch the missing files."

@@ -35,14 +35,14 @@ def limit_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tu
     return tuple(sample for sample in samples if sample.id in chosen)
 
 
-def limit_documents(documents: Documents, samples: Sequence[Sample], most: int | None, seed: int) -> Documents:
-    """Return at most `most` documents (None for all), in their order.
+def limit_documents(documents: Documents, samples: Sequence[Sample], max_documents: int | None, seed: int) -> Documents:
+    """Return at most `max_documents` documents (None for all), in their order.
 
-    Documents that the samples name, as gold or as passages, are always kept, even if they are more than `most`. The
-    others are drawn one by one by `seed`, so that a smaller corpus is part of a larger one. Of several corpora side by
-    side (see `Sample.corpus_prefix`), each gets its proportional share.
+    Documents that the samples name, as gold or as passages, are always kept, even if they are more than
+    `max_documents`. The others are drawn one by one by `seed`, so that a smaller corpus is part of a larger one. Of
+    several corpora side by side (see `Sample.corpus_prefix`), each gets its proportional share.
     """
-    if most is None or most >= len(documents):
+    if max_documents is None or max_documents >= len(documents):
         return documents
     named = {unit.document_id for sample in samples for unit in sample.gold}
     named |= {passage for sample in samples for passage in sample.passages}
@@ -53,7 +53,7 @@ def limit_documents(documents: Documents, samples: Sequence[Sample], most: int |
         prefix = next((prefix for prefix in prefixes if document_id.startswith(prefix)), None)
         if document_id not in kept and prefix is not None:
             others.setdefault(prefix, []).append(document_id)
-    n_others = min(max(most - len(kept), 0), sum(map(len, others.values())))
+    n_others = min(max(max_documents - len(kept), 0), sum(map(len, others.values())))
     if n_others:
         shares = allocate({prefix: len(ids) for prefix, ids in others.items()}, n_others, seed)
         for prefix, n in shares.items():

@@ -110,8 +110,8 @@ def _rows(
 
 
 def _primary_key(database: sqlite3.Connection, table: str) -> list[str]:
-    found = database.execute("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", (table,))
-    return [name for (name,) in found]
+    rows = database.execute("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", (table,))
+    return [name for (name,) in rows]
 
 
 def _key_of(values: dict[str, object], key: Sequence[str]) -> str:

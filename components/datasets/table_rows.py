@@ -23,8 +23,8 @@ def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) 
         text = values.get(chosen[0], "")
     else:
         text = "\n".join(f"{column}: {values[column]}" for column in chosen if column in values)
-    others = {column: value for column, value in values.items() if column not in of_text and column.lower() != _TITLE}
-    return FileEntry(part, title, text, others)
+    metadata = {column: value for column, value in values.items() if column not in of_text and column.lower() != _TITLE}
+    return FileEntry(part, title, text, metadata)
 
 
 def text_columns_in(columns: Iterable[str], options: ReadingOptions) -> frozenset[str]:

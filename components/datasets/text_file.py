@@ -63,7 +63,7 @@ def front_matter(lines: list[str]) -> FrontMatter:
     nothing = FrontMatter({}, 0)
     if not lines or lines[0].rstrip() != _FENCE:
         return nothing
-    end = next((place for place, line in enumerate(lines[1:_MOST_LINES], start=1) if line.rstrip() in _CLOSINGS), 0)
+    end = next((number for number, line in enumerate(lines[1:_MOST_LINES], start=1) if line.rstrip() in _CLOSINGS), 0)
     try:
         # The base loader makes strings, lists and mappings only: a date stays as it is written.
         value = yaml.BaseLoader("\n".join(lines[1:end])).get_single_data() if end else None
@@ -71,9 +71,9 @@ def front_matter(lines: list[str]) -> FrontMatter:
         return nothing
     if not isinstance(value, dict):
         return nothing
-    return FrontMatter({str(name): fact for name, each in value.items() if (fact := _as_text(each))}, end + 1)
+    return FrontMatter({str(name): fact for name, entry in value.items() if (fact := _as_text(entry))}, end + 1)
 
 
 def _as_text(value: object) -> str:
     values = value if isinstance(value, list) else [value]
-    return ", ".join(each.strip() for each in values if isinstance(each, str) and each.strip())
+    return ", ".join(item.strip() for item in values if isinstance(item, str) and item.strip())

@@ -27,12 +27,12 @@ def by_marginal_relevance(
     head = Hits(hits.chunk[:, :depth], hits.score[:, :depth])
     relevance = scaled_scores(head)
     chunk, score = np.full_like(head.chunk, -1), np.full_like(head.score, -np.inf)
-    for row, found in enumerate(head.chunk >= 0):
-        own = head.chunk[row, found]
+    for row, is_hit in enumerate(head.chunk >= 0):
+        chunks = head.chunk[row, is_hit]
         order, values = _choose(
-            relevance_weight * relevance[row, found], (1 - relevance_weight) * similarity(own).round(_RESOLUTION)
+            relevance_weight * relevance[row, is_hit], (1 - relevance_weight) * similarity(chunks).round(_RESOLUTION)
         )
-        chunk[row, : len(own)], score[row, : len(own)] = own[order], values
+        chunk[row, : len(chunks)], score[row, : len(chunks)] = chunks[order], values
     return in_front(Hits(chunk, score), hits.chunk[:, depth:])
 
 
@@ -45,13 +45,13 @@ def _choose(
     """
     n = len(relevance)
     order, values = np.zeros(n, dtype=np.int64), np.zeros(n)
-    left = relevance.copy()
+    remaining = relevance.copy()
     most_redundant = np.full(n, -np.inf)
-    for place in range(n):
-        value = left - most_redundant if place else left
+    for step in range(n):
+        value = remaining - most_redundant if step else remaining
         best = int(np.argmax(value))
-        order[place], values[place] = best, value[best]
-        left[best] = -np.inf
+        order[step], values[step] = best, value[best]
+        remaining[best] = -np.inf
         most_redundant = np.maximum(most_redundant, redundancy[best])
     return order, values
 

@@ -39,8 +39,8 @@ class MmrByTerms:
         used = np.unique(hits.chunk[hits.chunk >= 0])
         all_counts = count_matrix(Terms(terms.ids, terms.first[used], terms.last[used], terms.n_vocabulary))
 
-        def similarity(own: NDArray[np.int32]) -> NDArray[np.float64]:
-            counts = all_counts[np.searchsorted(used, own)]
+        def similarity(candidates: NDArray[np.int32]) -> NDArray[np.float64]:
+            counts = all_counts[np.searchsorted(used, candidates)]
             counts.data = counts.data * inverse_document_frequency(counts)[counts.indices]
             products: NDArray[np.float64] = (counts @ counts.T).toarray()
             length = np.sqrt(products.diagonal())

@@ -33,10 +33,10 @@ class MmrByVectors:
         """Return the hits with the first `depth` per query reordered. `vectors` has one row per chunk."""
 
         def similarity(chunks: NDArray[np.int32]) -> NDArray[np.float64]:
-            own = np.asarray(vectors[chunks], dtype=np.float64)
-            length = np.linalg.norm(own, axis=1, keepdims=True)
-            own = np.divide(own, length, out=np.zeros_like(own), where=length > 0)
-            cosine: NDArray[np.float64] = own @ own.T
+            chunk_vectors = np.asarray(vectors[chunks], dtype=np.float64)
+            length = np.linalg.norm(chunk_vectors, axis=1, keepdims=True)
+            chunk_vectors = np.divide(chunk_vectors, length, out=np.zeros_like(chunk_vectors), where=length > 0)
+            cosine: NDArray[np.float64] = chunk_vectors @ chunk_vectors.T
             return cosine
 
         return by_marginal_relevance(hits, self.depth, self.relevance_weight, similarity)

@@ -47,13 +47,13 @@ class NearDuplicates:
         used = np.unique(head[head >= 0])
         holds = self._shingle_matrix(chunks.terms, used)
         dropped = np.zeros(hits.chunk.shape, dtype=bool)
-        for row, own in enumerate(head):
-            places = np.flatnonzero(own >= 0)
-            resemblance = _resemblance(holds[np.searchsorted(used, own[places])])
+        for row, hit_chunks in enumerate(head):
+            columns = np.flatnonzero(hit_chunks >= 0)
+            resemblance = _resemblance(holds[np.searchsorted(used, hit_chunks[columns])])
             kept: list[int] = []
-            for i, place in enumerate(places.tolist()):
-                dropped[row, place] = bool((resemblance[i, kept] >= self.threshold).any())
-                kept += [] if dropped[row, place] else [i]
+            for i, column in enumerate(columns.tolist()):
+                dropped[row, column] = bool((resemblance[i, kept] >= self.threshold).any())
+                kept += [] if dropped[row, column] else [i]
         return without(hits, dropped)
 
     def _shingle_matrix(self, terms: Terms, chunks: NDArray[np.int32]) -> Any:
@@ -62,7 +62,7 @@ class NearDuplicates:
 
         shingles = [np.unique(self._shingles(terms.row(chunk))) for chunk in chunks.tolist()]
         _, column = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *shingles]), return_inverse=True)
-        row = np.repeat(np.arange(len(chunks)), [len(own) for own in shingles])
+        row = np.repeat(np.arange(len(chunks)), [len(distinct) for distinct in shingles])
         shape = len(chunks), int(column.max(initial=0)) + 1
         return csr_array((np.ones(len(row), dtype=np.int32), (row, column)), shape=shape)
 

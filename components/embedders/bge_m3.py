@@ -134,14 +134,14 @@ class BgeM3:
         heads = dict.fromkeys(range(len(texts)), _NO_TOKENS)
 
         def tokenized(window: NDArray[np.int64]) -> Features:
-            return model.tokenized([texts[read[place]] for place in window.tolist()])
+            return model.tokenized([texts[read[position]] for position in window.tolist()])
 
         for window, features in prepared_ahead(tokenized, windows):
             for rows, batch in feature_batches(features, batch_tokens):
-                places = [read[place] for place in window[rows].tolist()]
+                text_rows = [read[position] for position in window[rows].tolist()]
                 with fitting_into_memory(batch_tokens, model.network.device):
-                    dense[places], tokens = model.forward(batch, dense_alone=dense_alone)
-                heads.update(zip(places, tokens, strict=False))  # `tokens` is empty with `dense_alone`
+                    dense[text_rows], tokens = model.forward(batch, dense_alone=dense_alone)
+                heads.update(zip(text_rows, tokens, strict=False))  # `tokens` is empty with `dense_alone`
         if not np.isfinite(dense).all():
             raise ComponentError(
                 f"model {self.model!r}: vectors are not finite with dtype={self.dtype}; float16 overflows in some "

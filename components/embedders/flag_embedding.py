@@ -117,12 +117,12 @@ class FlagEmbeddings:
         texts = list(texts)
         distinct = distinct_texts(texts)
         n_dimensions = encoder.model.config.hidden_size
-        found = np.zeros((0, n_dimensions), dtype=np.float32)
+        vectors = np.zeros((0, n_dimensions), dtype=np.float32)
         if distinct:
             # With more tokens than positions, the package would search endlessly for a batch that fits.
             max_length = min(self.max_length, readable_tokens(encoder.model, encoder.tokenizer))
-            found = self._encode(encoder, [prefix + text for text in distinct], max_length)
-        return vectors_of_all(texts, distinct, found, n_dimensions)
+            vectors = self._encode(encoder, [prefix + text for text in distinct], max_length)
+        return vectors_of_all(texts, distinct, vectors, n_dimensions)
 
     def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
         with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
@@ -141,8 +141,8 @@ def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device:
     """Load a FlagModel that does not scale its vectors. The package does not support revisions."""
     if missing := missing_packages(_PACKAGES, "the embedder flag_embedding"):
         raise missing[0]
-    place = torch_device(device)
-    if dtype is not Dtype.FLOAT32 and place == "cpu":
+    resolved_device = torch_device(device)
+    if dtype is not Dtype.FLOAT32 and resolved_device == "cpu":
         raise ComponentError(f"dtype: {dtype} requires a GPU with FlagModel; use float32")
     with loading(model, revision):
         from FlagEmbedding import FlagModel
@@ -153,6 +153,6 @@ def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device:
             normalize_embeddings=False,
             use_fp16=dtype is Dtype.FLOAT16,
             use_bf16=dtype is Dtype.BFLOAT16,
-            devices=place,
+            devices=resolved_device,
             pooling_method=pooling.value,
         )

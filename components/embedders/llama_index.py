@@ -74,15 +74,15 @@ class LlamaIndexEmbeddings:
     def _embed(self, texts: Sequence[str], state: EmbedderState, *, are_queries: bool) -> NDArray[np.float32]:
         texts, n_dimensions = list(texts), int(state["dimensions"][0])
         distinct = distinct_texts(texts)
-        found = np.zeros((0, n_dimensions), dtype=np.float32)
+        vectors = np.zeros((0, n_dimensions), dtype=np.float32)
         if distinct:
-            found = self._ask(distinct, are_queries=are_queries)
-            if found.shape != (len(distinct), n_dimensions) or not np.isfinite(found).all():
+            vectors = self._ask(distinct, are_queries=are_queries)
+            if vectors.shape != (len(distinct), n_dimensions) or not np.isfinite(vectors).all():
                 raise ComponentError(
-                    f"{self.class_path}: got vectors of shape {found.shape}, expected {len(distinct)} finite vectors "
+                    f"{self.class_path}: got vectors of shape {vectors.shape}, expected {len(distinct)} finite vectors "
                     f"with {n_dimensions} dimensions like the first vector"
                 )
-        return vectors_of_all(texts, distinct, unit_vectors(found), n_dimensions)
+        return vectors_of_all(texts, distinct, unit_vectors(vectors), n_dimensions)
 
     def _ask(self, texts: list[str], *, are_queries: bool) -> NDArray[np.float32]:
         embedding = self._class.instance()

@@ -55,16 +55,16 @@ class Lsa:
         counts = count_matrix(_terms(documents))
         df = np.bincount(counts.indices, minlength=counts.shape[1])
         frequent = np.argsort(-df, kind="stable")[: self.max_terms]
-        kept = np.sort(frequent[df[frequent] >= min(self.min_documents, counts.shape[0])])
+        columns = np.sort(frequent[df[frequent] >= min(self.min_documents, counts.shape[0])])
         weights = np.zeros(counts.shape[1], dtype=np.float32)
-        weights[kept] = np.log((1 + counts.shape[0]) / (1 + df[kept])) + 1
-        n_dimensions = min(self.n_dimensions, counts.shape[0], len(kept))
+        weights[columns] = np.log((1 + counts.shape[0]) / (1 + df[columns])) + 1
+        n_dimensions = min(self.n_dimensions, counts.shape[0], len(columns))
         projection = np.zeros((counts.shape[1], max(n_dimensions, 1)), dtype=np.float32)
         if n_dimensions:
-            weighted = _tf_idf(counts, weights)[:, kept]
+            weighted = _tf_idf(counts, weights)[:, columns]
             # For matrices this narrow, several threads take up to ten times as long, and change the last bits.
             with threadpool_limits(1, user_api="blas"):
-                projection[kept] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
+                projection[columns] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
         return {"weights": weights, "projection": projection}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

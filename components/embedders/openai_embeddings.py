@@ -144,9 +144,9 @@ class OpenAIEmbeddings:
     def _passages(self) -> _Side:
         return self._side(self.passage_model, self.passage_prefix, self.passage_body)
 
-    def _side(self, model: str, prefix: str, own: Parameters | None) -> _Side:
+    def _side(self, model: str, prefix: str, parameters: Parameters | None) -> _Side:
         dimensions = {} if self.dimensions is None else {"dimensions": self.dimensions}
-        body = {**(self.extra_body or {}), **(own or {}), **dimensions}
+        body = {**(self.extra_body or {}), **(parameters or {}), **dimensions}
         return _Side(replace(self._server, model=model or self.model), prefix, body)
 
     def _embed(self, texts: Sequence[str], side: _Side, state: EmbedderState) -> NDArray[np.float32]:

@@ -94,8 +94,8 @@ class SentenceTransformers:
 
         Raises ComponentError if the model cannot be reached.
         """
-        own = token_limit(self.model, self.revision)
-        return min((limit for limit in (self.max_length, own) if limit), default=None)
+        model_limit = token_limit(self.model, self.revision)
+        return min((limit for limit in (self.max_length, model_limit) if limit), default=None)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return int64[n_texts], including the prefix and special tokens."""
@@ -169,8 +169,8 @@ class SentenceTransformers:
         )
 
     def _prefix(self, side: Side) -> str:
-        given = self.query_prefix if side is Side.QUERY else self.passage_prefix
-        return side_prefix(self.model, self.revision, side, given)
+        prefix = self.query_prefix if side is Side.QUERY else self.passage_prefix
+        return side_prefix(self.model, self.revision, side, prefix)
 
     def _count(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         prefix = self._prefix(side)

@@ -51,41 +51,41 @@ class DrawnExamples:
         Raises DataError if the pool has too few for a sample.
         """
         usable: dict[Kind, list[int]] = defaultdict(list)
-        for place in self._usable(pool, documents):
-            usable[pool[place].kind].append(place)
+        for position in self._find_usable(pool, documents):
+            usable[pool[position].kind].append(position)
         clusters = clusters_of([*samples, *pool]).tolist()
-        asked = [_questions(sample) for sample in pool]
+        questions = [_questions(sample) for sample in pool]
         chosen = np.zeros((len(samples), self.n), dtype=np.int32)
         for row, sample in enumerate(samples):
             own_question = _questions(sample)
-            others = (
-                place
-                for place in usable[sample.kind]
-                if clusters[len(samples) + place] != clusters[row] and asked[place] != own_question
+            eligible = (
+                position
+                for position in usable[sample.kind]
+                if clusters[len(samples) + position] != clusters[row] and questions[position] != own_question
             )
-            own = [place for place, _ in zip(others, range(self.n), strict=False)]
-            if len(own) < self.n:
+            picked = [position for position, _ in zip(eligible, range(self.n), strict=False)]
+            if len(picked) < self.n:
                 raise DataError(
-                    f"examples: got {len(own)} examples for sample {sample.id!r} from {len(pool)} samples of the "
+                    f"examples: got {len(picked)} examples for sample {sample.id!r} from {len(pool)} samples of the "
                     f"examples' data set, expected examples.n={self.n} of its kind ({sample.kind.value}), with a "
                     "reference and gold in the corpus, outside its cluster, of at most "
                     f"examples.max_tokens={self.max_tokens} tokens; lower n, raise max_tokens, or use another split"
                 )
-            chosen[row] = own
+            chosen[row] = picked
         return chosen
 
-    def _usable(self, pool: Sequence[Sample], documents: Documents) -> list[int]:
+    def _find_usable(self, pool: Sequence[Sample], documents: Documents) -> list[int]:
         """Return the positions of usable examples, in the order drawn."""
-        position = {document_id: place for place, document_id in enumerate(documents.ids)}
+        position = {document_id: index for index, document_id in enumerate(documents.ids)}
         passages = [gold_passages(sample, documents, position) for sample in pool]
-        drawn = np.random.default_rng(self.seed).permutation(len(pool)).tolist()
-        places = [place for place in drawn if pool[place].references and passages[place]]
+        shuffled = np.random.default_rng(self.seed).permutation(len(pool)).tolist()
+        indices = [index for index in shuffled if pool[index].references and passages[index]]
         texts = [
-            "\n".join([pool[place].question, pool[place].references[0], *(p.text for p in passages[place])])
-            for place in places
+            "\n".join([pool[index].question, pool[index].references[0], *(p.text for p in passages[index])])
+            for index in indices
         ]
         ends = self.tokenizer.token_ends(texts)
-        return [place for place, own in zip(places, ends, strict=True) if len(own) <= self.max_tokens]
+        return [index for index, text_ends in zip(indices, ends, strict=True) if len(text_ends) <= self.max_tokens]
 
 
 def _questions(sample: Sample) -> tuple[str, ...]:

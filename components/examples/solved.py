@@ -13,9 +13,9 @@ def gold_passages(sample: Sample, documents: Documents, position: Mapping[str, i
     units = [(position[unit.document_id], unit.start, unit.end) for unit in sample.gold if unit.document_id in position]
     return tuple(
         Passage(
-            documents.texts[place][start:end],
-            documents.titles[place],
-            documents.metadata[place] if documents.metadata else {},
+            documents.texts[row][start:end],
+            documents.titles[row],
+            documents.metadata[row] if documents.metadata else {},
         )
-        for place, start, end in dict.fromkeys(units)
+        for row, start, end in dict.fromkeys(units)
     )

@@ -36,7 +36,7 @@ class Combined:
     @property
     def variants(self) -> tuple[AnyVariant, ...]:
         """The variants of the expanders in use, in their order, without duplicates."""
-        found: list[AnyVariant] = []
+        variants: list[AnyVariant] = []
         for name in filter(self.known.get, self.use):  # `check` reports the others
-            found += [variant for variant in self.known[name].variants if variant not in found]
-        return tuple(found)
+            variants += [variant for variant in self.known[name].variants if variant not in variants]
+        return tuple(variants)

@@ -88,13 +88,13 @@ class WrittenQueries:
 
     def write(self, samples: Sequence[Sample], ask: Ask) -> list[Expansion]:
         """Return the expansion per sample. All requests are sent in one call."""
-        asked = [row for row, sample in enumerate(samples) if self._is_asked(sample)]
-        inquiries = [self._inquiry(samples[row], f"sample {row}") for row in asked]
+        rows = [row for row, sample in enumerate(samples) if self._needs_request(sample)]
+        inquiries = [self._inquiry(samples[row], f"sample {row}") for row in rows]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-        of_row = dict(zip(asked, replies, strict=True))
+        of_row = dict(zip(rows, replies, strict=True))
         return [self._expansion(sample, of_row.get(row)) for row, sample in enumerate(samples)]
 
-    def _is_asked(self, sample: Sample) -> bool:
+    def _needs_request(self, sample: Sample) -> bool:
         return bool(sample.question.strip()) and (bool(sample.history) or not self.only_in_conversations)
 
     def _inquiry(self, sample: Sample, request_id: str) -> Inquiry[tuple[str, ...]]:

@@ -85,11 +85,11 @@ class EntityGraph:
             ),
             axis=0,
         )
-        near = synonyms(phrases, self.synonym_threshold, self.max_synonyms)
+        synonym_pairs = synonyms(phrases, self.synonym_threshold, self.max_synonyms)
         linked = _linked_phrases(facts)
-        ones = np.concatenate([linked[:, 0], near.one, pairs[:, 0]]).astype(np.int64)
-        others = np.concatenate([linked[:, 1], near.other, n_phrases + pairs[:, 1]]).astype(np.int64)
-        weights = np.concatenate([np.ones(len(linked)), near.cosine, np.ones(len(pairs))])
+        ones = np.concatenate([linked[:, 0], synonym_pairs.one, pairs[:, 0]]).astype(np.int64)
+        others = np.concatenate([linked[:, 1], synonym_pairs.other, n_phrases + pairs[:, 1]]).astype(np.int64)
+        weights = np.concatenate([np.ones(len(linked)), synonym_pairs.cosine, np.ones(len(pairs))])
         offsets, neighbours, weights = _symmetric_rows(ones, others, weights, n_nodes)
         return {
             "offsets": offsets,
@@ -98,7 +98,7 @@ class EntityGraph:
             "subject": facts.subject,
             "object": facts.object,
             "n_passages": np.bincount(pairs[:, 0], minlength=n_phrases).astype(np.int32),
-            "n_synonyms": np.array([len(near.one)], dtype=np.int64),
+            "n_synonyms": np.array([len(synonym_pairs.one)], dtype=np.int64),
         }
 
     def counts(self, graph: Arrays) -> dict[str, int]:
@@ -121,9 +121,9 @@ class EntityGraph:
         edges = csr_matrix((graph["weights"], graph["neighbours"], graph["offsets"]), shape=(n_nodes, n_nodes))
         n_rows = max(_CELLS_AT_ONCE // max(n_nodes, len(facts), 1), 1)
         for first in range(0, len(queries), n_rows):
-            own = queries[first : first + n_rows]
-            found = self._search_block(graph, edges, facts, chunks, own, depth)
-            hits.chunk[first : first + n_rows], hits.score[first : first + n_rows] = found.chunk, found.score
+            block = queries[first : first + n_rows]
+            block_hits = self._search_block(graph, edges, facts, chunks, block, depth)
+            hits.chunk[first : first + n_rows], hits.score[first : first + n_rows] = block_hits.chunk, block_hits.score
         return hits
 
     def _search_block(
@@ -138,7 +138,7 @@ class EntityGraph:
         """Search for some queries at once."""
         nearness = _inner_products(queries, chunks)
         is_near = nearness != 0
-        of_passages = self.passage_weight * _scaled(nearness, is_near)
+        of_passages = self.passage_weight * _scale(nearness, is_near)
         of_phrases = self._phrase_weights(graph, _inner_products(queries, facts))
         seeds = np.concatenate([of_phrases, of_passages], axis=1)
         total = seeds.sum(axis=1, keepdims=True)
@@ -151,9 +151,9 @@ class EntityGraph:
         """Return float64[n_queries, n_phrases], given the inner products of queries and facts."""
         n_queries, n_phrases = len(nearness), len(graph["n_passages"])
         best = best_columns(np.where(nearness > 0, nearness, -np.inf), self.n_facts)
-        row, place = np.nonzero(best.chunk >= 0)
-        fact = best.chunk[row, place]
-        weight = _scaled(nearness, np.ones(nearness.shape, dtype=bool))[row, fact]
+        row, column = np.nonzero(best.chunk >= 0)
+        fact = best.chunk[row, column]
+        weight = _scale(nearness, np.ones(nearness.shape, dtype=bool))[row, fact]
         sums, counts = np.zeros(n_queries * n_phrases), np.zeros(n_queries * n_phrases)
         subject, other = (np.asarray(graph[side], dtype=np.int64)[fact] for side in ("subject", "object"))
         is_about_two = subject != other
@@ -173,7 +173,7 @@ def _inner_products(queries: NDArray[np.float32], vectors: NDArray[np.float32]) 
     return products
 
 
-def _scaled(values: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _scale(values: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the counted values between 0, for the least of a row, and 1, for the largest; 1 for all if they are equal.
 
     Values that are not counted become 0.
@@ -197,7 +197,7 @@ def _symmetric_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
     """Return the rows of a symmetric matrix: offsets, columns and sums of the weights of equal pairs."""
     row, column = np.concatenate([ones, others]), np.concatenate([others, ones])
-    cell, place = np.unique(row * n_nodes + column, return_inverse=True)
-    summed = np.bincount(place.ravel(), np.concatenate([weights, weights]), minlength=len(cell))
+    cell, inverse = np.unique(row * n_nodes + column, return_inverse=True)
+    summed = np.bincount(inverse.ravel(), np.concatenate([weights, weights]), minlength=len(cell))
     offsets = np.searchsorted(cell, np.arange(n_nodes + 1) * max(n_nodes, 1))
     return offsets.astype(np.int64), (cell % max(n_nodes, 1)).astype(np.int32), summed.astype(np.float32)

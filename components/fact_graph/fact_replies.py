@@ -29,14 +29,14 @@ def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | N
     `instruction`, facts beyond `max_facts`, and the last entry of a list that is cut off. An empty list is readable
     only if it is closed.
     """
-    shown = unicodedata.normalize("NFKC", without_thoughts(reply))
-    is_cut = _is_cut(shown)
+    text = unicodedata.normalize("NFKC", without_thoughts(reply))
+    is_cut = _is_cut(text)
     for value in json_values(reply):
         entries = value.get(KEY) if isinstance(value, dict) else value
         if not isinstance(entries, list) or (entries is value and not (entries and all(map(_is_entry, entries)))):
             continue
         if not entries:
-            return FactsOfChunk() if _CLOSED.search(shown) else None
+            return FactsOfChunk() if _CLOSED.search(text) else None
         facts = [_fact(entry, instruction) for entry in (entries[:-1] if is_cut else entries)]
         distinct = list(dict.fromkeys(fact for fact in facts if fact is not None))
         kept = tuple(distinct[:max_facts])

@@ -19,8 +19,8 @@ def phrase_form(text: str) -> str:
     symbols at both ends. "" for a text without a letter or digit.
     """
     form = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    places = [place for place, character in enumerate(form) if is_word_character(character)]
-    return form[places[0] : places[-1] + 1] if places else ""
+    positions = [position for position, character in enumerate(form) if is_word_character(character)]
+    return form[positions[0] : positions[-1] + 1] if positions else ""
 
 
 def fact_table(stated: Iterable[tuple[int, Fact]], n_chunks: int) -> FactTable:
@@ -52,15 +52,15 @@ def _forms(fact: Fact) -> _Forms | None:
 
 def facts_within(table: FactTable, first: int, last: int) -> FactRows:
     """Return the facts that the chunks from `first` to `last` - 1 state."""
-    own = slice(*np.searchsorted(table.chunk, [first, last]))
-    fact_rows, fact = _renumbered(table.fact[own])
+    rows = slice(*np.searchsorted(table.chunk, [first, last]))
+    fact_rows, fact = _renumber(table.fact[rows])
     ends = np.concatenate([table.subject[fact_rows], table.object[fact_rows]])
-    phrase_rows, ends = _renumbered(ends)
+    phrase_rows, ends = _renumber(ends)
     subject, other = ends[: len(fact_rows)], ends[len(fact_rows) :]
-    return FactRows(fact_rows, phrase_rows, subject, other, table.chunk[own] - np.int32(first), fact, last - first)
+    return FactRows(fact_rows, phrase_rows, subject, other, table.chunk[rows] - np.int32(first), fact, last - first)
 
 
-def _renumbered(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _renumber(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the distinct numbers, ascending, and the place of each number among them."""
     distinct, places = np.unique(numbers, return_inverse=True)
     return distinct.astype(np.int32), places.ravel().astype(np.int32)

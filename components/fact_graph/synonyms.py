@@ -22,11 +22,11 @@ class Synonyms(NamedTuple):
     cosine: NDArray[np.float32]
 
 
-def synonyms(vectors: NDArray[np.float32], threshold: float, most: int) -> Synonyms:
+def synonyms(vectors: NDArray[np.float32], threshold: float, max_synonyms: int) -> Synonyms:
     """Return the pairs whose cosine is at least `threshold`.
 
-    Each phrase proposes its `most` nearest ones, and a pair counts if one of the two proposes it. A zero vector is near
-    nothing. All pairs are compared, in blocks.
+    Each phrase proposes its `max_synonyms` nearest ones, and a pair counts if one of the two proposes it. A zero vector
+    is near nothing. All pairs are compared, in blocks.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
@@ -35,12 +35,12 @@ def synonyms(vectors: NDArray[np.float32], threshold: float, most: int) -> Synon
     n_rows = max(_CELLS_AT_ONCE // max(len(unit), 1), 1)
     for first in range(0, len(unit), n_rows):
         cosine = (unit[first : first + n_rows] @ unit.T).round(_RESOLUTION)
-        own = np.arange(len(cosine))
-        cosine[own, first + own] = -np.inf
-        near = best_columns(np.where(cosine >= threshold, cosine, -np.inf), most)
-        row, place = np.nonzero(near.chunk >= 0)
-        pairs.append(np.sort(np.stack([first + row, near.chunk[row, place].astype(np.int64)], axis=1), axis=1))
-        cosines.append(near.score[row, place])
+        rows = np.arange(len(cosine))
+        cosine[rows, first + rows] = -np.inf
+        nearest = best_columns(np.where(cosine >= threshold, cosine, -np.inf), max_synonyms)
+        row, column = np.nonzero(nearest.chunk >= 0)
+        pairs.append(np.sort(np.stack([first + row, nearest.chunk[row, column].astype(np.int64)], axis=1), axis=1))
+        cosines.append(nearest.score[row, column])
     distinct, index = np.unique(np.concatenate(pairs), axis=0, return_index=True)
     one, other = distinct.astype(np.int32).T
     return Synonyms(np.ascontiguousarray(one), np.ascontiguousarray(other), np.concatenate(cosines)[index])

@@ -55,10 +55,10 @@ class WrittenFacts:
     def read_facts(self, chunks: Passages, ask: Ask) -> list[FactsOfChunk]:
         """Return the outcome of the request for each chunk. All requests are sent in one call."""
         titles = list(chunks.titles) or [""] * len(chunks)
-        asked = [row for row, text in enumerate(chunks.texts) if text.strip()]
-        inquiries = [self._inquiry(f"chunk {row}", chunks.texts[row], titles[row]) for row in asked]
+        rows = [row for row, text in enumerate(chunks.texts) if text.strip()]
+        inquiries = [self._inquiry(f"chunk {row}", chunks.texts[row], titles[row]) for row in rows]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-        of_row = dict(zip(asked, map(_outcome, replies), strict=True))
+        of_row = dict(zip(rows, map(_outcome, replies), strict=True))
         return [of_row.get(row, FactsOfChunk()) for row in range(len(chunks))]
 
     def _inquiry(self, request_id: str, text: str, title: str) -> Inquiry[FactsOfChunk]:

@@ -51,7 +51,7 @@ class ByMetadata:
         """Return error messages for names in conditions that no document has, except facts that chunks may have."""
         of_samples = [name for sample in samples for name, _ in sample.conditions] if self.by_sample else []
         asked_for = dict.fromkeys([*self.where, *of_samples])
-        return [_unknown(name, names) for name in asked_for if name not in names and name not in _FACTS_OF_CHUNKS]
+        return [_unknown_name(name, names) for name in asked_for if name not in names and name not in _FACTS_OF_CHUNKS]
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
         """Return the allowed documents; samples with equal conditions share a group.
@@ -66,9 +66,9 @@ class ByMetadata:
         for group in groups:
             satisfied = [facts[name].satisfying(condition) for name, condition in group]
             allowed.append(np.flatnonzero(np.logical_and.reduce([np.ones(len(documents), dtype=bool), *satisfied])))
-        place = {group: i for i, group in enumerate(groups)}
+        numbers = {group: i for i, group in enumerate(groups)}
         return AllowedDocuments(
-            np.array([place[own] for own in of_samples], dtype=np.int32),
+            np.array([numbers[group] for group in of_samples], dtype=np.int32),
             np.cumsum([0, *map(len, allowed)], dtype=np.int64),
             np.concatenate([np.zeros(0, dtype=np.int32), *allowed]).astype(np.int32),
         )
@@ -92,16 +92,16 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
     names = dict.fromkeys(name for group in groups for name, _ in group)
     there = dict.fromkeys(name for facts in documents.metadata for name in facts)
     if unknown := [name for name in names if name not in there]:
-        raise ComponentError(_unknown(unknown[0], tuple(there)))
-    found = {}
+        raise ComponentError(_unknown_name(unknown[0], tuple(there)))
+    by_name = {}
     for name in names:
         values = [facts.get(name) for facts in documents.metadata]
-        place = {value: i for i, value in enumerate(dict.fromkeys(values))}
-        found[name] = _Facts(list(place), np.array([place[value] for value in values], dtype=np.int64))
-    return found
+        numbers = {value: i for i, value in enumerate(dict.fromkeys(values))}
+        by_name[name] = _Facts(list(numbers), np.array([numbers[value] for value in values], dtype=np.int64))
+    return by_name
 
 
-def _unknown(name: str, names: Sequence[str]) -> str:
+def _unknown_name(name: str, names: Sequence[str]) -> str:
     expected = f"expected one of: {', '.join(names)}" if names else "no document has any (files in a folder never do)"
     return f"filter: no document has {name!r} among its metadata; {expected}"
 

@@ -89,7 +89,7 @@ def outcome_of(sample: AnsweredSample) -> JudgedOutcome:
         return JudgedOutcome(Outcome.RIGHT if has_abstained else Outcome.WRONG)
     if sample.state in (AnswerState.EMPTY, AnswerState.REFUSED):
         return JudgedOutcome(Outcome(sample.state.value))
-    judged = _relative(sample) if sample.kind in RELATIVE_KINDS else _by_references(sample)
+    judged = _judge_by_score(sample) if sample.kind in RELATIVE_KINDS else _judge_by_references(sample)
     if judged.outcome in (Outcome.RIGHT, Outcome.TYPICAL):
         return judged
     if is_refusal(sample.answer):
@@ -105,31 +105,33 @@ def _states_another_number(sample: AnsweredSample) -> bool:
 
     Numbers of the question, of citations and of list items do not count.
     """
-    asked = _fact_form(sample.question)
+    question = _fact_form(sample.question)
     texts = [wording for wordings in sample.answer_parts for wording in wordings] or sample.references
     expected = {number for text in texts for number in _addition(sample.question, text).numbers}
-    said = _numbers(fact_form(_ITEM.sub("", without_citations(sample.answer))))
-    stated = {number for number in said if not contains(asked, number)}
+    answer_numbers = _numbers(fact_form(_ITEM.sub("", without_citations(sample.answer))))
+    stated = {number for number in answer_numbers if not contains(question, number)}
     return bool(expected and stated) and expected.isdisjoint(stated)
 
 
-def _relative(sample: AnsweredSample) -> JudgedOutcome:
+def _judge_by_score(sample: AnsweredSample) -> JudgedOutcome:
     if sample.score is None or sample.low_below is None:
         return JudgedOutcome(Outcome.NOT_JUDGED)
     return JudgedOutcome(Outcome.LOW if sample.score < sample.low_below else Outcome.TYPICAL, "long text")
 
 
-def _by_references(sample: AnsweredSample) -> JudgedOutcome:
+def _judge_by_references(sample: AnsweredSample) -> JudgedOutcome:
     """Judge by the parts that an answer must contain, if the sample has any, else by the best of the references."""
     form = fact_form(sample.answer)
-    parts = [own for own in ([_fact_form(text) for text in wordings] for wordings in sample.answer_parts) if any(own)]
+    parts = [
+        part for part in ([_fact_form(text) for text in wordings] for wordings in sample.answer_parts) if any(part)
+    ]
     if parts:
         n_found = sum(any(contains(form, wording) for wording in wordings) for wordings in parts)
         return _outcome_of_share(n_found / len(parts), n_found == len(parts), is_long=False)
-    found = [_compare(form, sample.question, reference) for reference in sample.references if _fact_form(reference)]
-    if not found:
+    outcomes = [_compare(form, sample.question, reference) for reference in sample.references if _fact_form(reference)]
+    if not outcomes:
         return JudgedOutcome(Outcome.NOT_JUDGED)
-    return max(found, key=lambda judged: _GOODNESS[judged.outcome])
+    return max(outcomes, key=lambda judged: _GOODNESS[judged.outcome])
 
 
 _GOODNESS = {Outcome.WRONG: 0, Outcome.PARTLY: 1, Outcome.RIGHT: 2}
@@ -141,8 +143,8 @@ def _compare(form: str, question: str, reference: str) -> JudgedOutcome:
     if not is_long and contains(form, _fact_form(reference)):
         return JudgedOutcome(Outcome.RIGHT)
     numbers = [contains(form, number) for number in added.numbers]
-    said = [*numbers, *(contains(form, word) for word in added.words)]
-    share = sum(said) / len(said)
+    stated = [*numbers, *(contains(form, word) for word in added.words)]
+    share = sum(stated) / len(stated)
     if numbers and not any(numbers):
         return JudgedOutcome(Outcome.WRONG, "long text" if is_long else "")
     return _outcome_of_share(share, share >= RIGHT_FROM and all(numbers), is_long=is_long)
@@ -179,10 +181,10 @@ def _addition(question: str, reference: str) -> _Addition:
 
     English function words and single Chinese characters say little. They are left out if anything else is added.
     """
-    asked, form = _fact_form(question), _fact_form(reference)
+    base, form = _fact_form(question), _fact_form(reference)
     numbers = _numbers(form)
     words = [word for word in dict.fromkeys(_words(form)) if not _NUMBER.fullmatch(word)]
-    new_numbers, new_words = ([own for own in owns if not contains(asked, own)] for owns in (numbers, words))
+    new_numbers, new_words = ([term for term in terms if not contains(base, term)] for terms in (numbers, words))
     if not (new_numbers or new_words):
         return _Addition(tuple(words), tuple(numbers))
     telling = [word for word in new_words if _is_telling(word)]

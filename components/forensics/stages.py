@@ -117,15 +117,15 @@ def stage_of(
     more characters is longer than a chunk. If it is None (unknown), no unit counts as longer than a chunk.
     """
     sets: dict[tuple[int, int], list[UnitStage]] = {}
-    for place, unit in enumerate(units):
+    for number, unit in enumerate(units):
         if unit.n_characters != 0:
-            key = (unit.one_of, 0) if unit.one_of else (0, place)
+            key = (unit.one_of, 0) if unit.one_of else (0, number)
             sets.setdefault(key, []).append(_stage_of_unit(unit, top_k, theta, longest_hit))
     if not sets:
         return SampleStage(EvidenceStage.NO_GOLD, None)
-    stages = [_furthest(alternatives) for alternatives in sets.values()]
-    earliest = min(stages, key=lambda own: _ORDER[own.stage])
-    ranks = [own.rank_needed for own in stages if own.rank_needed is not None]
+    stages = [_find_furthest(alternatives) for alternatives in sets.values()]
+    earliest = min(stages, key=lambda unit_stage: _ORDER[unit_stage.stage])
+    ranks = [unit_stage.rank_needed for unit_stage in stages if unit_stage.rank_needed is not None]
     return SampleStage(
         earliest.stage,
         max(ranks) if len(ranks) == len(stages) else None,
@@ -133,16 +133,16 @@ def stage_of(
     )
 
 
-def _furthest(alternatives: Sequence[UnitStage]) -> UnitStage:
+def _find_furthest(alternatives: Sequence[UnitStage]) -> UnitStage:
     """Return the alternative that came furthest, with the smallest needed rank of all alternatives."""
-    ranks = [own.rank_needed for own in alternatives if own.rank_needed is not None]
-    furthest = max(alternatives, key=lambda own: _ORDER[own.stage])
+    ranks = [alternative.rank_needed for alternative in alternatives if alternative.rank_needed is not None]
+    furthest = max(alternatives, key=lambda alternative: _ORDER[alternative.stage])
     return replace(furthest, rank_needed=min(ranks, default=None))
 
 
 def _is_partly_there(stage: EvidenceStage, stages: Iterable[UnitStage]) -> bool:
     """Return True if the lost evidence may not have been needed: part of a document, or one of several documents."""
-    return stage in _IN_PARTS or (stage in BROKEN and any(own.stage is not stage for own in stages))
+    return stage in _IN_PARTS or (stage in BROKEN and any(unit_stage.stage is not stage for unit_stage in stages))
 
 
 def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | None) -> UnitStage:
@@ -172,10 +172,10 @@ def _stage_of_loss(unit: GoldUnit, top_k: int, enough: float, rank_needed: int |
     return EvidenceStage.CUT if is_begun and not is_whole else EvidenceStage.RANKED_LOW
 
 
-def _rank_needed(found: Sequence[FoundPiece], enough: float) -> int | None:
+def _rank_needed(pieces: Sequence[FoundPiece], enough: float) -> int | None:
     """Return the first rank down to which the pieces contain enough characters."""
-    ranks = sorted({piece.rank for piece in found})
-    return next((rank for rank in ranks if _n_covered(piece for piece in found if piece.rank <= rank) >= enough), None)
+    ranks = sorted({piece.rank for piece in pieces})
+    return next((rank for rank in ranks if _n_covered(piece for piece in pieces if piece.rank <= rank) >= enough), None)
 
 
 def _n_covered(pieces: Iterable[FoundPiece]) -> int:

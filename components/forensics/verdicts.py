@@ -150,17 +150,17 @@ def _longest_hit(hits: Sequence[Mapping[str, Json]] | None) -> int | None:
 
 
 def _units(row: Mapping[str, Json]) -> list[GoldUnit]:
-    found: list[list[FoundPiece]] = [[] for _ in row["gold"]]
+    pieces_by_unit: list[list[FoundPiece]] = [[] for _ in row["gold"]]
     for piece in row["found_gold"]:
-        found[piece["gold"]].append(FoundPiece(piece["rank"], piece["start"], piece["end"]))
+        pieces_by_unit[piece["gold"]].append(FoundPiece(piece["rank"], piece["start"], piece["end"]))
     return [
         GoldUnit(
             unit["n_characters"],
             unit["n_in_context"],
-            own,
+            pieces,
             is_document=unit["start"] is None,
             one_of=unit.get("one_of", 0),
             n_chosen=unit.get("n_chosen"),
         )
-        for unit, own in zip(row["gold"], found, strict=True)
+        for unit, pieces in zip(row["gold"], pieces_by_unit, strict=True)
     ]

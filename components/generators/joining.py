@@ -12,13 +12,13 @@ def built_on(answer: Answer, before: Sequence[Answer]) -> Answer:
     It is TRUNCATED if one of the earlier answers was cut off.
     """
     latency_s = answer.latency_s + max((other.latency_s for other in before), default=0.0)
-    return replace(cut_like(_with_tokens(answer, before), before), latency_s=latency_s)
+    return replace(cut_like(_add_tokens(answer, before), before), latency_s=latency_s)
 
 
 def chosen_of(answer: Answer, others: Sequence[Answer]) -> Answer:
     """Return one of several concurrent answers, with the tokens of all and the time of the slowest."""
     latency_s = max([answer.latency_s, *(other.latency_s for other in others)])
-    return replace(_with_tokens(answer, others), latency_s=latency_s)
+    return replace(_add_tokens(answer, others), latency_s=latency_s)
 
 
 def cut_like(answer: Answer, others: Iterable[Answer]) -> Answer:
@@ -36,14 +36,14 @@ def first_failed(answers: Iterable[Answer]) -> Answer | None:
     return next((answer for answer in answers if answer.state is AnswerState.ERROR), None)
 
 
-def _with_tokens(answer: Answer, others: Sequence[Answer]) -> Answer:
-    all_of_them = [answer, *others]
+def _add_tokens(answer: Answer, others: Sequence[Answer]) -> Answer:
+    answers = [answer, *others]
     return replace(
         answer,
-        n_prompt_tokens=_sum([each.n_prompt_tokens for each in all_of_them]),
-        n_completion_tokens=_sum([each.n_completion_tokens for each in all_of_them]),
-        n_reasoning_tokens=_sum([each.n_reasoning_tokens for each in all_of_them]),
-        n_cached_tokens=sum(each.n_cached_tokens for each in all_of_them),
+        n_prompt_tokens=_sum([one.n_prompt_tokens for one in answers]),
+        n_completion_tokens=_sum([one.n_completion_tokens for one in answers]),
+        n_reasoning_tokens=_sum([one.n_reasoning_tokens for one in answers]),
+        n_cached_tokens=sum(one.n_cached_tokens for one in answers),
     )
 
 

@@ -43,7 +43,7 @@ class Refine:
     def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
         """Return the answers; `path` has the number of passages read, as in "5 passages"."""
         answers: list[list[Answer]] = [[] for _ in tasks]
-        shown: list[tuple[Message, ...]] = [() for _ in tasks]
+        last_prompts: list[tuple[Message, ...]] = [() for _ in tasks]
         for turn in range(max((self.n_requests(len(task.passages), None) for task in tasks), default=0)):
             rows = [
                 row
@@ -53,20 +53,20 @@ class Refine:
             requests = []
             for row in rows:
                 sample, passages = tasks[row].sample, tasks[row].passages[turn : turn + 1]
-                shown[row] = self._messages(render(sample, passages), _latest_text(answers[row]))
-                requests.append(Request(sample.id, shown[row], sample, passages))
+                last_prompts[row] = self._messages(render(sample, passages), _latest_text(answers[row]))
+                requests.append(Request(sample.id, last_prompts[row], sample, passages))
             for row, answer in zip(rows, ask(requests), strict=True):
                 answers[row].append(answer)
         return [
-            GeneratedAnswer(_final_answer(own), messages, f"{len(own)} passages" if len(own) > 1 else "single")
-            for own, messages in zip(answers, shown, strict=True)
+            GeneratedAnswer(_final_answer(steps), messages, f"{len(steps)} passages" if len(steps) > 1 else "single")
+            for steps, messages in zip(answers, last_prompts, strict=True)
         ]
 
     def _messages(self, messages: tuple[Message, ...], so_far: str) -> tuple[Message, ...]:
         if not so_far:
             return messages
-        *others, last = messages
-        return (*others, replace(last, content=fill(self.instruction, {"{prompt}": last.content, "{answer}": so_far})))
+        *earlier, last = messages
+        return (*earlier, replace(last, content=fill(self.instruction, {"{prompt}": last.content, "{answer}": so_far})))
 
 
 def _has_failed(answers: Sequence[Answer]) -> bool:

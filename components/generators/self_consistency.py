@@ -59,15 +59,15 @@ class SelfConsistency:
         return generated
 
 
-def _elect(drawn: Sequence[Answer]) -> tuple[Answer, str]:
-    if failed := first_failed(drawn):
-        return _with_usage(failed, drawn), "failed"
-    votes = Counter(answer_form(answer.text) for answer in drawn)
+def _elect(answers: Sequence[Answer]) -> tuple[Answer, str]:
+    if failed := first_failed(answers):
+        return _add_usage(failed, answers), "failed"
+    votes = Counter(answer_form(answer.text) for answer in answers)
     form, n_votes = max(votes.items(), key=lambda item: item[1])  # the first drawn form wins a tie
-    same = [answer for answer in drawn if answer_form(answer.text) == form]
+    same = [answer for answer in answers if answer_form(answer.text) == form]
     best = next((answer for answer in same if answer.state is AnswerState.OK), same[0])
-    return _with_usage(best, drawn), f"{n_votes} of {len(drawn)}"
+    return _add_usage(best, answers), f"{n_votes} of {len(answers)}"
 
 
-def _with_usage(answer: Answer, drawn: Sequence[Answer]) -> Answer:
-    return chosen_of(answer, [other for other in drawn if other is not answer])
+def _add_usage(answer: Answer, answers: Sequence[Answer]) -> Answer:
+    return chosen_of(answer, [other for other in answers if other is not answer])

@@ -74,23 +74,23 @@ class SplitFuse:
         """Return the answers; `path` has the number of parts answered separately, as in "4 parts"."""
         trees = self._trees(tasks)
         answers: list[dict[_Part, Answer]] = [{} for _ in tasks]
-        shown: list[tuple[Message, ...]] = [() for _ in tasks]
+        last_prompts: list[tuple[Message, ...]] = [() for _ in tasks]
         for height in range(1 + max((tree.height for tree in trees), default=-1)):
             requests: dict[str, tuple[int, _Part, Request]] = {}
             for row, (task, tree) in enumerate(zip(tasks, trees, strict=True)):
                 for part in [part for part in tree.all_parts() if part.height == height]:
-                    if (settled := _without_asking(part, answers[row])) is not None:
+                    if (settled := _settle(part, answers[row])) is not None:
                         answers[row][part] = settled
                     else:
                         request = self._request(task, part, render, answers[row])
                         requests[request.id] = row, part, request
-                        shown[row] = request.messages
+                        last_prompts[row] = request.messages
             replies = ask([request for _, _, request in requests.values()]) if requests else []
             for (row, part, _), answer in zip(requests.values(), replies, strict=True):
                 answers[row][part] = built_on(answer, [answers[row][half] for half in part.halves])
         return [
-            GeneratedAnswer(replace(own[tree], request_id=task.sample.id), messages, _path(tree))
-            for task, tree, own, messages in zip(tasks, trees, answers, shown, strict=True)
+            GeneratedAnswer(replace(task_answers[tree], request_id=task.sample.id), messages, _path(tree))
+            for task, tree, task_answers, messages in zip(tasks, trees, answers, last_prompts, strict=True)
         ]
 
     def _trees(self, tasks: Sequence[AnswerTask]) -> list[_Part]:
@@ -117,7 +117,7 @@ class SplitFuse:
         return Request(request_id, chat(self.system, fill(self.instruction, values)), task.sample, ())
 
 
-def _without_asking(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | None:
+def _settle(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | None:
     """Return the answer to a part if one of its halves has failed or has no text, else None."""
     if not part.halves:
         return None

@@ -21,16 +21,16 @@ class OwnHistory:
 
     def check_samples(self, samples: Sequence[Sample]) -> list[str]:
         """Return an error message if earlier turns of samples are not samples themselves."""
-        found = _earlier_turns(samples)
-        lacking = [sample for sample, rows in zip(samples, found, strict=True) if None in rows]
-        if not lacking:
+        earlier_turns = _earlier_turns(samples)
+        partial = [sample for sample, rows in zip(samples, earlier_turns, strict=True) if None in rows]
+        if not partial:
             return []
-        row = found[samples.index(lacking[0])].index(None)
+        row = earlier_turns[samples.index(partial[0])].index(None)
         n_turns = sum(bool(sample.history) for sample in samples)
         return [
-            f"history: got own, but {len(lacking)} of {n_turns} samples with earlier turns have a turn that is not a "
-            f"sample of the data set and so has no answer (e.g. {lacking[0].id!r}: "
-            f"{lacking[0].history[row].question!r}); expected all turns of each conversation as samples: set "
+            f"history: got own, but {len(partial)} of {n_turns} samples with earlier turns have a turn that is not a "
+            f"sample of the data set and so has no answer (e.g. {partial[0].id!r}: "
+            f"{partial[0].history[row].question!r}); expected all turns of each conversation as samples: set "
             "dataset.limit=null if a limit left some out, else history=gold"
         ]
 
@@ -49,11 +49,11 @@ def _earlier_turns(samples: Sequence[Sample]) -> list[tuple[int | None, ...]]:
 
     A turn is identified by its question and the questions before it, within its subset and corpus.
     """
-    place: dict[tuple[str, ...], int] = {}
+    rows_by_turn: dict[tuple[str, ...], int] = {}
     for row, sample in enumerate(samples):
-        place.setdefault((*_group(sample), *_questions(sample), sample.question), row)
+        rows_by_turn.setdefault((*_group(sample), *_questions(sample), sample.question), row)
     return [
-        tuple(place.get((*_group(sample), *_questions(sample)[: n + 1])) for n in range(len(sample.history)))
+        tuple(rows_by_turn.get((*_group(sample), *_questions(sample)[: n + 1])) for n in range(len(sample.history)))
         for sample in samples
     ]
 

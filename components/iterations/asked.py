@@ -63,7 +63,7 @@ class AskedSearches:
         return [_decision(trail, reply) for trail, reply in zip(trails, replies, strict=True)]
 
     def _inquiry(self, trail: SearchTrail, request_id: str) -> Inquiry[NextSearch]:
-        passages = [passage for found in trail.passages for passage in found]
+        passages = [passage for step_passages in trail.passages for passage in step_passages]
         steps = [text for step in trail.steps for text in (step.thought, step.query) if text]
         values = {
             "{question}": trail.question,
@@ -91,7 +91,7 @@ class AskedSearches:
                 continue
             text, thought = _line(value.get("next")), _line(value.get("thought")) if self.with_thoughts else ""
             is_done = flag(value["done"]) if "done" in value else False
-            if is_done is None or not all(self._is_text(own) for own in (text, thought)):
+            if is_done is None or not all(self._is_text(line) for line in (text, thought)):
                 return None
             if is_done:
                 return NextSearch("", thought or text)

@@ -95,18 +95,18 @@ class AnswerRelevancy:
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return both values of each sample. The remarks are the derived questions with their cosines."""
-        asked = [item for item in judged if item.answer.strip()]
-        inquiries = [self._inquiry(item) for item in asked]
-        found = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-        cosines = iter(self._cosines([(i.sample.question, d) for i, d in zip(asked, found, strict=True)]))
-        replies = iter(found)
+        answered = [item for item in judged if item.answer.strip()]
+        inquiries = [self._inquiry(item) for item in answered]
+        derived = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        cosines = iter(self._cosines([(i.sample.question, d) for i, d in zip(answered, derived, strict=True)]))
+        replies = iter(derived)
         outcomes = [
             _outcome(next(replies), next(cosines))
             if item.answer.strip()
             else (ScoreState.NOT_APPLICABLE, ScoreState.NOT_APPLICABLE, "empty answer")
             for item in judged
         ]
-        scores = {name: mean_scores([own[n] for own in outcomes]) for n, name in enumerate(_NAMES)}  # type: ignore[misc]
+        scores = {name: mean_scores([outcome[n] for outcome in outcomes]) for n, name in enumerate(_NAMES)}  # type: ignore[misc]
         return Judgements(scores, [remark for _, _, remark in outcomes])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -121,7 +121,7 @@ class AnswerRelevancy:
 
     def _cosines(self, derived: Sequence[tuple[str, DerivedQuestions | Unread]]) -> list[list[float]]:
         """Return the cosines of each question with the questions derived from its answer; [] for an unread reply."""
-        groups = [[] if isinstance(own, Unread) else [question, *own.questions] for question, own in derived]
+        groups = [[] if isinstance(reply, Unread) else [question, *reply.questions] for question, reply in derived]
         texts = list(dict.fromkeys(text for group in groups for text in group))
         if not texts:
             return [[] for _ in groups]
@@ -146,8 +146,8 @@ class _AsksOnly(AnswerRelevancy):
 
 def read_derived(text: str, n_questions: int, prompt: str) -> DerivedQuestions | None:
     """Return the questions and the flag of a reply; None unless it has exactly `n_questions` questions and a flag."""
-    found = read_object(text, "questions") or {}
-    questions, noncommittal = found.get("questions"), flag(found.get("noncommittal"))
+    reply = read_object(text, "questions") or {}
+    questions, noncommittal = reply.get("questions"), flag(reply.get("noncommittal"))
     if not isinstance(questions, list) or len(questions) != n_questions or noncommittal is None:
         return None
     if not all(isinstance(question, str) and not repeats_form(question, prompt) for question in questions):
@@ -155,10 +155,10 @@ def read_derived(text: str, n_questions: int, prompt: str) -> DerivedQuestions |
     return DerivedQuestions(tuple(questions), noncommittal)
 
 
-def _outcome(found: DerivedQuestions | Unread, cosines: Sequence[float]) -> _Outcome:
-    if isinstance(found, Unread):
-        return found.state, found.state, found.reason
+def _outcome(reply: DerivedQuestions | Unread, cosines: Sequence[float]) -> _Outcome:
+    if isinstance(reply, Unread):
+        return reply.state, reply.state, reply.reason
     value = sum(cosines) / len(cosines)
-    lines = [f"{cosine:.3f}: {question}" for cosine, question in zip(cosines, found.questions, strict=True)]
-    evasive = ["the answer is noncommittal"] if found.noncommittal else []
-    return value, 0.0 if found.noncommittal else value, "\n".join([*evasive, *lines])
+    lines = [f"{cosine:.3f}: {question}" for cosine, question in zip(cosines, reply.questions, strict=True)]
+    evasive = ["the answer is noncommittal"] if reply.noncommittal else []
+    return value, 0.0 if reply.noncommittal else value, "\n".join([*evasive, *lines])

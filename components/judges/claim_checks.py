@@ -80,10 +80,10 @@ class ClaimExtractor:
 
     def claims(self, sources: Sequence[SourceText], ask: Ask) -> list[Claims | Unread]:
         """Return the claims of each text, () if it states nothing."""
-        found = ask_until_readable(list(map(self._claims_of, sources)), ask, self.reminder, self.max_attempts)
-        return [claims if isinstance(claims, Unread) else self._limited(claims) for claims in found]
+        replies = ask_until_readable(list(map(self._claims_of, sources)), ask, self.reminder, self.max_attempts)
+        return [claims if isinstance(claims, Unread) else self._limit(claims) for claims in replies]
 
-    def _limited(self, claims: Claims) -> Claims | Unread:
+    def _limit(self, claims: Claims) -> Claims | Unread:
         if len(claims) <= self.max_claims:
             return claims
         reason = f"{len(claims)} claims, more than max_claims={self.max_claims}, the last one: {claims[-1]}"
@@ -171,7 +171,7 @@ class ClaimChecker:
         inquiries = [self._verdicts_on(part) for part in chain.from_iterable(parts)]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         replies = iter(read)
-        return [_joined(list(islice(replies, len(own)))) for own in parts]
+        return [_join(list(islice(replies, len(check_parts)))) for check_parts in parts]
 
     def _parts(self, check: Check) -> list[Check]:
         if not self.one_by_one:
@@ -197,7 +197,7 @@ def worst_of(unread: Sequence[Unread]) -> Unread:
     return min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
 
 
-def _joined(replies: Sequence[Verdicts | Unread]) -> Verdicts | Unread:
+def _join(replies: Sequence[Verdicts | Unread]) -> Verdicts | Unread:
     unread = [reply for reply in replies if isinstance(reply, Unread)]
     if unread:
         return worst_of(unread)

@@ -109,7 +109,7 @@ class ClaimMetrics:
         """Return 1 for the claims of the answer, and 1 for each comparison, by each passage where it is compared by
         passage. With `one_by_one` there are as many as claims, with `entailment` none.
         """
-        n_checks = sum(n_passages if own in _BY_PASSAGE else 1 for own in self._comparisons)
+        n_checks = sum(n_passages if comparison in _BY_PASSAGE else 1 for comparison in self._comparisons)
         return int(self._splits_answers) + n_checks * self._checker.n_requests_per_check
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
@@ -135,19 +135,20 @@ class ClaimMetrics:
         The remarks are its claims, each with what supports it, or the reason for missing values.
         """
         needs_preparation = bool(self.n_rounds_to_prepare)
-        known = [prepared_for(preparation, item.sample) if needs_preparation else {} for item in judged]
-        claims = self._answer_claims(judged, known, ask)
+        preparations = [prepared_for(preparation, item.sample) if needs_preparation else {} for item in judged]
+        claims = self._answer_claims(judged, preparations, ask)
         tasks = [
-            _Task(item, own if not isinstance(own, Unread) else (), tuple(facts.get("claims", ())))
-            for item, own, facts in zip(judged, claims, known, strict=True)
+            _Task(item, sample_claims if not isinstance(sample_claims, Unread) else (), tuple(facts.get("claims", ())))
+            for item, sample_claims, facts in zip(judged, claims, preparations, strict=True)
         ]
         checks = [
-            [] if isinstance(own, Unread) else list(self._checks(task)) for task, own in zip(tasks, claims, strict=True)
+            [] if isinstance(sample_claims, Unread) else list(self._checks(task))
+            for task, sample_claims in zip(tasks, claims, strict=True)
         ]
-        replies = iter(self._checker.verdicts([check for own in checks for _, check in own], ask))
+        replies = iter(self._checker.verdicts([check for task_checks in checks for _, check in task_checks], ask))
         scored = [
-            self._scored(task, own, [(comparison, next(replies)) for comparison, _ in asked])
-            for task, own, asked in zip(tasks, claims, checks, strict=True)
+            self._score(task, sample_claims, [(comparison, next(replies)) for comparison, _ in task_checks])
+            for task, sample_claims, task_checks in zip(tasks, claims, checks, strict=True)
         ]
         scores = {name: mean_scores([values[name] for values, _ in scored]) for name in self.use}
         return Judgements(scores, [remark for _, remark in scored])
@@ -157,21 +158,21 @@ class ClaimMetrics:
         return combine_mean(sums)
 
     def _answer_claims(
-        self, judged: Sequence[JudgeInput], known: Sequence[Prepared], ask: Ask
+        self, judged: Sequence[JudgeInput], preparations: Sequence[Prepared], ask: Ask
     ) -> list[Claims | Unread]:
         """Return the claims of each answer. A sample whose preparation failed has the state of that."""
-        failed = [_failed_preparation(own) for own in known]
+        failed = [_failed_preparation(failure) for failure in preparations]
         is_asked = [
-            self._splits_answers and not own and bool(item.answer.strip()) and self._has_other_text(item)
-            for item, own in zip(judged, failed, strict=True)
+            self._splits_answers and not failure and bool(item.answer.strip()) and self._has_other_text(item)
+            for item, failure in zip(judged, failed, strict=True)
         ]
         sources = [
             SourceText("answer", item.sample, item.answer)
             for item, asked in zip(judged, is_asked, strict=True)
             if asked
         ]
-        found = iter(self._extractor.claims(sources, ask))
-        return [next(found) if asked else own or () for asked, own in zip(is_asked, failed, strict=True)]
+        claims = iter(self._extractor.claims(sources, ask))
+        return [next(claims) if asked else failure or () for asked, failure in zip(is_asked, failed, strict=True)]
 
     def _has_other_text(self, item: JudgeInput) -> bool:
         """Return True if there is a text to check the claims of the answer against."""
@@ -195,11 +196,11 @@ class ClaimMetrics:
             for number, text in enumerate(texts[comparison], start=1)
         ]
 
-    def _scored(
+    def _score(
         self, task: "_Task", claims: Claims | Unread, replies: Sequence[tuple[Comparison, Verdicts | Unread]]
     ) -> tuple[dict[str, Value], str]:
         """Return the values of a sample by name, and its remark."""
-        unread = [own for own in (claims, *(reply for _, reply in replies)) if isinstance(own, Unread)]
+        unread = [outcome for outcome in (claims, *(reply for _, reply in replies)) if isinstance(outcome, Unread)]
         if unread:
             worst = worst_of(unread)
             return dict.fromkeys(self.use, worst.state), worst.reason
@@ -239,16 +240,16 @@ class _Task:
         self, replies: Sequence[tuple[Comparison, Verdicts | Unread]], *, covers_nothing: bool
     ) -> ClaimVerdicts:
         """Return which claims are supported. With `covers_nothing`, an empty answer covers none of the references."""
-        found: dict[Comparison, list[list[bool]]] = {comparison: [] for comparison in Comparison}
+        supported: dict[Comparison, list[list[bool]]] = {comparison: [] for comparison in Comparison}
         for comparison, verdicts in replies:
             if not isinstance(verdicts, Unread):
-                found[comparison].append([verdict.is_supported for verdict in verdicts])
-        covered = found[Comparison.REFERENCE_BY_ANSWER]
+                supported[comparison].append([verdict.is_supported for verdict in verdicts])
+        covered = supported[Comparison.REFERENCE_BY_ANSWER]
         if covers_nothing and not self.item.answer.strip():
             covered = [[False] * len(self.of_reference)]
-        right = found[Comparison.ANSWER_BY_REFERENCE]
+        right = supported[Comparison.ANSWER_BY_REFERENCE]
         by_passage = (
-            list(zip(*found[comparison], strict=True))
+            list(zip(*supported[comparison], strict=True))
             for comparison in (Comparison.ANSWER_BY_PASSAGE, Comparison.REFERENCE_BY_PASSAGE)
         )
         return ClaimVerdicts(right[0] if right else [], covered[0] if covered else [], *by_passage)
@@ -270,17 +271,17 @@ def _lines(
     of: str, claims: Claims, words: tuple[str, str], holds: Sequence[bool], sources: Sequence[Sequence[bool]]
 ) -> list[str]:
     lines = []
-    for place, claim in enumerate(claims):
+    for index, claim in enumerate(claims):
         facts = [of]
         if holds:
-            facts.append(words[0] if holds[place] else words[1])
+            facts.append(words[0] if holds[index] else words[1])
         if sources:
-            numbers = [f"[{number}]" for number, supports in enumerate(sources[place], start=1) if supports]
+            numbers = [f"[{number}]" for number, supports in enumerate(sources[index], start=1) if supports]
             facts.append(f"in {' '.join(numbers)}" if numbers else "in no passage")
         lines.append(f"{', '.join(facts)}: {claim}")
     return lines
 
 
-def _failed_preparation(known: Prepared) -> Unread | None:
-    state = ScoreState(known.get("state", ScoreState.VALUE))
-    return Unread(state, known["reason"]) if state in (ScoreState.FAILED, ScoreState.UNPARSABLE) else None
+def _failed_preparation(preparation: Prepared) -> Unread | None:
+    state = ScoreState(preparation.get("state", ScoreState.VALUE))
+    return Unread(state, preparation["reason"]) if state in (ScoreState.FAILED, ScoreState.UNPARSABLE) else None

@@ -49,7 +49,7 @@ class ContextPrecision:
     def check(self) -> list[str]:
         """Return error messages for an empty name, missing placeholders in the prompt, and a number below 1."""
         problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
-        problems += [f"prompt: has no {place}" for place in ("{question}", "{passage}") if place not in self.prompt]
+        problems += [f"prompt: has no {name}" for name in ("{question}", "{passage}") if name not in self.prompt]
         if ("{references}" in self.prompt) == ("{answer}" in self.prompt):
             problems.append("prompt: expected either {references} or {answer}")
         return problems + too_small(self, max_attempts=1)
@@ -79,14 +79,14 @@ class ContextPrecision:
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the average precision of each sample. The remarks are the decisions with the judge's reasons."""
-        missing = [self._missing(item) for item in judged]
+        missing = [self._missing_input(item) for item in judged]
         inquiries = [[] if lacks else self._inquiries(item) for item, lacks in zip(judged, missing, strict=True)]
         flat = list(chain.from_iterable(inquiries))
         read = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
         replies = iter(read)
         outcomes = [
-            (ScoreState.NOT_APPLICABLE, lacks) if lacks else _outcome(list(islice(replies, len(asked))))
-            for lacks, asked in zip(missing, inquiries, strict=True)
+            (ScoreState.NOT_APPLICABLE, lacks) if lacks else _outcome(list(islice(replies, len(sample_inquiries))))
+            for lacks, sample_inquiries in zip(missing, inquiries, strict=True)
         ]
         scores = mean_scores([value for value, _ in outcomes])
         return Judgements({self.name: scores}, [remark for _, remark in outcomes])
@@ -95,7 +95,7 @@ class ContextPrecision:
         """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _missing(self, item: JudgeInput) -> str:
+    def _missing_input(self, item: JudgeInput) -> str:
         """Return the reason for which a sample is NOT_APPLICABLE, "" if it is judged."""
         if not item.passages:
             return "no passages"
@@ -104,13 +104,13 @@ class ContextPrecision:
         return "" if any(reference.strip() for reference in item.sample.references) else "no reference"
 
     def _inquiries(self, item: JudgeInput) -> list[Inquiry[GradeVerdict]]:
-        shown = {
+        values = {
             "{question}": asked_question(item.sample),
             "{references}": numbered(item.sample.references),
             "{answer}": item.answer,
         }
         return [
-            self._inquiry(item, n, fill(self.prompt, {**shown, "{passage}": passage.text}))
+            self._inquiry(item, n, fill(self.prompt, {**values, "{passage}": passage.text}))
             for n, passage in enumerate(item.passages, start=1)
         ]
 

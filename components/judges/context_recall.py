@@ -66,34 +66,34 @@ class ContextRecall:
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the recall of each sample. The remarks are the sentences with their verdicts."""
         sentences = [[sentences_of(reference) for reference in item.sample.references] for item in judged]
-        outcomes = [self._known_outcome(item, own) for item, own in zip(judged, sentences, strict=True)]
-        asked = [place for place, outcome in enumerate(outcomes) if outcome is None]
+        outcomes = [self._settle(item, references) for item, references in zip(judged, sentences, strict=True)]
+        rows = [row for row, outcome in enumerate(outcomes) if outcome is None]
         checks = [
             Check(
                 "verdicts",
-                judged[place].sample,
-                _flat(sentences[place]),
-                tuple(passage.text for passage in judged[place].passages),
+                judged[row].sample,
+                _flatten(sentences[row]),
+                tuple(passage.text for passage in judged[row].passages),
             )
-            for place in asked
+            for row in rows
         ]
-        for place, verdicts in zip(asked, self._checker.verdicts(checks, ask), strict=True):
-            outcomes[place] = _outcome(sentences[place], verdicts)
-        found = [outcome for outcome in outcomes if outcome]
-        scores = mean_scores([value for value, _ in found])
-        return Judgements({"context_recall": scores}, [remark for _, remark in found])
+        for row, verdicts in zip(rows, self._checker.verdicts(checks, ask), strict=True):
+            outcomes[row] = _outcome(sentences[row], verdicts)
+        final = [outcome for outcome in outcomes if outcome]
+        scores = mean_scores([value for value, _ in final])
+        return Judgements({"context_recall": scores}, [remark for _, remark in final])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _known_outcome(self, item: JudgeInput, sentences: Sequence[Claims]) -> _Outcome | None:
+    def _settle(self, item: JudgeInput, sentences: Sequence[Claims]) -> _Outcome | None:
         """Return the outcome of a sample that needs no request."""
         if not any(sentences):
             return ScoreState.NOT_APPLICABLE, "no reference"
         if not item.passages:
             return ScoreState.NOT_APPLICABLE, "no passages"
-        if (n := len(_flat(sentences))) > self.max_claims:
+        if (n := len(_flatten(sentences))) > self.max_claims:
             return ScoreState.UNPARSABLE, f"cannot be read: {n} sentences, more than max_claims={self.max_claims}"
         return None
 
@@ -102,13 +102,13 @@ class ContextRecall:
         return ClaimChecker.of(self)
 
 
-def _flat(sentences: Sequence[Claims]) -> Claims:
-    return tuple(sentence for own in sentences for sentence in own)
+def _flatten(sentences: Sequence[Claims]) -> Claims:
+    return tuple(sentence for claims in sentences for sentence in claims)
 
 
 def _outcome(sentences: Sequence[Claims], verdicts: Verdicts | Unread) -> _Outcome:
     if isinstance(verdicts, Unread):
         return verdicts.state, verdicts.reason
     supported = iter([verdict.is_supported for verdict in verdicts])
-    shares = [sum(next(supported) for _ in own) / len(own) for own in sentences if own]
-    return max(shares), shown_verdicts(_flat(sentences), verdicts)
+    shares = [sum(next(supported) for _ in claims) / len(claims) for claims in sentences if claims]
+    return max(shares), shown_verdicts(_flatten(sentences), verdicts)

@@ -72,11 +72,12 @@ class ContextRelevance:
         sentences = [
             tuple(sentence for passage in item.passages for sentence in sentences_of(passage.text)) for item in judged
         ]
-        inquiries = [self._inquiry(item, own) for item, own in zip(judged, sentences, strict=True) if own]
+        inquiries = [self._inquiry(item, texts) for item, texts in zip(judged, sentences, strict=True) if texts]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         replies = iter(read)
         outcomes = [
-            _outcome(next(replies), own) if own else (ScoreState.NOT_APPLICABLE, "no passages") for own in sentences
+            _outcome(next(replies), texts) if texts else (ScoreState.NOT_APPLICABLE, "no passages")
+            for texts in sentences
         ]
         scores = mean_scores([value for value, _ in outcomes])
         return Judgements({"context_relevance": scores}, [remark for _, remark in outcomes])
@@ -107,8 +108,8 @@ def read_sentence_numbers(text: str, n_sentences: int) -> frozenset[int] | None:
     return frozenset(number for number in numbers if number is not None)
 
 
-def _outcome(found: frozenset[int] | Unread, sentences: Sequence[str]) -> tuple[float | ScoreState, str]:
-    if isinstance(found, Unread):
-        return found.state, found.reason
-    needed = "\n".join(f"[{number}] {sentences[number - 1]}" for number in sorted(found))
-    return len(found) / len(sentences), f"{len(found)} of {len(sentences)} sentences are needed\n{needed}".strip()
+def _outcome(numbers: frozenset[int] | Unread, sentences: Sequence[str]) -> tuple[float | ScoreState, str]:
+    if isinstance(numbers, Unread):
+        return numbers.state, numbers.reason
+    needed = "\n".join(f"[{number}] {sentences[number - 1]}" for number in sorted(numbers))
+    return len(numbers) / len(sentences), f"{len(numbers)} of {len(sentences)} sentences are needed\n{needed}".strip()

@@ -84,25 +84,25 @@ class Faithfulness:
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the share of supported claims of each answer. The remarks are the claims with their verdicts."""
-        outcomes = list(map(_known_outcome, judged))
-        asked = [place for place, outcome in enumerate(outcomes) if outcome is None]
-        sources = [SourceText("claims", judged[place].sample, judged[place].answer) for place in asked]
+        outcomes = list(map(_settle, judged))
+        rows = [row for row, outcome in enumerate(outcomes) if outcome is None]
+        sources = [SourceText("claims", judged[row].sample, judged[row].answer) for row in rows]
         with_claims: list[tuple[int, Claims]] = []
-        for place, claims in zip(asked, self._extractor.claims(sources, ask), strict=True):
+        for row, claims in zip(rows, self._extractor.claims(sources, ask), strict=True):
             if isinstance(claims, Unread):
-                outcomes[place] = claims.state, claims.reason
+                outcomes[row] = claims.state, claims.reason
             elif claims:
-                with_claims.append((place, claims))
+                with_claims.append((row, claims))
             else:
-                outcomes[place] = ScoreState.NOT_APPLICABLE, "no claims"
+                outcomes[row] = ScoreState.NOT_APPLICABLE, "no claims"
         checks = [
-            Check("verdicts", judged[place].sample, claims, tuple(passage.text for passage in judged[place].passages))
-            for place, claims in with_claims
+            Check("verdicts", judged[row].sample, claims, tuple(passage.text for passage in judged[row].passages))
+            for row, claims in with_claims
         ]
-        for (place, claims), verdicts in zip(with_claims, self._checker.verdicts(checks, ask), strict=True):
-            outcomes[place] = _outcome(claims, verdicts)
-        found = [outcome for outcome in outcomes if outcome]
-        return Judgements({"faithfulness": mean_scores([value for value, _ in found])}, [remark for _, remark in found])
+        for (row, claims), verdicts in zip(with_claims, self._checker.verdicts(checks, ask), strict=True):
+            outcomes[row] = _outcome(claims, verdicts)
+        final = [outcome for outcome in outcomes if outcome]
+        return Judgements({"faithfulness": mean_scores([value for value, _ in final])}, [remark for _, remark in final])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means, float64[...], of sums float64[..., 2]."""
@@ -117,7 +117,7 @@ class Faithfulness:
         return ClaimChecker.of(self)
 
 
-def _known_outcome(item: JudgeInput) -> _Outcome | None:
+def _settle(item: JudgeInput) -> _Outcome | None:
     """Return the outcome of a sample that needs no request."""
     if not item.passages:
         return ScoreState.NOT_APPLICABLE, "no passages"

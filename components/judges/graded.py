@@ -89,10 +89,10 @@ class Graded:
             grade = getattr(self, field)
             if grade is not None and grade not in self.grades:
                 problems.append(f"{field}: got {grade}, expected null or one of grades={list(self.grades)}")
-        if not any(place in self.instruction for place in _PLACES):
+        if not any(name in self.instruction for name in _PLACES):
             problems.append(f"instruction: shows nothing to judge, expected one of {', '.join(_PLACES)}")
-        if shown := [place for place in _PLACES if place in self.applicability]:
-            problems.append(f"applicability: got {', '.join(shown)}, expected only {{question}} and {{references}}")
+        if extra := [name for name in _PLACES if name in self.applicability]:
+            problems.append(f"applicability: got {', '.join(extra)}, expected only {{question}} and {{references}}")
         if self.max_attempts < 1:
             problems.append(f"max_attempts: got {self.max_attempts}, expected at least 1")
         return problems
@@ -133,12 +133,12 @@ class Graded:
         """Return for each sample id whether the metric applies; {} if it always does."""
         if not self.applicability:
             return {}
-        asked = [sample for sample in samples if not _lacks_references(self.applicability, sample)]
-        inquiries = [Inquiry(self._applicability_request(sample), read_applicability) for sample in asked]
-        found = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        with_references = [sample for sample in samples if not _lacks_references(self.applicability, sample)]
+        inquiries = [Inquiry(self._applicability_request(sample), read_applicability) for sample in with_references]
+        replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         return {
             **{sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples},
-            **{sample.id: _applicability(reply) for sample, reply in zip(asked, found, strict=True)},
+            **{sample.id: _applicability(reply) for sample, reply in zip(with_references, replies, strict=True)},
         }
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
@@ -146,15 +146,15 @@ class Graded:
 
         The remarks are the grades with the judge's reasons, or the reason for a missing value.
         """
-        settled = [self._known_outcome(item, preparation) for item in judged]
+        settled = [self._settle(item, preparation) for item in judged]
         inquiries = [[] if outcome else self._inquiries(item) for item, outcome in zip(judged, settled, strict=True)]
         # All samples go in one call, because the model behind `ask` answers many requests in parallel.
         flat = list(chain.from_iterable(inquiries))
         read = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
         replies = iter(read)
         outcomes = [
-            outcome or self._outcome(list(islice(replies, len(asked))))
-            for outcome, asked in zip(settled, inquiries, strict=True)
+            outcome or self._outcome(list(islice(replies, len(sample_inquiries))))
+            for outcome, sample_inquiries in zip(settled, inquiries, strict=True)
         ]
         scores = mean_scores([outcome.value for outcome in outcomes])
         return Judgements({self.name: scores}, [outcome.remark for outcome in outcomes])
@@ -163,12 +163,12 @@ class Graded:
         """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _known_outcome(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
+    def _settle(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
         """Return the outcome if no request is needed."""
         if self.applicability:
-            known = prepared_for(preparation, item.sample)
-            if known["state"] != ScoreState.VALUE:
-                return GradeOutcome(ScoreState(known["state"]), known["reason"])
+            entry = prepared_for(preparation, item.sample)
+            if entry["state"] != ScoreState.VALUE:
+                return GradeOutcome(ScoreState(entry["state"]), entry["reason"])
         if missing := self.lacks(item):
             return GradeOutcome(ScoreState.NOT_APPLICABLE, f"no {missing}")
         if self.reads_answers and not item.answer.strip():

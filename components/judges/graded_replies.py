@@ -43,17 +43,17 @@ def verdict_schema(grades: Sequence[int]) -> Mapping[str, Json]:
 
 def read_verdict(text: str, grades: Sequence[int]) -> GradeVerdict | None:
     """Return the verdict in a reply; None without one, or if its grade is not one of `grades`."""
-    found = read_object(text, "grade") or {}
-    grade = whole_number(found.get("grade"))
-    return GradeVerdict(grade, _reason(found)) if grade is not None and grade in grades else None
+    reply = read_object(text, "grade") or {}
+    grade = whole_number(reply.get("grade"))
+    return GradeVerdict(grade, _reason(reply)) if grade is not None and grade in grades else None
 
 
 def read_applicability(text: str) -> Applicability | None:
     """Return the applicability that a reply states; None if it states none."""
-    found = read_object(text, "applicable") or {}
-    applicable = flag(found.get("applicable"))
-    return None if applicable is None else Applicability(applicable, _reason(found))
+    reply = read_object(text, "applicable") or {}
+    applicable = flag(reply.get("applicable"))
+    return None if applicable is None else Applicability(applicable, _reason(reply))
 
 
-def _reason(found: Mapping[str, Json]) -> str:
-    return str(found.get("reason") or "").strip()
+def _reason(reply: Mapping[str, Json]) -> str:
+    return str(reply.get("reason") or "").strip()

@@ -60,10 +60,11 @@ class CrossEncoderEntailment:
 
         Raises ComponentError if the model cannot be loaded, or lacks one of the three labels.
         """
-        pairs = list(dict.fromkeys((text, claim) for own in checks for text in own.texts for claim in own.claims))
+        pairs = list(dict.fromkeys((text, claim) for check in checks for text in check.texts for claim in check.claims))
         relations = dict(zip(pairs, self._relations(pairs), strict=True)) if pairs else {}
         return [
-            tuple(_verdict([relations[text, claim] for text in own.texts]) for claim in own.claims) for own in checks
+            tuple(_verdict([relations[text, claim] for text in check.texts]) for claim in check.claims)
+            for check in checks
         ]
 
     def _relations(self, pairs: Sequence[tuple[str, str]]) -> list[Support]:
@@ -77,7 +78,7 @@ class CrossEncoderEntailment:
                 f"model {self.model!r}: got {int((~np.isfinite(scores)).any(axis=1).sum())} of {len(pairs)} pairs with "
                 "scores that are not finite, expected finite ones: its weights are damaged"
             )
-        return [labels[place] for place in scores.argmax(axis=1).tolist()]
+        return [labels[column] for column in scores.argmax(axis=1).tolist()]
 
 
 def _verdict(relations: Sequence[Support]) -> Verdict:
@@ -91,13 +92,13 @@ def _verdict(relations: Sequence[Support]) -> Verdict:
 def _labels_of(model: str, encoder: "CrossEncoder") -> list[Support]:
     """Return the meaning of each of the model's scores. Raises ComponentError unless it has each label once."""
     names = [str(name).lower() for _, name in sorted(encoder.config.id2label.items())]
-    found = [support for name in names for beginning, support in _LABELS.items() if name.startswith(beginning)]
-    if sorted(found) != sorted(Support) or len(names) != len(found):
+    labels = [support for name in names for beginning, support in _LABELS.items() if name.startswith(beginning)]
+    if sorted(labels) != sorted(Support) or len(names) != len(labels):
         raise ComponentError(
             f"model {model!r} has the labels {', '.join(names)}, expected entailment, contradiction and neutral: a "
             "cross-encoder that was trained for natural language inference"
         )
-    return found
+    return labels
 
 
 @load_once

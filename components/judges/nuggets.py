@@ -160,33 +160,35 @@ class Nuggets:
 
     def prepare_by_gold(self, samples: Sequence[Sample], gold: Sequence[Sequence[str]], ask: Ask) -> JudgePreparation:
         """Return the same from the texts of each sample's gold evidence."""
-        texts = [own[0] if len(own) == 1 else numbered(own) for own in gold]
+        texts = [evidence[0] if len(evidence) == 1 else numbered(evidence) for evidence in gold]
         return self._prepare(samples, texts, "gold document in the corpus", ask)
 
     def _prepare(self, samples: Sequence[Sample], texts: Sequence[str], source: str, ask: Ask) -> JudgePreparation:
         preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, f"no {source}") for sample in samples}
-        asked = [(sample, text) for sample, text in zip(samples, texts, strict=True) if text.strip()]
-        inquiries = [self._nuggets_of(sample, text) for sample, text in asked]
-        found = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        with_text = [(sample, text) for sample, text in zip(samples, texts, strict=True) if text.strip()]
+        inquiries = [self._nuggets_of(sample, text) for sample, text in with_text]
+        replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         return preparation | {
-            sample.id: self._entry(own, source) for (sample, _), own in zip(asked, found, strict=True)
+            sample.id: self._entry(reply, source) for (sample, _), reply in zip(with_text, replies, strict=True)
         }
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the five values of each sample. The remarks are the nuggets with their assignments."""
-        known = [prepared_for(preparation, item.sample) for item in judged]
+        entries = [prepared_for(preparation, item.sample) for item in judged]
         is_asked = [
-            own["state"] == ScoreState.VALUE and bool(item.answer.strip())
-            for item, own in zip(judged, known, strict=True)
+            entry["state"] == ScoreState.VALUE and bool(item.answer.strip())
+            for item, entry in zip(judged, entries, strict=True)
         ]
         inquiries = [
-            self._assignments_of(item, _nuggets(own))
-            for item, own, asked in zip(judged, known, is_asked, strict=True)
+            self._assignments_of(item, _nuggets(entry))
+            for item, entry, asked in zip(judged, entries, is_asked, strict=True)
             if asked
         ]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         replies = iter(read)
-        outcomes = [_outcome(own, next(replies) if asked else None) for own, asked in zip(known, is_asked, strict=True)]
+        outcomes = [
+            _outcome(entry, next(replies) if asked else None) for entry, asked in zip(entries, is_asked, strict=True)
+        ]
         scores = {name: mean_scores([values[name] for values, _ in outcomes]) for name in _NAMES}
         return Judgements(scores, [remark for _, remark in outcomes])
 
@@ -204,15 +206,15 @@ class Nuggets:
         request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
         return Inquiry(request, lambda reply: read_nuggets(reply, self._making_prompt))
 
-    def _entry(self, found: tuple[Nugget, ...] | Unread, source: str) -> Prepared:
-        if isinstance(found, Unread):
-            return prepared(found.state, f"nuggets: {found.reason}")
-        if not found:
+    def _entry(self, reply: tuple[Nugget, ...] | Unread, source: str) -> Prepared:
+        if isinstance(reply, Unread):
+            return prepared(reply.state, f"nuggets: {reply.reason}")
+        if not reply:
             return prepared(ScoreState.NOT_APPLICABLE, f"no nuggets in the {source}")
-        if len(found) > self.max_nuggets:
-            reason = f"{len(found)} nuggets, more than max_nuggets={self.max_nuggets}"
+        if len(reply) > self.max_nuggets:
+            reason = f"{len(reply)} nuggets, more than max_nuggets={self.max_nuggets}"
             return prepared(ScoreState.UNPARSABLE, f"nuggets: cannot be read: {reason}")
-        return prepared(ScoreState.VALUE, "", nuggets=[[own.text, own.vital] for own in found])
+        return prepared(ScoreState.VALUE, "", nuggets=[[nugget.text, nugget.vital] for nugget in reply])
 
     def _assignments_of(self, item: JudgeInput, nuggets: Sequence[Nugget]) -> Inquiry[tuple[Assignment, ...]]:
         values = {
@@ -234,22 +236,22 @@ def read_nuggets(text: str, prompt: str) -> tuple[Nugget, ...] | None:
     entries = read_list(text, "nuggets")
     if entries is None:
         return None
-    found: dict[str, Nugget] = {}
+    nuggets: dict[str, Nugget] = {}
     for entry in entries:
         nugget, importance = (entry.get("nugget"), entry.get("importance")) if isinstance(entry, dict) else (None, None)
         if not isinstance(nugget, str) or importance not in (_VITAL, _OKAY) or repeats_form(nugget, prompt):
             return None
-        shown = " ".join(nugget.split())
-        found.setdefault(shown, Nugget(shown, importance == _VITAL))
-    return tuple(found.values())
+        form = " ".join(nugget.split())
+        nuggets.setdefault(form, Nugget(form, importance == _VITAL))
+    return tuple(nuggets.values())
 
 
 def read_assignments(text: str, n_nuggets: int) -> tuple[Assignment, ...] | None:
     """Return the assignments of nuggets 1 to `n_nuggets`; None unless the reply has exactly one for each."""
     entries = read_numbered(text, "assignments", n_nuggets)
-    found = [_ASSIGNMENTS.get(str(entry.get("assignment")).strip().lower()) for entry in entries or ()]
-    known = tuple(assignment for assignment in found if assignment)
-    return known if entries is not None and len(known) == n_nuggets else None
+    assignments = [_ASSIGNMENTS.get(str(entry.get("assignment")).strip().lower()) for entry in entries or ()]
+    readable = tuple(assignment for assignment in assignments if assignment)
+    return readable if entries is not None and len(readable) == n_nuggets else None
 
 
 def nugget_scores(nuggets: Sequence[Nugget], assignments: Sequence[Assignment]) -> dict[str, Value]:
@@ -258,8 +260,10 @@ def nugget_scores(nuggets: Sequence[Nugget], assignments: Sequence[Assignment]) 
     strict = [float(assignment is Assignment.SUPPORT) for assignment in assignments]
     vital = [nugget.vital for nugget in nuggets]
     weights = [1.0 if is_vital else _WEIGHT_OF_OKAY for is_vital in vital]
-    weighted = sum(weight * own for weight, own in zip(weights, credit, strict=True)) / sum(weights)
-    of_vital = [[own for own, is_vital in zip(values, vital, strict=True) if is_vital] for values in (credit, strict)]
+    weighted = sum(weight * value for weight, value in zip(weights, credit, strict=True)) / sum(weights)
+    of_vital = [
+        [value for value, is_vital in zip(values, vital, strict=True) if is_vital] for values in (credit, strict)
+    ]
     values = (_mean(credit), _mean(strict), _mean(of_vital[0]), _mean(of_vital[1]), weighted)
     return dict(zip(_NAMES, values, strict=True))
 
@@ -268,18 +272,18 @@ def _mean(values: Sequence[float]) -> Value:
     return sum(values) / len(values) if values else ScoreState.NOT_APPLICABLE
 
 
-def _nuggets(known: Prepared) -> list[Nugget]:
-    return [Nugget(text, vital) for text, vital in known["nuggets"]]
+def _nuggets(preparation: Prepared) -> list[Nugget]:
+    return [Nugget(text, vital) for text, vital in preparation["nuggets"]]
 
 
-def _outcome(known: Prepared, found: tuple[Assignment, ...] | Unread | None) -> tuple[dict[str, Value], str]:
-    """Return the values of a sample and its remark. `found` is None if nothing was asked."""
-    if known["state"] != ScoreState.VALUE:
-        return dict.fromkeys(_NAMES, ScoreState(known["state"])), known["reason"]
-    if isinstance(found, Unread):
-        return dict.fromkeys(_NAMES, found.state), found.reason
-    nuggets = _nuggets(known)
-    assignments = found or (Assignment.NONE,) * len(nuggets)
+def _outcome(preparation: Prepared, reply: tuple[Assignment, ...] | Unread | None) -> tuple[dict[str, Value], str]:
+    """Return the values of a sample and its remark. `reply` is None if nothing was asked."""
+    if preparation["state"] != ScoreState.VALUE:
+        return dict.fromkeys(_NAMES, ScoreState(preparation["state"])), preparation["reason"]
+    if isinstance(reply, Unread):
+        return dict.fromkeys(_NAMES, reply.state), reply.reason
+    nuggets = _nuggets(preparation)
+    assignments = reply or (Assignment.NONE,) * len(nuggets)
     lines = [
         f"{_VITAL if nugget.vital else _OKAY}, {assignment}: {nugget.text}"
         for nugget, assignment in zip(nuggets, assignments, strict=True)

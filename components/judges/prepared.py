@@ -23,5 +23,5 @@ def prepared_for(preparation: JudgePreparation, sample: Sample) -> Prepared:
             f"sample {sample.id!r}: got no preparation (only for {len(preparation)} other samples); "
             "expected the result of `prepare` for all judged samples"
         )
-    found: Prepared = preparation[sample.id]
-    return found
+    entry: Prepared = preparation[sample.id]
+    return entry

@@ -61,10 +61,10 @@ class QuestEval:
         """Return error messages for missing placeholders in prompts, missing phrases, and a missing questions_file."""
         required = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
         problems = [
-            f"{field}: has no {place}"
-            for field, places in required.items()
-            for place in places
-            if place not in getattr(self, field)
+            f"{field}: has no {placeholder}"
+            for field, placeholders in required.items()
+            for placeholder in placeholders
+            if placeholder not in getattr(self, field)
         ]
         if not (self.cannot_infer and all(phrase.strip() for phrase in self.cannot_infer)):
             problems.append(f"cannot_infer: got {list(self.cannot_infer)}, expected one or more phrases, none empty")
@@ -113,8 +113,10 @@ class QuestEval:
 
         Raises DataError if `questions_file` contains none of the samples.
         """
-        published = self._published(samples)
-        taken = {sample.id: self._from_published(published[sample.id]) for sample in samples if sample.id in published}
+        published = self._read_published(samples)
+        taken = {
+            sample.id: self._prepare_published(published[sample.id]) for sample in samples if sample.id in published
+        }
         return {**taken, **self._ask_about([sample for sample in samples if sample.id not in published], ask)}
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
@@ -124,14 +126,14 @@ class QuestEval:
         """
         settled = [prepared_for(preparation, item.sample) for item in judged]
         sources = [
-            SourceText(item.sample, item.answer, tuple(known["questions"]))
-            for item, known in zip(judged, settled, strict=True)
-            if known["state"] == ScoreState.VALUE and item.answer.strip()
+            SourceText(item.sample, item.answer, tuple(entry["questions"]))
+            for item, entry in zip(judged, settled, strict=True)
+            if entry["state"] == ScoreState.VALUE and item.answer.strip()
         ]
         answered = {
             source.sample.id: answers for source, answers in zip(sources, self._answers(sources, ask), strict=True)
         }
-        scored = [self._score(known, answered.get(item.sample.id)) for item, known in zip(judged, settled, strict=True)]
+        scored = [self._score(entry, answered.get(item.sample.id)) for item, entry in zip(judged, settled, strict=True)]
         scores = {name: mean_scores([values[name] for values, _ in scored]) for name in NAMES}
         return Judgements(scores, [remark for _, remark in scored])
 
@@ -139,7 +141,7 @@ class QuestEval:
         """Return the means, float64[...], of sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _published(self, samples: Sequence[Sample]) -> Mapping[str, PublishedQuestions]:
+    def _read_published(self, samples: Sequence[Sample]) -> Mapping[str, PublishedQuestions]:
         if not self.questions_file:
             return {}
         published = read_published(Path(self.questions_file))
@@ -150,13 +152,13 @@ class QuestEval:
             )
         return published
 
-    def _from_published(self, entry: PublishedQuestions) -> Prepared:
+    def _prepare_published(self, entry: PublishedQuestions) -> Prepared:
         if not entry.questions and not entry.answers:
             return prepared(ScoreState.NOT_APPLICABLE, "the published entry is empty")
         if len(entry.questions) != len(entry.answers):
             counts = f"{len(entry.questions)} questions and {len(entry.answers)} answers"
             return prepared(ScoreState.NOT_APPLICABLE, f"the published entry has {counts}")
-        return self._with_questions(entry.questions, entry.answers, "published")
+        return self._prepare_questions(entry.questions, entry.answers, "published")
 
     def _ask_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Prepared]:
         """Return questions about the references, and the references' answers to them."""
@@ -175,7 +177,7 @@ class QuestEval:
             if isinstance(answers, Unread):
                 preparation[source.sample.id] = prepared(answers.state, f"reference answers: {answers.reason}")
             else:
-                preparation[source.sample.id] = self._with_questions(source.questions, answers, "asked for")
+                preparation[source.sample.id] = self._prepare_questions(source.questions, answers, "asked for")
         return preparation
 
     def _questions(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | Unread]:
@@ -187,7 +189,7 @@ class QuestEval:
         inquiries = [answers_from(source, self.system, self.answer_prompt, phrase) for source in sources]
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
 
-    def _with_questions(self, questions: Sequence[str], answers: Sequence[str], source: str) -> Prepared:
+    def _prepare_questions(self, questions: Sequence[str], answers: Sequence[str], source: str) -> Prepared:
         n_unanswerable = sum(map(Phrases(self.cannot_infer).mean_unknown, answers))
         return prepared(
             ScoreState.VALUE,
@@ -198,16 +200,16 @@ class QuestEval:
         )
 
     def _score(
-        self, known: Prepared, generated: tuple[str, ...] | Unread | None
+        self, entry: Prepared, generated: tuple[str, ...] | Unread | None
     ) -> tuple[dict[str, float | ScoreState], str]:
         """Return the four scores of a sample and its remark. `generated` is None if nothing was asked."""
-        if known["state"] != ScoreState.VALUE:
-            return dict.fromkeys(NAMES, ScoreState(known["state"])), known["reason"]
+        if entry["state"] != ScoreState.VALUE:
+            return dict.fromkeys(NAMES, ScoreState(entry["state"])), entry["reason"]
         if isinstance(generated, Unread):
             return dict.fromkeys(NAMES, generated.state), generated.reason
         if generated is None:  # an empty answer answers no question
-            generated = (self.cannot_infer[0],) * len(known["questions"])
-        rows = zip(known["questions"], known["answers"], generated, strict=True)
+            generated = (self.cannot_infer[0],) * len(entry["questions"])
+        rows = zip(entry["questions"], entry["answers"], generated, strict=True)
         lines = [f"{n}. {question} | {reference} | {answer}" for n, (question, reference, answer) in enumerate(rows, 1)]
-        scores = quest_scores(known["answers"], generated, Phrases(self.cannot_infer), self.tokenizer)
-        return scores, "\n".join([known["reason"], *lines])
+        scores = quest_scores(entry["answers"], generated, Phrases(self.cannot_infer), self.tokenizer)
+        return scores, "\n".join([entry["reason"], *lines])

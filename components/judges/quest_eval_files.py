@@ -33,13 +33,13 @@ def question_files(path: Path) -> list[Path]:
     Raises DataError if none exists.
     """
     files = [path / f"{task}{_SUFFIX}" for task in _SUBSETS] if path.is_dir() else [path]
-    found = [file for file in files if file.is_file()]
-    if not found:
+    existing = [file for file in files if file.is_file()]
+    if not existing:
         raise DataError(
             f"{path}: no file with published questions. Expected: a file, or a folder with one or more of "
             f"{', '.join(f'{task}{_SUFFIX}' for task in _SUBSETS)}."
         )
-    return found
+    return existing
 
 
 def read_published(path: Path) -> dict[str, PublishedQuestions]:
@@ -81,13 +81,13 @@ def _entries(file: Path) -> Mapping[str, object]:
     return value
 
 
-def _entry(value: object, where: str) -> PublishedQuestions:
+def _entry(value: object, location: str) -> PublishedQuestions:
     if not isinstance(value, dict):
-        raise DataError(f"{where}: got a {type(value).__name__}, expected an object with 'question' and 'answers'.")
-    return PublishedQuestions(_texts(value.get("question", []), where), _texts(value.get("answers", []), where))
+        raise DataError(f"{location}: got a {type(value).__name__}, expected an object with 'question' and 'answers'.")
+    return PublishedQuestions(_texts(value.get("question", []), location), _texts(value.get("answers", []), location))
 
 
-def _texts(value: object, where: str) -> tuple[str, ...]:
+def _texts(value: object, location: str) -> tuple[str, ...]:
     if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise DataError(f"{where}: got {value!r}, expected lists of strings under 'question' and 'answers'.")
+        raise DataError(f"{location}: got {value!r}, expected lists of strings under 'question' and 'answers'.")
     return tuple(value)

@@ -78,7 +78,7 @@ class RelevanceGrades:
         flat = list(chain.from_iterable(inquiries))
         read = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
         replies = iter(read)
-        outcomes = [self._outcome(list(islice(replies, len(own)))) for own in inquiries]
+        outcomes = [self._outcome(list(islice(replies, len(sample_inquiries)))) for sample_inquiries in inquiries]
         scores = {name: mean_scores([values[n] for values, _ in outcomes]) for n, name in enumerate(_NAMES)}
         return Judgements(scores, [remark for _, remark in outcomes])
 

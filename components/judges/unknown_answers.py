@@ -50,11 +50,11 @@ class Phrases:
 
 def _cores(texts: Iterable[str]) -> frozenset[str]:
     """Return the forms of texts for comparison, with and without the words around a phrase, except empty forms."""
-    found = set()
+    cores = set()
     for text in texts:
         form = answer_form(text)
-        left = _WHAT_WAS_ASKED.sub("", _ABOUT_THE_TEXT.sub("", form))
-        left = _SUBJECT_IN_ENGLISH.sub("", _ABOUT_THE_TEXT_IN_ENGLISH.sub("", left))
-        left = left.replace(" ", "") if not left.isascii() else " ".join(left.split())
-        found |= {form, left}
-    return frozenset(found - {""})
+        core = _WHAT_WAS_ASKED.sub("", _ABOUT_THE_TEXT.sub("", form))
+        core = _SUBJECT_IN_ENGLISH.sub("", _ABOUT_THE_TEXT_IN_ENGLISH.sub("", core))
+        core = core.replace(" ", "") if not core.isascii() else " ".join(core.split())
+        cores |= {form, core}
+    return frozenset(cores - {""})

@@ -61,10 +61,10 @@ class Extractive:
         sentences = self._sentences([passage.text for passage in request.passages])
         if sample.kind is Kind.CORRECTION:
             return self._correct(sample.question, sentences)
-        asked = "\n".join([*(turn.question for turn in sample.history), sample.question])
+        question = "\n".join([*(turn.question for turn in sample.history), sample.question])
         limit = self.answer_characters if sample.kind in (Kind.QA, Kind.CONVERSATION) else self.text_characters
-        known = self._terms(sample.question) if sample.kind is Kind.CONTINUATION else frozenset()
-        return _select(sentences, self._terms(asked), limit, known)
+        known_terms = self._terms(sample.question) if sample.kind is Kind.CONTINUATION else frozenset()
+        return _select(sentences, self._terms(question), limit, known_terms)
 
     def _terms(self, text: str) -> frozenset[str]:
         terms = _recent_terms if _is_remembered(self.tokenizer, text) else _terms
@@ -74,8 +74,8 @@ class Extractive:
         """Return the sentences with at least one term."""
         sentences: Sentences = {}
         for text in texts:
-            own = _recent_sentences if _is_remembered(self.tokenizer, text) else _sentences
-            sentences |= own(self.tokenizer, text)
+            find_sentences = _recent_sentences if _is_remembered(self.tokenizer, text) else _sentences
+            sentences |= find_sentences(self.tokenizer, text)
         return sentences
 
     def _correct(self, passage: str, sentences: Sentences) -> str:
@@ -87,7 +87,7 @@ class Extractive:
             largest = max(overlaps)
             best = list(sentences)[overlaps.index(largest)]
             corrected.append(best if largest >= self.replace_overlap else stated)
-        return _joined(list(dict.fromkeys(corrected)))
+        return _join(list(dict.fromkeys(corrected)))
 
 
 def _terms(tokenizer: WordTokenizer, text: str) -> frozenset[str]:
@@ -99,7 +99,7 @@ def _sentences(tokenizer: WordTokenizer, text: str) -> Sentences:
     sentences = dict.fromkeys(text[start:end].strip() for start, end in pairwise([0, *sentence_ends(text).tolist()]))
     terms_of = _recent_terms if _is_remembered(tokenizer, text) else _terms
     terms = ((sentence, terms_of(tokenizer, sentence)) for sentence in sentences)
-    return {sentence: own for sentence, own in terms if own}
+    return {sentence: sentence_terms for sentence, sentence_terms in terms if sentence_terms}
 
 
 def _is_remembered(tokenizer: WordTokenizer, text: str) -> bool:
@@ -139,43 +139,43 @@ class _Candidate(NamedTuple):
         return value / self.root_length * self.share_new
 
 
-def _select(sentences: Sentences, asked: frozenset[str], limit: int, known: frozenset[str]) -> str:
+def _select(sentences: Sentences, question_terms: frozenset[str], limit: int, known_terms: frozenset[str]) -> str:
     """Greedily choose the sentence with the largest gain, up to `limit` characters, but at least one sentence."""
-    left, n_characters = _candidates(sentences, asked, known), 0
+    candidates, n_characters = _candidates(sentences, question_terms, known_terms), 0
     chosen: list[_Candidate] = []
-    open_terms = set(asked)
-    while left:
-        gains = [candidate.gain(open_terms) for candidate in left]
-        best = left[gains.index(max(gains))]
+    open_terms = set(question_terms)
+    while candidates:
+        gains = [candidate.gain(open_terms) for candidate in candidates]
+        best = candidates[gains.index(max(gains))]
         if chosen and n_characters + len(best.text) > limit:
             break
         chosen.append(best)
         n_characters += len(best.text)
         open_terms -= best.terms
-        left = [other for other in left if other is not best and _jaccard(other.terms, best.terms) < 0.7]
-    return _joined([candidate.text for candidate in sorted(chosen)])
+        candidates = [other for other in candidates if other is not best and _jaccard(other.terms, best.terms) < 0.7]
+    return _join([candidate.text for candidate in sorted(chosen)])
 
 
-def _candidates(sentences: Sentences, asked: frozenset[str], known: frozenset[str]) -> list[_Candidate]:
-    hits = [sorted(terms & asked) for terms in sentences.values()]
+def _candidates(sentences: Sentences, question_terms: frozenset[str], known_terms: frozenset[str]) -> list[_Candidate]:
+    hits = [sorted(terms & question_terms) for terms in sentences.values()]
     weight = _rarity(hits)
     return [
-        _candidate(place, text, terms, [(term, weight[term]) for term in own], known)
-        if own
-        else _Candidate(place, text, terms)
-        for place, ((text, terms), own) in enumerate(zip(sentences.items(), hits, strict=True))
+        _candidate(position, text, terms, [(term, weight[term]) for term in shared_terms], known_terms)
+        if shared_terms
+        else _Candidate(position, text, terms)
+        for position, ((text, terms), shared_terms) in enumerate(zip(sentences.items(), hits, strict=True))
     ]
 
 
 def _candidate(
-    place: int, text: str, terms: frozenset[str], weights: list[tuple[str, float]], known: frozenset[str]
+    position: int, text: str, terms: frozenset[str], weights: list[tuple[str, float]], known_terms: frozenset[str]
 ) -> _Candidate:
     repeated = 0.1 * sum(weight for _, weight in weights)
-    share_new = 1 - len(terms & known) / len(terms)
-    return _Candidate(place, text, terms, weights, repeated, (len(terms) + 5) ** 0.5, share_new)
+    share_new = 1 - len(terms & known_terms) / len(terms)
+    return _Candidate(position, text, terms, weights, repeated, (len(terms) + 5) ** 0.5, share_new)
 
 
-def _joined(sentences: Sequence[str]) -> str:
+def _join(sentences: Sequence[str]) -> str:
     """Join sentences, with a space after those that end like English ones."""
     return "".join(f"{sentence} " if sentence[-1:].isascii() else sentence for sentence in sentences).strip()
 

@@ -128,9 +128,9 @@ class LlamaIndexChat:
             response = llm.chat(_messages(request))
             return read_reply(response, request.id, time.perf_counter() - started), None
         except Exception as error:  # noqa: BLE001 - the classes share no exception class
-            known = as_server_error(error)
+            server_error = as_server_error(error)
             line = error_line(error, secret=key_in(self.api_key_env))
-            return Answer.failed(request, f"{self.class_path}: {line}", class_of(known)), known
+            return Answer.failed(request, f"{self.class_path}: {line}", class_of(server_error)), server_error
 
     @property
     def _class(self) -> LlamaIndexClass:

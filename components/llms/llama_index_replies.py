@@ -58,7 +58,7 @@ def as_server_error(error: Exception) -> Exception:
         if isinstance(status, int) and status >= 400:
             body = _part(cause, "body")
             return HttpError(status, body if isinstance(body, dict) else str(cause), {})
-        names = [each.__name__ for each in type(cause).__mro__]
+        names = [cls.__name__ for cls in type(cause).__mro__]
         if any("Timeout" in name for name in names):  # check first: OpenAI's timeout is also a connection error
             return TimeoutError(str(cause))
         if any(name.endswith(("ConnectionError", "ConnectError")) for name in names):
@@ -89,9 +89,9 @@ def _finish_reason(raw: object) -> str:
     return str(getattr(reason, "value", reason)).lower()  # Gemini's is an Enum
 
 
-def _count(places: Iterable[object], names: tuple[str, ...]) -> int | None:
-    found = (as_count(_part(place, name)) for place in places for name in names)
-    return next((count for count in found if count is not None), None)
+def _count(parts: Iterable[object], names: tuple[str, ...]) -> int | None:
+    counts = (as_count(_part(part, name)) for part in parts for name in names)
+    return next((count for count in counts if count is not None), None)
 
 
 def _part(value: object, name: str) -> object:

@@ -115,17 +115,18 @@ class OllamaChat:
             return []
         try:
             models = objects_in(parsed(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
-            found = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
+            digests = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
         except (LookUpFailed, Malformed) as error:
             return [
                 f"digest: {self.base_url} does not list its models ({error}); start `ollama serve`, or set digest=''"
             ]
-        has = found.get(self.model.removesuffix(":latest"))
-        if has is None:
+        digest = digests.get(self.model.removesuffix(":latest"))
+        if digest is None:
             return [f"model: Ollama has no {self.model!r}; download it with: ollama pull {self.model}"]
-        if not has.removeprefix("sha256:").startswith(self.digest.removeprefix("sha256:")):
+        if not digest.removeprefix("sha256:").startswith(self.digest.removeprefix("sha256:")):
             return [
-                f"digest: got {self.digest!r}, but {self.model!r} is {has[:12]} on the server; expected equal weights"
+                f"digest: got {self.digest!r}, but {self.model!r} is {digest[:12]} on the server; "
+                "expected equal weights"
             ]
         return []
 

@@ -123,27 +123,27 @@ class OpenAIChat:
 
     def generate_at(self, server: Server, requests: Sequence[Request]) -> Iterator[Answer]:
         """Yield answers from `server` instead of the server that the fields describe; see `generate`."""
-        lacking = yield from self._answers(server, _grouped(requests, self.completions_per_request))
-        if lacking:
+        unanswered = yield from self._answers(server, _group(requests, self.completions_per_request))
+        if unanswered:
             log.warning(
                 "%s returned fewer completions than requested: the other %d are requested one by one "
                 "(llm.completions_per_request=1 is as fast)",
                 host_of(self.base_url),
-                len(lacking),
+                len(unanswered),
             )
-            yield from self._answers(server, _grouped(lacking, 1))
+            yield from self._answers(server, _group(unanswered, 1))
 
     def _answers(self, server: Server, groups: Sequence[_Draws]) -> Generator[Answer, None, list[Request]]:
         """Yield answers as they arrive. Return the requests for which a reply had no completion."""
-        lacking: list[Request] = []
+        unanswered: list[Request] = []
         with closing(server.call("/chat/completions", groups, self._complete)) as outcomes:
             for requests, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     yield from map(outcome.answer, requests)
                 else:
                     yield from outcome
-                    lacking += requests[len(outcome) :]
-        return lacking
+                    unanswered += requests[len(outcome) :]
+        return unanswered
 
     @property
     def account(self) -> Account:
@@ -205,11 +205,13 @@ class OpenAIChat:
         return parameters[self.json_mode]
 
 
-def _grouped(requests: Sequence[Request], most: int) -> list[_Draws]:
-    """Return groups of at most `most` requests that are equal for a server."""
-    if most == 1:  # keep the order: a caller with several draws may want the first draws of all questions first
+def _group(requests: Sequence[Request], max_size: int) -> list[_Draws]:
+    """Return groups of at most `max_size` requests that are equal for a server."""
+    if max_size == 1:  # keep the order: a caller with several draws may want the first draws of all questions first
         return [(request,) for request in requests]
     equal: defaultdict[Hashable, list[Request]] = defaultdict(list)
     for request in requests:
         equal[request.messages, json.dumps(request.json_schema, sort_keys=True)].append(request)
-    return [tuple(draws[first : first + most]) for draws in equal.values() for first in range(0, len(draws), most)]
+    return [
+        tuple(draws[first : first + max_size]) for draws in equal.values() for first in range(0, len(draws), max_size)
+    ]

@@ -72,13 +72,13 @@ def _read(choice: Mapping[str, object], request_id: str) -> Answer:
     if reason == "error":
         raise Malformed(shown(choice))
     state = _state(text, reason, refusal=message.get("refusal"))
-    kept = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
-    return Answer(request_id, state, kept, thoughts=thoughts or _thoughts_beside(message))
+    answer_text = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
+    return Answer(request_id, state, answer_text, thoughts=thoughts or _thoughts_beside(message))
 
 
 def _thoughts_beside(message: Mapping[str, object]) -> str:
-    found = (message.get(name) for name in _THOUGHTS)
-    return next((thoughts.strip() for thoughts in found if isinstance(thoughts, str)), "")
+    values = (message.get(name) for name in _THOUGHTS)
+    return next((thoughts.strip() for thoughts in values if isinstance(thoughts, str)), "")
 
 
 def _state(text: str, finish_reason: object, *, refusal: object) -> AnswerState:

@@ -53,12 +53,12 @@ class Abstention:
         return combine_mean(sums)
 
 
-def phrase_problems(phrases: Sequence[str], said: str = "that it has no answer") -> list[str]:
+def phrase_problems(phrases: Sequence[str], meaning: str = "that it has no answer") -> list[str]:
     """Return an error message if the phrases are empty, or if a phrase is empty after normalisation."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []
-    return [f"phrases: got {list(phrases)}, expected words by which an answer says {said}"]
+    return [f"phrases: got {list(phrases)}, expected words by which an answer says {meaning}"]
 
 
 def which_abstain(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:

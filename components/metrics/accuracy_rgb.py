@@ -49,11 +49,11 @@ class AccuracyRgb:
         parts = sample.answer_parts or ((sample.references,) if sample.references else ())
         if not parts and sample.answerable:
             return ScoreState.NOT_APPLICABLE
-        said = text.replace(" ", "") if self.without_blanks else text
-        if any(phrase in said for phrase in _REJECTIONS):
+        form = text.replace(" ", "") if self.without_blanks else text
+        if any(phrase in form for phrase in _REJECTIONS):
             return float(not sample.answerable)
-        said = said.lower()
-        is_there = [any(wording.lower() in said for wording in wordings) for wordings in parts]
+        form = form.lower()
+        is_there = [any(wording.lower() in form for wording in wordings) for wordings in parts]
         return float(bool(is_there) and all(is_there))
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:

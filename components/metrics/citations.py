@@ -53,12 +53,12 @@ class Citations:
         positions = gold_positions(samples, documents)
         precision: list[float | ScoreState] = []
         recall: list[float | ScoreState] = []
-        for sample, answer, own in zip(samples, answers, passages, strict=True):
+        for sample, answer, places in zip(samples, answers, passages, strict=True):
             gold = gold_spans(sample.gold, documents, positions)
-            right = {number for number, passage in enumerate(own, 1) if any(_holds(passage, unit) for unit in gold)}
-            said = statements(answer)
-            precision.append(_precision(said, right) if gold else ScoreState.NO_GOLD)
-            recall.append(_recall(said, right) if gold else ScoreState.NO_GOLD)
+            right = {number for number, passage in enumerate(places, 1) if any(_holds(passage, unit) for unit in gold)}
+            stated = statements(answer)
+            precision.append(_precision(stated, right) if gold else ScoreState.NO_GOLD)
+            recall.append(_recall(stated, right) if gold else ScoreState.NO_GOLD)
         return {"citation_precision": mean_scores(precision), "citation_recall": mean_scores(recall)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,13 +66,13 @@ class Citations:
         return combine_mean(sums)
 
 
-def _precision(said: Sequence[Statement], right: set[int]) -> float | ScoreState:
-    cited = [number in right for statement in said for number in statement.cited]
+def _precision(stated: Sequence[Statement], right: set[int]) -> float | ScoreState:
+    cited = [number in right for statement in stated for number in statement.cited]
     return sum(cited) / len(cited) if cited else ScoreState.NO_CITATIONS
 
 
-def _recall(said: Sequence[Statement], right: set[int]) -> float:
-    return sum(not right.isdisjoint(statement.cited) for statement in said) / max(len(said), 1)
+def _recall(stated: Sequence[Statement], right: set[int]) -> float:
+    return sum(not right.isdisjoint(statement.cited) for statement in stated) / max(len(stated), 1)
 
 
 def _holds(passage: PassagePlaces, unit: Span) -> bool:

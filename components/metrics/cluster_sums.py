@@ -36,11 +36,11 @@ class ClusterSums:
 
     def totals(self, values: Values) -> Values:
         """Return the sums over every subset, float64[n_subsets, ...], of values of the rows, float64[n_rows, ...]."""
-        found = np.zeros((len(self.n), *values.shape[1:]))
+        sums = np.zeros((len(self.n), *values.shape[1:]))
         filled = self.n > 0
         if filled.any():
-            found[filled] = np.add.reduceat(values, self.first[filled], axis=0)
-        return found
+            sums[filled] = np.add.reduceat(values, self.first[filled], axis=0)
+        return sums
 
     def rows_of(self, subset: int) -> Values:
         """Return the rows of one subset, float64[n, width]."""
@@ -54,7 +54,7 @@ def cluster_sums(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[
     samples = np.arange(len(statistics))
     members = [samples[rows if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)] for rows in subsets]
     row = np.concatenate([np.empty(0, dtype=np.int64), *members])
-    subset = np.repeat(np.arange(len(subsets)), [len(own) for own in members])
+    subset = np.repeat(np.arange(len(subsets)), [len(rows) for rows in members])
     cluster = row if clusters is None else clusters[row]
     order = np.lexsort((cluster, subset))
     row, subset, cluster = row[order], subset[order], cluster[order]
@@ -128,5 +128,5 @@ class Results:
         return self.over_units(self.by_unit(holds.astype(np.float64)) > 0)
 
 
-def _sum_at(place: NDArray[np.int64], values: Values | NDArray[np.bool_], n: int) -> Values:
-    return np.bincount(place, values, n).astype(np.float64, copy=False)  # bincount returns integers for empty input
+def _sum_at(index: NDArray[np.int64], values: Values | NDArray[np.bool_], n: int) -> Values:
+    return np.bincount(index, values, n).astype(np.float64, copy=False)  # bincount returns integers for empty input

@@ -44,12 +44,12 @@ class Contains:
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
-        found = [
+        contained = [
             _contained_parts(_parts(sample), answer) for sample, answer in zip(samples, answers.texts, strict=True)
         ]
         return {
-            "contains_any": mean_scores([float(any(f)) if f else ScoreState.NOT_APPLICABLE for f in found]),
-            "contains_all": mean_scores([float(all(f)) if f else ScoreState.NOT_APPLICABLE for f in found]),
+            "contains_any": mean_scores([float(any(f)) if f else ScoreState.NOT_APPLICABLE for f in contained]),
+            "contains_all": mean_scores([float(all(f)) if f else ScoreState.NOT_APPLICABLE for f in contained]),
         }
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -59,8 +59,8 @@ class Contains:
 
 def contains_all_parts(sample: Sample, answer: str) -> bool | None:
     """Return True if an answer contains all expected parts; None for a sample without parts and references."""
-    found = _contained_parts(_parts(sample), answer)
-    return all(found) if found else None
+    contained = _contained_parts(_parts(sample), answer)
+    return all(contained) if contained else None
 
 
 def contains_fake(sample: Sample, answer: str) -> bool:

@@ -34,7 +34,7 @@ class Draws:
     def __init__(self, n: int, n_resamples: int, seed: tuple[int, ...]) -> None:
         self._n, self._n_resamples, self._seed = n, n_resamples, seed
         n_bytes = n * n_resamples * np.min_scalar_type(n).itemsize
-        self._cached = list(self._drawn()) if n_bytes <= _LARGEST_CACHED else None
+        self._cached = list(self._draw_blocks()) if n_bytes <= _LARGEST_CACHED else None
 
     @property
     def n_bytes(self) -> int:
@@ -48,25 +48,25 @@ class Draws:
         sums = np.empty((len(rows), self._n_resamples), dtype=np.float64)
         first = 0
         with _blas().limit(limits=1):
-            for counts in self._drawn() if self._cached is None else self._cached:
+            for counts in self._draw_blocks() if self._cached is None else self._cached:
                 last = first + counts.shape[1]
                 np.matmul(rows, counts.astype(np.float64), out=sums[:, first:last])
                 first = last
         return sums
 
-    def _drawn(self) -> Iterator[Counts]:
+    def _draw_blocks(self) -> Iterator[Counts]:
         """Yield counts [n, n_in_block] in blocks of bounded size, as the smallest integer type that fits."""
         n, random = self._n, np.random.default_rng((*self._seed, self._n))
         block = max(1, _BLOCK_ELEMENTS // max(1, n))
         for first in range(0, self._n_resamples, block):
             n_in_block = min(block, self._n_resamples - first)
-            drawn = random.integers(n, size=(n_in_block, n)) if n else np.zeros((n_in_block, 0), dtype=np.int64)
-            drawn += n * np.arange(n_in_block)[:, np.newaxis]
-            counts = np.bincount(drawn.ravel(), minlength=n_in_block * n).reshape(n_in_block, n)
+            indices = random.integers(n, size=(n_in_block, n)) if n else np.zeros((n_in_block, 0), dtype=np.int64)
+            indices += n * np.arange(n_in_block)[:, np.newaxis]
+            counts = np.bincount(indices.ravel(), minlength=n_in_block * n).reshape(n_in_block, n)
             yield np.ascontiguousarray(counts.astype(np.min_scalar_type(n)).T)
 
 
-class _Recent:
+class _RecentDraws:
     """The most recently used draws, up to a number of bytes."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class _Recent:
         return self._cached[key]
 
 
-_recent = _Recent()
+_recent = _RecentDraws()
 
 
 def draws_of(n: int, n_resamples: int, seed: tuple[int, ...]) -> Draws:

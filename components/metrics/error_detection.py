@@ -74,8 +74,8 @@ class ErrorDetection(ErrorPhrases):
         detected = self.detected(answers.texts)
         has_false_passages = [bool(sample.fake_answers) for sample in samples]
         corrected = [
-            _correction(sample, answer) if found and sample.fake_answers else ScoreState.NOT_APPLICABLE
-            for sample, answer, found in zip(samples, answers.texts, detected, strict=True)
+            _correction(sample, answer) if is_detected and sample.fake_answers else ScoreState.NOT_APPLICABLE
+            for sample, answer, is_detected in zip(samples, answers.texts, detected, strict=True)
         ]
         return {
             "error_detection": shares_of(detected, has_false_passages),

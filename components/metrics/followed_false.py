@@ -34,7 +34,7 @@ class FollowedFalse(ErrorPhrases):
         require_texts_of(samples, answers, references)
         detected = self.detected(answers.texts)
         followed = [
-            contains_fake(sample, answer) and not found and not contains_all_parts(sample, answer)
-            for sample, answer, found in zip(samples, answers.texts, detected, strict=True)
+            contains_fake(sample, answer) and not is_detected and not contains_all_parts(sample, answer)
+            for sample, answer, is_detected in zip(samples, answers.texts, detected, strict=True)
         ]
         return {"followed_false": shares_of(followed, [bool(sample.fake_answers) for sample in samples])}

@@ -107,7 +107,7 @@ class Intervals:
         columns or the clusters differ in their number of samples.
         """
         by_column = self._intervals_by_column(columns, subsets, clusters, joined=False)
-        return [list(own) for own in zip(*by_column, strict=True)] if columns else [[] for _ in subsets]
+        return [list(row) for row in zip(*by_column, strict=True)] if columns else [[] for _ in subsets]
 
     def of_mean(
         self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
@@ -139,26 +139,26 @@ class Intervals:
 
         rows = results.table.sums
         sums, sizes = rows[:, column.statistics], rows[:, column.sizes]
-        found = spread(results, sums, sizes, column.combine)
-        quantile = stdtrit(found.degrees, (1 + self.confidence) / 2)
-        variance = found.variance + unseen_variance(found) if column.is_share else found.variance
-        low, high = bounds_of(found.value, quantile * np.sqrt(variance), is_share=column.is_share)
+        estimate = spread(results, sums, sizes, column.combine)
+        quantile = stdtrit(estimate.degrees, (1 + self.confidence) / 2)
+        variance = estimate.variance + unseen_variance(estimate) if column.is_share else estimate.variance
+        low, high = bounds_of(estimate.value, quantile * np.sqrt(variance), is_share=column.is_share)
         is_zero_one = results.n_clusters(rows[:, column.fractions] > 0) == 0
         if is_zero_one.any():
-            bounds = wilson(results, found, sums[:, 0], sizes, quantile)
-            low, high = (np.where(is_zero_one, own, other) for own, other in zip(bounds, (low, high), strict=True))
+            bounds = wilson(results, estimate, sums[:, 0], sizes, quantile)
+            low, high = (np.where(is_zero_one, bound, other) for bound, other in zip(bounds, (low, high), strict=True))
         is_unbounded = column.is_mean and not column.is_share and not results.are_joined
-        is_drawn = (found.n_clusters >= FEWEST_CLUSTERS) & (found.variance > 0) & is_unbounded
+        is_drawn = (estimate.n_clusters >= FEWEST_CLUSTERS) & (estimate.variance > 0) & is_unbounded
         if is_drawn.any():
             below, above = self._distances(results, column, np.flatnonzero(is_drawn))
-            value, error = found.value[is_drawn], np.sqrt(found.variance[is_drawn])
+            value, error = estimate.value[is_drawn], np.sqrt(estimate.variance[is_drawn])
             low[is_drawn] = np.fmin(low[is_drawn], value - above * error)
             high[is_drawn] = np.fmax(high[is_drawn], value - below * error)
         methods = [
-            IntervalMethod.WILSON if zero_one else IntervalMethod.BOOTSTRAP if drawn else IntervalMethod.T
-            for zero_one, drawn in zip(is_zero_one.tolist(), is_drawn.tolist(), strict=True)
+            IntervalMethod.WILSON if zero_one else IntervalMethod.BOOTSTRAP if bootstrap else IntervalMethod.T
+            for zero_one, bootstrap in zip(is_zero_one.tolist(), is_drawn.tolist(), strict=True)
         ]
-        return _as_records(found, low, high, methods)
+        return _as_records(estimate, low, high, methods)
 
     def _distances(self, results: Results, column: _ColumnPlace, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
         """Return the bounds of the studentised bootstrap for some subsets: the quantiles below and above.
@@ -168,13 +168,13 @@ class Intervals:
         """
         tail = (1 - self.confidence) / 2
         below, above = np.empty(len(subsets)), np.empty(len(subsets))
-        for places in self._equally_long(results.table.n[subsets]):
-            rows = np.stack([results.table.rows_of(subsets[place])[:, column.statistics] for place in places])
-            distances = _studentised(rows, draws_of(rows.shape[1], self.n_resamples, (self.seed,)))
-            below[places], above[places] = quantiles(distances, (tail, 1 - tail)).T
+        for positions in self._group_by_length(results.table.n[subsets]):
+            rows = np.stack([results.table.rows_of(subsets[position])[:, column.statistics] for position in positions])
+            distances = _studentise(rows, draws_of(rows.shape[1], self.n_resamples, (self.seed,)))
+            below[positions], above[positions] = quantiles(distances, (tail, 1 - tail)).T
         return below, above
 
-    def _equally_long(self, lengths: NDArray[np.int64]) -> Iterator[list[int]]:
+    def _group_by_length(self, lengths: NDArray[np.int64]) -> Iterator[list[int]]:
         """Yield places of subsets of equal length, as many together as fit into bounded memory."""
         at_once = max(1, _SUMS_AT_ONCE // (10 * self.n_resamples))
         for length in np.unique(lengths).tolist():
@@ -183,7 +183,7 @@ class Intervals:
                 yield places[first : first + at_once]
 
 
-def _studentised(rows: Values, draws: Draws) -> Values:
+def _studentise(rows: Values, draws: Draws) -> Values:
     """Return the mean in every resample minus the overall mean, in standard errors of the resample: float64[n_subsets,
     n_resamples].
 
@@ -195,8 +195,8 @@ def _studentised(rows: Values, draws: Draws) -> Values:
     products = np.stack([residuals, sizes, residuals**2, residuals * sizes, sizes**2], axis=1)
     n_subsets, width, n_rows = products.shape
     exact = exactly_summable(products.reshape(n_subsets * width, n_rows))
-    drawn = draws.sums(exact).reshape(n_subsets, width, -1)
-    residual, size, squares, both, squared_sizes = drawn.transpose(1, 0, 2)
+    resampled = draws.sums(exact).reshape(n_subsets, width, -1)
+    residual, size, squares, both, squared_sizes = resampled.transpose(1, 0, 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         away = residual / size
         variance = (squares - 2 * away * both + away**2 * squared_sizes) / size**2
@@ -214,10 +214,10 @@ def _stack(columns: Sequence[Column]) -> tuple[Values, list[_ColumnPlace]]:
         counts: NDArray[np.bool_] = np.asarray(column.statistics.any(axis=1))
         is_share = column.is_share and _is_in_unit_interval(column.statistics)
         is_fraction = counts & ~_is_zero_or_one(column.statistics) if is_share else counts
-        own = slice(first, first := first + column.statistics.shape[1])
+        span = slice(first, first := first + column.statistics.shape[1])
         placed.append(
             _ColumnPlace(
-                own,
+                span,
                 width + len(counted),
                 width + len(counted) + 1,
                 column.combine,
@@ -243,16 +243,16 @@ def _is_in_unit_interval(statistics: Values) -> bool:
 
 def _is_zero_or_one(statistics: Values) -> NDArray[np.bool_]:
     """Return True for each sample that adds a 0 or a 1 to a mean."""
-    found: NDArray[np.bool_] = np.isin(statistics[:, 0], (0.0, 1.0)) & _is_mean(statistics)
-    return found
+    is_zero_or_one: NDArray[np.bool_] = np.isin(statistics[:, 0], (0.0, 1.0)) & _is_mean(statistics)
+    return is_zero_or_one
 
 
-def _as_records(found: Spread, low: Values, high: Values, methods: Sequence[IntervalMethod]) -> list[Interval]:
-    enough = (found.n_clusters >= FEWEST_CLUSTERS) & np.isfinite(low) & np.isfinite(high)
-    n_clusters = found.n_clusters.astype(np.int64).tolist()
-    n_effective = np.where(found.n_clusters > 0, found.n_effective, 0.0).tolist()
+def _as_records(estimate: Spread, low: Values, high: Values, methods: Sequence[IntervalMethod]) -> list[Interval]:
+    enough = (estimate.n_clusters >= FEWEST_CLUSTERS) & np.isfinite(low) & np.isfinite(high)
+    n_clusters = estimate.n_clusters.astype(np.int64).tolist()
+    n_effective = np.where(estimate.n_clusters > 0, estimate.n_effective, 0.0).tolist()
     records = []
-    for row, (value, variance) in enumerate(zip(found.value.tolist(), found.variance.tolist(), strict=True)):
+    for row, (value, variance) in enumerate(zip(estimate.value.tolist(), estimate.variance.tolist(), strict=True)):
         records.append(
             Interval(
                 None if np.isnan(value) else value,

@@ -34,21 +34,21 @@ def count_matches(
     several references, the largest count of an n-gram in any of them applies.
     """
     n_texts = max(len(answers), len(references))
-    own, own_counts = _count(_keys(answers, n, n_texts))
-    theirs, their_counts = _count(_keys(references, n, n_texts))
+    answer_keys, answer_counts = _count(_keys(answers, n, n_texts))
+    reference_keys, reference_counts = _count(_keys(references, n, n_texts))
     if owners is not None and not np.array_equal(owners, np.arange(len(references))):
-        theirs, their_counts = _largest_by_owner(theirs, their_counts, owners, n_texts)
-    place, is_common = _find(own, theirs)
-    common = np.minimum(own_counts[is_common], their_counts[place[is_common]])
-    return np.bincount(_texts(own[is_common], n_texts), weights=common, minlength=len(answers)).astype(np.int64)
+        reference_keys, reference_counts = _largest_by_owner(reference_keys, reference_counts, owners, n_texts)
+    index, is_common = _find(answer_keys, reference_keys)
+    common = np.minimum(answer_counts[is_common], reference_counts[index[is_common]])
+    return np.bincount(_texts(answer_keys[is_common], n_texts), weights=common, minlength=len(answers)).astype(np.int64)
 
 
 def distinct_ngrams(answers: Units, references: Units, n: int) -> DistinctNgrams:
     """Return the numbers of distinct n-grams of answer i and reference i."""
     n_texts = len(answers)
-    (own, _), (theirs, _) = (_count(_keys(units, n, n_texts)) for units in (answers, references))
-    _, is_common = _find(own, theirs)
-    of_texts = [_texts(keys, n_texts) for keys in (own[is_common], own, theirs)]
+    (answer_keys, _), (reference_keys, _) = (_count(_keys(units, n, n_texts)) for units in (answers, references))
+    _, is_common = _find(answer_keys, reference_keys)
+    of_texts = [_texts(keys, n_texts) for keys in (answer_keys[is_common], answer_keys, reference_keys)]
     return DistinctNgrams(*(np.bincount(texts, minlength=n_texts).astype(np.int64) for texts in of_texts))
 
 
@@ -67,8 +67,8 @@ def _keys(units: Units, n: int, n_texts: int) -> Keys:
     text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
     first = np.arange(counts.sum()) + np.repeat(units.offsets[:-1] - np.cumsum(counts) + counts, counts)
     numbers = np.zeros(len(first), dtype=np.uint64)
-    for place in range(n):
-        numbers = (numbers + units.ids[first + place].astype(np.uint64)) * _FACTOR
+    for offset in range(n):
+        numbers = (numbers + units.ids[first + offset].astype(np.uint64)) * _FACTOR
         numbers ^= numbers >> np.uint64(29)
     bits = _hash_bits(n_texts)
     return (text << bits) | (numbers >> (np.uint64(64) - bits))
@@ -99,5 +99,5 @@ def _find(keys: Keys, among: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]
     """Return the place of each key in the sorted `among`, and whether it is there."""
     if not len(among):
         return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
-    place = np.minimum(np.searchsorted(among, keys), len(among) - 1)
-    return place, among[place] == keys
+    index = np.minimum(np.searchsorted(among, keys), len(among) - 1)
+    return index, among[index] == keys

@@ -75,7 +75,7 @@ def pool(fields: Fields) -> Pooled | None:
     variances = _variances(fields, noise)
     system = _solve(fields, noise, variances)
     signal = variances[2] * system.weight  # the share of a field's deviation that is not noise
-    expected = _expected(fields, system.effects)
+    expected = _expected_values(fields, system.effects)
     value = expected + signal * (fields.value - expected)
     variance = signal * noise + (1 - signal) ** 2 * _variance_of_expected(fields, system.inverse)
     return Pooled(value, np.sqrt(variance))
@@ -86,8 +86,8 @@ def _noise(fields: Fields) -> Values | None:
     degrees = np.where(np.isfinite(fields.error), fields.n_clusters - 1, 0.0)
     if degrees.sum() < _FEWEST_DEGREES:
         return None
-    own = np.where(degrees > 0, fields.error**2 * fields.n_effective, 0.0)
-    between = (degrees * own).sum() / degrees.sum()
+    variances = np.where(degrees > 0, fields.error**2 * fields.n_effective, 0.0)
+    between = (degrees * variances).sum() / degrees.sum()
     noise: Values = between / fields.n_effective
     return noise if between > 0 else None
 
@@ -108,8 +108,8 @@ def _variances(fields: Fields, noise: Values) -> Values:
         logs = logs + step
         if np.abs(step).max() < _DONE:
             break
-    found: Values = np.exp(logs)
-    return found
+    estimates: Values = np.exp(logs)
+    return estimates
 
 
 def _solve(fields: Fields, noise: Values, variances: Values) -> _System:
@@ -131,10 +131,10 @@ def _score(fields: Fields, system: _System) -> tuple[Values, Values]:
     weight, inverse, information, squares, effects = system
     n_topics = fields.topic.max() + 1
     parts = (slice(1, 1 + n_topics), slice(1 + n_topics, len(effects)))
-    residual = weight * (fields.value - _expected(fields, effects))  # P y
+    residual = weight * (fields.value - _expected_values(fields, effects))  # P y
     sums = _sums(fields, residual)
-    left = np.eye(len(effects)) - inverse @ information
-    once, twice = information @ left, left.T @ squares @ left  # Z'P Z and Z'P P Z
+    remainder = np.eye(len(effects)) - inverse @ information
+    once, twice = information @ remainder, remainder.T @ squares @ remainder  # Z'P Z and Z'P P Z
     cubes = _products(fields, weight**3)
     within = inverse @ squares
     trace = weight.sum() - np.trace(within)
@@ -170,7 +170,7 @@ def _sums(fields: Fields, values: Values) -> Values:
     return np.concatenate([[values.sum()], of_topics, of_tasks])
 
 
-def _expected(fields: Fields, effects: Values) -> Values:
+def _expected_values(fields: Fields, effects: Values) -> Values:
     """Return mean + topic + task of every field."""
     n_topics = fields.topic.max() + 1
     sums: Values = effects[0] + effects[1 + fields.topic] + effects[1 + n_topics + fields.task]
@@ -181,5 +181,5 @@ def _variance_of_expected(fields: Fields, inverse: Values) -> Values:
     """Return the variance of mean + topic + task of every field, float64[n_fields]."""
     n_topics = fields.topic.max() + 1
     places = np.stack([np.zeros_like(fields.topic), 1 + fields.topic, 1 + n_topics + fields.task], axis=1)
-    found: Values = inverse[places[:, :, np.newaxis], places[:, np.newaxis, :]].sum(axis=(1, 2))
-    return found
+    variance: Values = inverse[places[:, :, np.newaxis], places[:, np.newaxis, :]].sum(axis=(1, 2))
+    return variance

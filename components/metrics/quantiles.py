@@ -14,7 +14,7 @@ def quantiles(values: Values, levels: Sequence[float]) -> Values:
     NaN values are left out. `levels` are in [0, 1]. Quantiles between two values are interpolated.
     """
     # Rows without NaN are computed together. NaN shifts the places of quantiles, so other rows go one by one.
-    found = np.full((len(values), len(levels)), np.nan)
+    result = np.full((len(values), len(levels)), np.nan)
     has_nan = np.isnan(values).any(axis=1)
     last = values.shape[1] - 1
     at = last * np.asarray(levels)
@@ -22,15 +22,15 @@ def quantiles(values: Values, levels: Sequence[float]) -> Values:
     above = np.minimum(below + 1, last)
     if not has_nan.all():
         ordered = np.sort(values[~has_nan], axis=1)  # several times as fast as a partition at four places
-        found[~has_nan] = _between(ordered[:, below], ordered[:, above], at)
+        result[~has_nan] = _interpolate(ordered[:, below], ordered[:, above], at)
     for row in np.flatnonzero(has_nan):
         if not np.isnan(values[row]).all():
-            found[row] = np.nanquantile(values[row], levels)
-    return found
+            result[row] = np.nanquantile(values[row], levels)
+    return result
 
 
-def _between(low: Values, high: Values, at: Values) -> Values:
+def _interpolate(low: Values, high: Values, at: Values) -> Values:
     """Interpolate as NumPy does: from the nearer of the two values, so that equal values give the same value."""
     share, width = at - np.floor(at), high - low
-    found: Values = np.where(share >= 0.5, high - width * (1 - share), low + width * share)
-    return found
+    interpolated: Values = np.where(share >= 0.5, high - width * (1 - share), low + width * share)
+    return interpolated

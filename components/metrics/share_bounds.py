@@ -36,7 +36,7 @@ def score_bounds(share: Values, spread: Values) -> tuple[Values, Values]:
     return np.fmax(centre - half, 0.0), np.fmin(centre + half, 1.0)
 
 
-def wilson(results: Results, found: Spread, ones: Values, sizes: Values, quantile: Values) -> tuple[Values, Values]:
+def wilson(results: Results, estimate: Spread, ones: Values, sizes: Values, quantile: Values) -> tuple[Values, Values]:
     """Return low and high of Wilson's score interval with the effective number of samples, float64[n_results].
 
     They are NaN if the variance is unknown. `sizes` float64[n_rows] are the numbers of samples that count in each row
@@ -50,15 +50,15 @@ def wilson(results: Results, found: Spread, ones: Values, sizes: Values, quantil
     Source: Wilson 1927; Franco, Little, Louis & Slud 2019, "Comparative study of confidence intervals for proportions
     in complex sample surveys"; Korn & Graubard 1998 for the degrees of freedom. The average is our choice.
     """
-    share = found.value
+    share = estimate.value
     n_differing = np.minimum(results.n_clusters(ones > 0), results.n_clusters(ones < sizes))
     with np.errstate(invalid="ignore", divide="ignore"):
         of_one = share * (1 - share)
-        variance = np.fmax(found.variance, _variance_of_independent(results, ones, sizes))
+        variance = np.fmax(estimate.variance, _variance_of_independent(results, ones, sizes))
         per_sample = np.where(of_one > 0, variance / of_one, 0.0)
-        n = (n_differing + 1) / (n_differing * per_sample + 1 / found.n_effective)
+        n = (n_differing + 1) / (n_differing * per_sample + 1 / estimate.n_effective)
         low, high = score_bounds(share, quantile**2 / n)
-    unknown = np.where(np.isfinite(found.variance), 0.0, np.nan)
+    unknown = np.where(np.isfinite(estimate.variance), 0.0, np.nan)
     return low + unknown, high + unknown
 
 
@@ -73,7 +73,7 @@ def _variance_of_independent(results: Results, ones: Values, sizes: Values) -> V
 _WEIGHT = 8.0
 
 
-def unseen_variance(found: Spread) -> Values:
+def unseen_variance(estimate: Spread) -> Values:
     """Return the variance that a share lacks for values that the clusters may not have shown, float64[n_results].
 
     If nearly all clusters have the same value, the jackknife finds hardly any variance, although a few in a hundred
@@ -84,7 +84,7 @@ def unseen_variance(found: Spread) -> Values:
     The weight is our choice, from simulations. With two values, one of them rare, intervals cover the truth in at least
     90 % of cases. With half the weight, they cover it in 79 % of cases if a 0 is rare among values of .9.
     """
-    largest = found.value * (1 - found.value)
+    largest = estimate.value * (1 - estimate.value)
     with np.errstate(divide="ignore"):
-        added: Values = _WEIGHT * largest / ((1 + found.n_differing**2) * found.n_effective**2)
+        added: Values = _WEIGHT * largest / ((1 + estimate.n_differing**2) * estimate.n_effective**2)
     return added

@@ -47,7 +47,7 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
     Source: Tukey 1958; MacKinnon, Nielsen & Webb 2023, "Fast and reliable jackknife and bootstrap methods for
     cluster-robust inference" (CV3); Kish 1965, "Survey Sampling", 5.4; Satterthwaite 1946.
     """
-    table, own, holds = results.table, results.table.subset, sizes > 0
+    table, subset, holds = results.table, results.table.subset, sizes > 0
     n_samples, n_holding = table.totals(sizes), table.totals(holds.astype(np.float64))
     counts = n_samples > 0
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -56,9 +56,11 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
         total = table.totals(sums)
         values = combine(total)
         value = results.over_subsets(np.where(counts, values * weight, 0.0)) / (n_subsets > 0)
-        moves = (combine(total[own] - sums) - values[own]) * (np.sqrt((n_holding - 1) / n_holding) * weight)[own]
+        moves = (combine(total[subset] - sums) - values[subset]) * (np.sqrt((n_holding - 1) / n_holding) * weight)[
+            subset
+        ]
         moves = np.where(holds, moves, 0.0)
-        shares = results.by_unit(np.where(holds, sizes * (weight / n_samples)[own], 0.0))
+        shares = results.by_unit(np.where(holds, sizes * (weight / n_samples)[subset], 0.0))
         of_units = results.by_unit(moves) ** 2
         variance = results.over_units(of_units)
         differing = np.where(of_units > (_ROUNDING * results.of_units(value)) ** 2, of_units, 0.0)

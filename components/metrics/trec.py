@@ -60,9 +60,9 @@ class TrecMeasures:
         """
         trec_names = {name: _require_trec_name(name) for name in self.measures}
         _require_valid(rankings, relevant)
-        found = _evaluate(rankings, relevant, trec_names.values())
+        evaluated = _evaluate(rankings, relevant, trec_names.values())
         return {
-            self._name(name): mean_scores([values[trec_name] if values else ScoreState.NO_GOLD for values in found])
+            self._name(name): mean_scores([values[trec_name] if values else ScoreState.NO_GOLD for values in evaluated])
             for name, trec_name in trec_names.items()
         }
 
@@ -117,7 +117,7 @@ def _evaluate(
         if ranking:
             # Scores that decrease with rank: trec_eval ignores the order, and sorts by score.
             ranked[query] = {number[document_id]: float(-rank) for rank, document_id in enumerate(ranking)}
-    found = RelevanceEvaluator(graded, set(trec_names)).evaluate(ranked)
+    evaluated = RelevanceEvaluator(graded, set(trec_names)).evaluate(ranked)
     # pytrec_eval omits queries without a hit, which must count as 0.
     misses = dict.fromkeys(trec_names, 0.0)
-    return [found.get(query, misses) if grades else {} for query, grades in zip(queries, relevant, strict=True)]
+    return [evaluated.get(query, misses) if grades else {} for query, grades in zip(queries, relevant, strict=True)]

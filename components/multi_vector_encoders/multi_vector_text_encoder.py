@@ -114,15 +114,15 @@ class MultiVectorTextEncoder:
         row_of = {text: row for row, text in enumerate(dict.fromkeys(text for text in texts if text.strip()))}
         distinct = self._model.encode(list(row_of), side, self._prompt(side), self.batch_tokens, self.device)
         none = np.zeros((0, self._model.n_dimensions(self.device)), dtype=np.float16)
-        own = [distinct[row_of[text]] if text in row_of else none for text in texts]
+        vectors = [distinct[row_of[text]] if text in row_of else none for text in texts]
         return MultiEncodings(
-            vectors=np.concatenate([none, *own]),
-            vector_offsets=np.cumsum([0, *map(len, own)], dtype=np.int64),
+            vectors=np.concatenate([none, *vectors]),
+            vector_offsets=np.cumsum([0, *map(len, vectors)], dtype=np.int64),
         )
 
     def _prompt(self, side: Side) -> str:
-        given = self.query_prefix if side is Side.QUERY else self.passage_prefix
-        return side_prompt(self.model, self.revision, side, given)
+        prompt = self.query_prefix if side is Side.QUERY else self.passage_prefix
+        return side_prompt(self.model, self.revision, side, prompt)
 
     def _count(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         return count_side_tokens(self.model, self.revision, texts, side, self._prompt(side))

@@ -69,10 +69,10 @@ def problems_of_proxy(url: str) -> list[str]:
 
 
 def _is_proxy(address: str) -> bool:
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"https?://(?:[^\s/?#@\[\]]*@)?(?:[^\s/?#@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?/?", address
     )
-    return found is not None and int(found[1] or 1) in range(1, 1 << 16)
+    return match is not None and int(match[1] or 1) in range(1, 1 << 16)
 
 
 def problems_of_url(url: str, example: str = "http://localhost:8000/v1") -> list[str]:

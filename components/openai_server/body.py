@@ -51,24 +51,24 @@ class _Decoder:
         self._zlib = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._has_begun = False
 
-    def decode(self, chunk: bytes, most: int) -> bytes:
-        """Return at most `most` bytes; the caller stops when it has enough. Raises zlib.error for damaged data."""
+    def decode(self, chunk: bytes, max_bytes: int) -> bytes:
+        """Return at most `max_bytes` bytes; the caller stops when it has enough. Raises zlib.error for damaged data."""
         decoded = bytearray()
-        while chunk and len(decoded) < most:
+        while chunk and len(decoded) < max_bytes:
             if self._zlib.eof:
                 self._zlib = zlib.decompressobj(_GZIP_OR_ZLIB)
-            decoded += self._decompress(chunk, most - len(decoded))
+            decoded += self._decompress(chunk, max_bytes - len(decoded))
             chunk = self._zlib.unconsumed_tail or self._zlib.unused_data
         return bytes(decoded)
 
-    def _decompress(self, chunk: bytes, most: int) -> bytes:
+    def _decompress(self, chunk: bytes, max_bytes: int) -> bytes:
         try:
-            return self._zlib.decompress(chunk, most)
+            return self._zlib.decompress(chunk, max_bytes)
         except zlib.error:
             if self._has_begun:
                 raise
             self._zlib = zlib.decompressobj(_RAW_DEFLATE)
-            return self._zlib.decompress(chunk, most)
+            return self._zlib.decompress(chunk, max_bytes)
         finally:
             self._has_begun = True
 

@@ -97,8 +97,8 @@ class Breaker:
             return
         health = self._health
         health.n_failed_in_a_row += 1
-        most = self._most_in_a_row if health.has_answered or not is_for_all(error) else 1
-        if (self._was_down or health.n_failed_in_a_row >= most) and not self.is_open:
+        limit = self._most_in_a_row if health.has_answered or not is_for_all(error) else 1
+        if (self._was_down or health.n_failed_in_a_row >= limit) and not self.is_open:
             health.reason, health.error_class, health.down_since = reason, class_of(error), time.monotonic()
             self._opened.set()
 

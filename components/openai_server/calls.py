@@ -47,13 +47,13 @@ class Calls(Generic[Item, Result]):
                 one.cancel()
                 self._workers.result()
                 return []
-            found = [one.result()]
+            results = [one.result()]
         else:
-            found = []
+            results = []
         while not self._arrived.empty():
-            found.append(self._arrived.get_nowait())
-        self._n_returned = len(found)
-        return found
+            results.append(self._arrived.get_nowait())
+        self._n_returned = len(results)
+        return results
 
     async def cancel(self) -> None:
         """Cancel the running calls. Results that were not collected are lost."""

@@ -20,17 +20,20 @@ class CountedAt:
     completion: Path
     cached: Path | None = None
 
-    def used(self, reply: object, most: Tokens) -> Tokens:
+    def used(self, reply: object, upper_bound: Tokens) -> Tokens:
         """Return the tokens that a request used.
 
-        Missing counts are replaced by the counts of `most`. A reply that does not come from a model used no tokens.
+        Missing counts are replaced by the counts of `upper_bound`. A reply that does not come from a model used no
+        tokens.
         """
         if not isinstance(reply, dict) or not reply.keys() & self.marks:
             return Tokens()
         n_prompt, n_completion = count_in(reply, *self.prompt), count_in(reply, *self.completion)
-        n_prompt = most.n_prompt if n_prompt is None else n_prompt
+        n_prompt = upper_bound.n_prompt if n_prompt is None else n_prompt
         n_cached = (count_in(reply, *self.cached) if self.cached else None) or 0
-        return Tokens(n_prompt, most.n_completion if n_completion is None else n_completion, min(n_cached, n_prompt))
+        return Tokens(
+            n_prompt, upper_bound.n_completion if n_completion is None else n_completion, min(n_cached, n_prompt)
+        )
 
 
 AS_OPENAI = CountedAt(

@@ -83,8 +83,8 @@ class Malformed(Exception):
     masked, and then cut.
     """
 
-    def __init__(self, said: str) -> None:
-        super().__init__(shortened(said[:_READ_CHARACTERS], _SHOWN_OF_REPLY))
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message[:_READ_CHARACTERS], _SHOWN_OF_REPLY))
 
 
 class WebPage(Malformed):
@@ -135,12 +135,12 @@ def class_of(error: Exception) -> ErrorClass:
 def _class_of_status(error: HttpError) -> ErrorClass:
     if _is_quota_used_up(error):
         return ErrorClass.QUOTA
-    if known := _CLASSES.get(error.status):
-        return known
+    if error_class := _CLASSES.get(error.status):
+        return error_class
     if error.status >= 500:
         return ErrorClass.SERVER
-    said = f"{error.code} {_message_in(error.body)}".lower()
-    return ErrorClass.TOO_LONG if any(words in said for words in _TOO_LONG) else ErrorClass.BAD_REQUEST
+    text = f"{error.code} {_message_in(error.body)}".lower()
+    return ErrorClass.TOO_LONG if any(words in text for words in _TOO_LONG) else ErrorClass.BAD_REQUEST
 
 
 _CLASSES = {

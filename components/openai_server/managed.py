@@ -44,19 +44,19 @@ def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_time
     contains its log. Raises ComponentError with the end of the log if the server ends or is not healthy in time.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with _starting(folder):
+    with _start_lock(folder):
         _hold(folder)
-        known = folder / ADDRESS
-        if known.exists() and _is_healthy(address := known.read_text(encoding="ascii")):
+        address_file = folder / ADDRESS
+        if address_file.exists() and _is_healthy(address := address_file.read_text(encoding="ascii")):
             return address
-        known.unlink(missing_ok=True)
+        address_file.unlink(missing_ok=True)
         address = _start(command, folder, start_timeout_s)
-        known.write_text(address, encoding="ascii")
+        address_file.write_text(address, encoding="ascii")
         return address
 
 
 @contextmanager
-def _starting(folder: Path) -> Iterator[None]:
+def _start_lock(folder: Path) -> Iterator[None]:
     """Hold the lock for starting the server. Log a warning if another process holds it."""
     lock = FileLock(folder / "start.lock")
     try:
@@ -108,14 +108,14 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
         while not _is_healthy(address):
             if process.poll() is not None:
                 raise ComponentError(
-                    f"the server ended before it was healthy; expected an answer at {address}/health. {_end_of(log)}"
+                    f"the server ended before it was healthy; expected an answer at {address}/health. {_log_end(log)}"
                 )
             if time.monotonic() > limit:
                 process.terminate()
                 process.wait()
                 raise ComponentError(
                     f"the server was not healthy within start_timeout_s={start_timeout_s:g}; "
-                    f"expected an answer at {address}/health. {_end_of(log)}"
+                    f"expected an answer at {address}/health. {_log_end(log)}"
                 )
             time.sleep(_LOOK_EVERY_S)
     except KeyboardInterrupt:  # a notebook goes on afterwards, and would start another server beside this one
@@ -139,6 +139,6 @@ def _free_port() -> int:
         return port
 
 
-def _end_of(log: Path) -> str:
+def _log_end(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
     return masked(f"Its log, {log}, ends with: {' | '.join(lines) or '(nothing)'}")

@@ -42,5 +42,5 @@ def origin_of(address: str) -> str:
     host = parts.hostname or ""
     if parts.scheme not in _PORTS or not host:
         return f"{parts.scheme}:"
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}:{parts.port or _PORTS[parts.scheme]}"
+    bracketed = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{bracketed}:{parts.port or _PORTS[parts.scheme]}"

@@ -93,7 +93,7 @@ class Server:
                 problems.append(f"{name}: got {limit}, expected at least 1, or null for no limit")
         if not self.timeout_s > 0:
             problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
-        problems += problems_of_url(self.base_url) or [f"base_url: {each}" for each in self._proxy_problems()]
+        problems += problems_of_url(self.base_url) or [f"base_url: {problem}" for problem in self._proxy_problems()]
         return [*problems, *problems_of_key(self.api_key_env)]
 
     def _proxy_problems(self) -> list[str]:

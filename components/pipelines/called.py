@@ -63,8 +63,8 @@ class CalledPipeline(CallsUserCode):
                 yield self._failed_call(request, outcome, breaker)
 
     def _failed_call(self, request: Request, error: BaseException, breaker: Breaker) -> Answer:
-        known = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
-        kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else class_of(known)
+        exception = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+        kind = ErrorClass.MALFORMED if isinstance(error, BadReply) else class_of(exception)
         text = shortened(f"{self.path}: {line_of(error)}", _SHOWN_CHARACTERS)
-        breaker.failed(known, text)
+        breaker.failed(exception, text)
         return Answer.failed(request, text, kind)

@@ -63,14 +63,14 @@ def read_reply(value: object, request_id: str, latency_s: float) -> Answer:
 
 def stored_replies(answers: Sequence[Answer]) -> list[PipelineReply | None]:
     """Return the replies in the texts of Answers of `read_reply`; None for a failed request."""
-    return [None if answer.state is AnswerState.ERROR else _stored_reply(answer.text) for answer in answers]
+    return [None if answer.state is AnswerState.ERROR else _read_stored(answer.text) for answer in answers]
 
 
-def _stored_reply(text: str) -> PipelineReply:
+def _read_stored(text: str) -> PipelineReply:
     stored = json.loads(text)
     passages = stored["passages"]
     return PipelineReply(
-        stored["answer"], None if passages is None else tuple(GivenPassage(**each) for each in passages)
+        stored["answer"], None if passages is None else tuple(GivenPassage(**fields) for fields in passages)
     )
 
 
@@ -79,8 +79,8 @@ def _passages(value: object) -> list[dict[str, object]] | None:
     if value is None:
         return None
     return [
-        {name: own for name, own in vars(each).items() if own not in ("", None) or name == "text"}
-        for each in read_passages(value)
+        {name: field for name, field in vars(passage).items() if field not in ("", None) or name == "text"}
+        for passage in read_passages(value)
     ]
 
 

@@ -92,14 +92,14 @@ class CausalModel:
         import torch
 
         network = self._network_and_tokenizer[1]
-        most = batch_tokens or fitting_batch_tokens(network)
-        for rows in length_batches([len(prompt.token_ids) + drawing.max_new_tokens for prompt in prompts], most):
+        max_tokens = batch_tokens or fitting_batch_tokens(network)
+        for rows in length_batches([len(prompt.token_ids) + drawing.max_new_tokens for prompt in prompts], max_tokens):
             try:
                 yield self._batch([(row, prompts[row]) for row in rows.tolist()], drawing)
             except torch.OutOfMemoryError as error:
                 raise ComponentError(
-                    f"batch_tokens: a batch of {most} tokens does not fit into the memory of {network.device}; "
-                    f"try {max(most // 2, 1)} ({str(error).partition('. ')[0]})"
+                    f"batch_tokens: a batch of {max_tokens} tokens does not fit into the memory of {network.device}; "
+                    f"try {max(max_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
                 ) from error
 
     def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[WrittenText]:
@@ -142,15 +142,15 @@ class CausalModel:
 
 
 def _written_text(position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing) -> WrittenText:
-    n_text = next((place for place, token in enumerate(row) if token in ends), None)
+    n_text = next((index for index, token in enumerate(row) if token in ends), None)
     if n_text is None:  # a stop word ended this row early, and the rest is padding
-        n_text = max((place + 1 for place, token in enumerate(row) if token != tokenizer.pad_token_id), default=0)
+        n_text = max((index + 1 for index, token in enumerate(row) if token != tokenizer.pad_token_id), default=0)
         n_tokens, is_ended = n_text, False
     else:
         n_tokens, is_ended = n_text + 1, True
     text: str = tokenizer.decode(row[:n_text], skip_special_tokens=True)
-    if places := [place for word in drawing.stop if (place := text.find(word)) >= 0]:
-        text, is_ended = text[: min(places)], True
+    if stops := [index for word in drawing.stop if (index := text.find(word)) >= 0]:
+        text, is_ended = text[: min(stops)], True
     return WrittenText(position, text, not is_ended, n_tokens)
 
 
@@ -206,9 +206,9 @@ class Draw:
         sums = shares.cumsum(dim=-1)
         n_kept = ((sums - shares) < self._drawing.top_p).sum(dim=-1, keepdim=True)
         uniform = torch.tensor([[random.random()] for random in self._randoms], dtype=sums.dtype, device=sums.device)
-        place = torch.searchsorted(sums, uniform * sums.gather(1, n_kept - 1), right=True)
-        drawn = tokens.gather(1, torch.minimum(place, n_kept - 1))
-        return torch.full_like(scores, -torch.inf).scatter(1, drawn, 0.0)
+        index = torch.searchsorted(sums, uniform * sums.gather(1, n_kept - 1), right=True)
+        sampled = tokens.gather(1, torch.minimum(index, n_kept - 1))
+        return torch.full_like(scores, -torch.inf).scatter(1, sampled, 0.0)
 
 
 def fitting_batch_tokens(network: Any) -> int:
@@ -232,34 +232,34 @@ def _bytes_per_token(network: Any) -> int:
 
 
 @load_once
-def _load(model: str, revision: str, wanted: CausalModel) -> tuple[Any, Any]:
-    packages = (*PACKAGES, "peft") if wanted.adapter else PACKAGES
+def _load(model: str, revision: str, settings: CausalModel) -> tuple[Any, Any]:
+    packages = (*PACKAGES, "peft") if settings.adapter else PACKAGES
     if missing := missing_packages(packages, "a local language model"):
         raise missing[0]
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    on_device = torch_device(wanted.device)
-    if wanted.dtype is not Dtype.FLOAT32 and on_device == "cpu" and not cpu_computes(wanted.dtype):
+    on_device = torch_device(settings.device)
+    if settings.dtype is not Dtype.FLOAT32 and on_device == "cpu" and not cpu_computes(settings.dtype):
         log.warning(
             "model %s: this CPU has no instructions for %s, which makes it several times slower; use dtype=float32",
             model,
-            wanted.dtype,
+            settings.dtype,
         )
-    options = {"revision": revision or None, "trust_remote_code": wanted.trust_remote_code}
-    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
+    options = {"revision": revision or None, "trust_remote_code": settings.trust_remote_code}
+    with loading(model, revision, trusted=settings.trust_remote_code) as name:
         tokenizer = AutoTokenizer.from_pretrained(name, **options)
         network: Any = AutoModelForCausalLM.from_pretrained(
             name,
-            dtype=getattr(torch, wanted.dtype.value),
+            dtype=getattr(torch, settings.dtype.value),
             attn_implementation="sdpa",
             use_safetensors=has_safetensors(model, revision),
             **options,
         )
-    if wanted.adapter:
+    if settings.adapter:
         from peft import PeftModel
 
-        with loading(wanted.adapter, "", trusted=wanted.trust_remote_code) as folder:
+        with loading(settings.adapter, "", trusted=settings.trust_remote_code) as folder:
             network = PeftModel.from_pretrained(network, folder)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token

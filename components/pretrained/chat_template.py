@@ -35,12 +35,12 @@ def template_problems(model: str, chat_template: str) -> list[str]:
     if chat_template:
         error = _template_error(chat_template)
         return [f"chat_template: it {error}"] if error else []
-    own = folder_template(model)
-    if own is None:
+    template = folder_template(model)
+    if template is None:
         return []
-    if not own:
+    if not template:
         return [f"model: {missing_template(model)}"]
-    error = _template_error(own)
+    error = _template_error(template)
     return [f"model: the chat template of {model!r} {error}; set `chat_template` to another"] if error else []
 
 
@@ -68,7 +68,7 @@ def folder_template(model: str) -> str | None:
     except ValueError:
         return None
     if isinstance(template, list):  # several named templates
-        template = {each["name"]: each["template"] for each in template}.get("default")
+        template = {entry["name"]: entry["template"] for entry in template}.get("default")
     return template or ""
 
 

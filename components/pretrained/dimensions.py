@@ -40,8 +40,8 @@ def text_dimensions(model: str, revision: str) -> int | None:
 
 def _token_dimensions(folder: Path) -> int | None:
     config = _read(folder / "config.json", {})
-    found = config.get("text_config", config).get("hidden_size")
-    return found if isinstance(found, int) else None
+    size = config.get("text_config", config).get("hidden_size")
+    return size if isinstance(size, int) else None
 
 
 def _n_poolings(config: dict[str, Json]) -> int:
@@ -57,7 +57,7 @@ def _read(file: Path, otherwise: Json) -> Json:
     reports.
     """
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return otherwise
-    return found if isinstance(found, type(otherwise)) else otherwise
+    return content if isinstance(content, type(otherwise)) else otherwise

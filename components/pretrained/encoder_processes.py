@@ -46,16 +46,16 @@ def encode_in_processes(
         waiting = [
             pool.submit(_encode, encoder, [texts[row] for row in share], side, prompt, batch_tokens) for share in shares
         ]
-        found = [future.result() for future in waiting]
+        parts = [future.result() for future in waiting]
     except BrokenProcessPool as error:
         release_all_but(())  # the next stage starts new processes
         raise ComponentError(
             f"a process that embeds with {encoder.model!r} died, most likely for lack of memory; it was one of "
             f"{len(devices)}: try a smaller n_processes or batch_tokens"
         ) from error
-    vectors = np.empty((len(texts), found[0].shape[1]), dtype=np.float32)
-    for share, own in zip(shares, found, strict=True):
-        vectors[share] = own
+    vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
+    for share, part in zip(shares, parts, strict=True):
+        vectors[share] = part
     return vectors
 
 
@@ -83,21 +83,21 @@ def _start(model: str, revision: str, encoder: SentenceEncoder, devices: tuple[s
     free: SimpleQueue[str] = context.SimpleQueue()
     for device in devices:
         free.put(device)
-    return ProcessPoolExecutor(len(devices), context, _begin, (free, len(devices)))
+    return ProcessPoolExecutor(len(devices), context, _start_worker, (free, len(devices)))
 
 
-class _Here:
+class _WorkerState:
     """State of a worker process."""
 
     device: str
 
 
-def _begin(free: "SimpleQueue[str]", n_processes: int) -> None:
+def _start_worker(free: "SimpleQueue[str]", n_processes: int) -> None:
     """Initialize a worker process. It ignores Ctrl-C, which reaches the whole group: its parent ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
-    _Here.device = free.get()
-    if _Here.device == "cpu":
+    _WorkerState.device = free.get()
+    if _WorkerState.device == "cpu":
         import torch
 
         torch.set_num_threads(max(torch.get_num_threads() // n_processes, 1))
@@ -106,4 +106,4 @@ def _begin(free: "SimpleQueue[str]", n_processes: int) -> None:
 def _encode(
     encoder: SentenceEncoder, texts: list[str], side: Side, prompt: str, batch_tokens: int | None
 ) -> NDArray[np.float32]:
-    return encoder.encode(texts, side, prompt, batch_tokens, _Here.device)
+    return encoder.encode(texts, side, prompt, batch_tokens, _WorkerState.device)

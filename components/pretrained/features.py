@@ -87,15 +87,15 @@ def computed(
 
     is_padded = "attention_mask" in features
     batches = feature_batches(features, batch_tokens) if is_padded else [(np.arange(n_rows), features)]
-    made, places = [], []
+    outputs, row_blocks = [], []
     with fitting_into_memory(batch_tokens, encoder.device), torch.inference_mode():
         for rows, batch in batches:
-            made.append(compute(on_device(batch, encoder.device)))
-            places.append(rows)
+            outputs.append(compute(on_device(batch, encoder.device)))
+            row_blocks.append(rows)
         # Copy at the end: a copy waits for the GPU, which would be idle in that time.
-        found = torch.cat(made).float().cpu().numpy()
-    ordered: NDArray[np.float32] = np.empty_like(found)
-    ordered[np.concatenate(places)] = found
+        joined = torch.cat(outputs).float().cpu().numpy()
+    ordered: NDArray[np.float32] = np.empty_like(joined)
+    ordered[np.concatenate(row_blocks)] = joined
     return ordered
 
 
@@ -124,9 +124,9 @@ def readable_tokens(network: Any, tokenizer: Any) -> int:
     It is the tokenizer's limit, or the model's number of positions if that is smaller. RoBERTa and related models leave
     their first positions unused.
     """
-    known = [tokenizer.model_max_length, getattr(network.config.get_text_config(), "max_position_embeddings", None)]
+    limits = [tokenizer.model_max_length, getattr(network.config.get_text_config(), "max_position_embeddings", None)]
     for name, module in network.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
             unused = 0 if module.padding_idx is None else module.padding_idx + 1
-            known.append(module.num_embeddings - unused)
-    return int(min(count for count in known if count))
+            limits.append(module.num_embeddings - unused)
+    return int(min(count for count in limits if count))

@@ -70,25 +70,23 @@ class LateChunking:
         rows_of = {int(document): slice(*rows) for document, *rows in zip(used, *bounds, strict=True)}
         groups = length_batches([len(documents[document]) for document in used.tolist()], _GROUP_CHARACTERS)
         for _, windows in prepared_ahead(lambda group: reader.windows(documents, used[group].tolist()), groups):
-            for places in length_batches([len(window.ids) for window in windows], batch_tokens):
-                batch = [windows[place] for place in places.tolist()]
+            for positions in length_batches([len(window.ids) for window in windows], batch_tokens):
+                batch = [windows[position] for position in positions.tolist()]
                 with fitting_into_memory(batch_tokens, model.device):
                     outputs = reader.outputs([window.ids for window in batch])
                     for window, output in zip(batch, outputs, strict=True):
                         rows = rows_of[window.document]
                         member = _members(window, chunks.start[rows], chunks.end[rows])
-                        own = _summed(member, output)
+                        chunk_sums = _sum_vectors(member, output)
                         if not sums.size:
-                            sums = np.zeros((len(chunks), own.shape[1]), dtype=np.float32)
-                        sums[rows] += own
+                            sums = np.zeros((len(chunks), chunk_sums.shape[1]), dtype=np.float32)
+                        sums[rows] += chunk_sums
                         n_tokens[rows] += member.sum(axis=1)
         if not sums.size:
             return np.zeros((len(chunks), model.get_embedding_dimension() or 0), dtype=np.float32)
-        return self._finished(reader, sums, n_tokens)
+        return self._finish(reader, sums, n_tokens)
 
-    def _finished(
-        self, reader: "_Reader", sums: NDArray[np.float32], n_tokens: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
+    def _finish(self, reader: "_Reader", sums: NDArray[np.float32], n_tokens: NDArray[np.int64]) -> NDArray[np.float32]:
         means = sums / np.maximum(n_tokens, 1).astype(np.float32)[:, None]
         vectors = reader.after_pooling(means)
         vectors[n_tokens == 0] = 0
@@ -106,7 +104,7 @@ def _members(window: _Window, start: NDArray[np.integer], end: NDArray[np.intege
     return np.asarray(shared)
 
 
-def _summed(member: NDArray[np.bool_], output: "torch.Tensor") -> NDArray[np.float32]:
+def _sum_vectors(member: NDArray[np.bool_], output: "torch.Tensor") -> NDArray[np.float32]:
     import torch
 
     with torch.inference_mode():
@@ -119,13 +117,13 @@ class _Reader:
 
     def __init__(self, model: "SentenceTransformer", name: str, prefix: str, overlap: float) -> None:
         self._model, self._tokenizer = model, model.tokenizer
-        place = pooling_place(model)
-        if place is None or not getattr(self._tokenizer, "is_fast", False):
+        pooling = pooling_place(model)
+        if pooling is None or not getattr(self._tokenizer, "is_fast", False):
             raise ComponentError(
-                f"pooling: got late, but model {name!r} has {'a slow tokenizer' if place else 'a custom pooling'}; "
+                f"pooling: got late, but model {name!r} has {'a slow tokenizer' if pooling else 'a custom pooling'}; "
                 "expected a transformer with a single pooling and a fast tokenizer, which knows the places of tokens"
             )
-        self._pooling = place
+        self._pooling = pooling
         self._before, self._after = self._surroundings(prefix)
         self._n_read = int(model.max_seq_length) - len(self._before) - len(self._after)
         self._step = self._n_read - int(self._n_read * overlap)
@@ -139,14 +137,14 @@ class _Reader:
         """Return the special tokens and the prefix before a text, and the special tokens after it."""
         whole = self._tokenizer("a", return_special_tokens_mask=True)
         ids, is_special = whole["input_ids"], whole["special_tokens_mask"]
-        plain = [place for place, special in enumerate(is_special) if not special]
+        plain = [position for position, special in enumerate(is_special) if not special]
         of_prefix = self._tokenizer(prefix, add_special_tokens=False)["input_ids"] if prefix else []
         return [*ids[: plain[0]], *of_prefix], ids[plain[-1] + 1 :]
 
     def windows(self, documents: Sequence[str], chosen: Sequence[int]) -> list[_Window]:
         """Return the windows of these documents."""
         texts = [documents[document] for document in chosen]
-        found = self._tokenizer(
+        encoded = self._tokenizer(
             texts,
             add_special_tokens=False,
             truncation=False,
@@ -157,8 +155,8 @@ class _Reader:
         )
         return [
             window
-            for document, ids, places in zip(chosen, found["input_ids"], found["offset_mapping"], strict=True)
-            for window in self._cut(document, ids, places)
+            for document, ids, offsets in zip(chosen, encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            for window in self._cut(document, ids, offsets)
         ]
 
     def _cut(self, document: int, ids: list[int], places: list[tuple[int, int]]) -> Iterator[_Window]:

@@ -52,14 +52,16 @@ class LlamaIndexClass:
         ]
         problems += problems_of_key(self.api_key_env)
         try:
-            known, required = self._parameters()
+            parameters, required = self._parameters()
         except ComponentError as error:
             return [*problems, f"class_path: {error}"]
-        given = {*self.arguments, *(["api_key"] if self.api_key_env else [])}
-        problems += [f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - given)]
-        for name in sorted(given - known):
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(known))}"
+        arguments = {*self.arguments, *(["api_key"] if self.api_key_env else [])}
+        problems += [
+            f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - arguments)
+        ]
+        for name in sorted(arguments - parameters):
+            matches = get_close_matches(name, parameters, n=1)
+            hint = f"did you mean {matches[0]}?" if matches else f"it has {', '.join(sorted(parameters))}"
             problems.append(f"arguments.{name}: {self.class_path} has no such argument; {hint}")
         return problems
 
@@ -76,12 +78,16 @@ class LlamaIndexClass:
 
         Raises ComponentError if the class cannot be imported, or is no subclass of `base`.
         """
-        cls = _imported(self.class_path, self.base, self.example)
+        cls = _import_class(self.class_path, self.base, self.example)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        named = {each.name: each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
-        required = {name for name, each in named.items() if each.default is each.empty}
+        named = {
+            parameter.name: parameter
+            for parameter in parameters
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        }
+        required = {name for name, parameter in named.items() if parameter.default is parameter.empty}
         if not named:  # the constructor of pydantic
-            required = {name for name, each in cls.model_fields.items() if each.is_required()}
+            required = {name for name, field in cls.model_fields.items() if field.is_required()}
         return {*named, *cls.model_fields}, required
 
 
@@ -90,19 +96,19 @@ def _instance(_model: str, revision: str, class_path: str, api_key_env: str, bas
     secret = {"api_key": key_in(api_key_env)} if api_key_env else {}
     _, arguments = json.loads(revision)
     try:
-        return _imported(class_path, base, example)(**arguments, **secret)
+        return _import_class(class_path, base, example)(**arguments, **secret)
     except Exception as error:  # pydantic's error, or any error of a constructor
         raise ComponentError(
             f"arguments: {class_path} cannot be built from them ({type(error).__name__}: {error})"
         ) from error
 
 
-def _imported(class_path: str, base: str, example: str) -> Any:
+def _import_class(class_path: str, base: str, example: str) -> Any:
     """Import the class. Raises ComponentError with advice if that fails or it has another base class."""
     if not class_path.startswith(_ROOT):
         raise ComponentError(f"got {class_path!r}, expected the import path of a class of llama-index, e.g. {example}")
     try:
-        found = _at(class_path)
+        imported = _import_object(class_path)
     except (ImportError, AttributeError) as error:
         kind, *maker = class_path.split(".")[1:-1][:2] or ["core"]
         package = "-".join(["llama-index", kind, *maker]).replace("_", "-")
@@ -110,14 +116,14 @@ def _imported(class_path: str, base: str, example: str) -> Any:
         raise ComponentError(
             f"{class_path!r} cannot be imported ({error}); its package may be missing: {install}"
         ) from error
-    wanted = _at(base)
-    if not (isinstance(found, type) and issubclass(found, wanted)):
+    base_class = _import_object(base)
+    if not (isinstance(imported, type) and issubclass(imported, base_class)):
         raise ComponentError(
-            f"{class_path!r} does not fit here, expected a subclass of {wanted.__name__}, e.g. {example}"
+            f"{class_path!r} does not fit here, expected a subclass of {base_class.__name__}, e.g. {example}"
         )
-    return found
+    return imported
 
 
-def _at(path: str) -> Any:
+def _import_object(path: str) -> Any:
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)

@@ -18,7 +18,7 @@ Model = tuple[str, str]
 """A model and its revision."""
 
 
-class _Loaded:
+class _LoadedModels:
     """The models that this process holds."""
 
     lock = threading.RLock()
@@ -38,17 +38,17 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(load)
     def loaded(*args: P.args, **kwargs: P.kwargs) -> T:
         key = (args[:2], load, args[2:], tuple(kwargs.items()))
-        stamps = _stamps_of(args[0], *(getattr(each, "adapter", "") for each in args[2:]))
-        with _Loaded.lock:  # without the lock, two threads would load it twice
-            present = _Loaded.by_arguments.get(key)
+        stamps = _stamps_of(args[0], *(getattr(argument, "adapter", "") for argument in args[2:]))
+        with _LoadedModels.lock:  # without the lock, two threads would load it twice
+            present = _LoadedModels.by_arguments.get(key)
             if present is None or stamps not in (None, present[0]):
-                _Loaded.by_arguments.pop(key, None)
-                if _Loaded.needed is not None:
-                    release_all_but(_Loaded.needed)
+                _LoadedModels.by_arguments.pop(key, None)
+                if _LoadedModels.needed is not None:
+                    release_all_but(_LoadedModels.needed)
                 with loading():
-                    _Loaded.by_arguments[key] = stamps, load(*args, **kwargs)
-            found: T = _Loaded.by_arguments[key][1]  # type: ignore[assignment]  # stored by this function
-            return found
+                    _LoadedModels.by_arguments[key] = stamps, load(*args, **kwargs)
+            model: T = _LoadedModels.by_arguments[key][1]  # type: ignore[assignment]  # stored by this function
+            return model
 
     return loaded
 
@@ -63,20 +63,20 @@ def _stamps_of(*folders: object) -> list[Stamps] | None:
 
 def say_needed(models: Iterable[Model]) -> None:
     """Name the models that the following work uses. Others stay in memory until a new model is loaded."""
-    _Loaded.needed = frozenset(models)
+    _LoadedModels.needed = frozenset(models)
 
 
 def keep_all() -> None:
     """Keep all models from now on, regardless of `say_needed`. This is for callers that use all of them repeatedly."""
-    _Loaded.needed = None
+    _LoadedModels.needed = None
 
 
 def release_all_but(needed: Collection[Model]) -> None:
     """Release all models except the needed ones, and free their memory."""
-    with _Loaded.lock:
-        unneeded = [key for key in _Loaded.by_arguments if key[0] not in needed]
+    with _LoadedModels.lock:
+        unneeded = [key for key in _LoadedModels.by_arguments if key[0] not in needed]
         for key in unneeded:
-            del _Loaded.by_arguments[key]
+            del _LoadedModels.by_arguments[key]
     if unneeded:
         gc.collect()  # torch modules have reference cycles
         torch = sys.modules.get("torch")

@@ -63,21 +63,21 @@ class M3Model(NamedTuple):
             all_vectors = vectors.half().cpu().numpy()
         ids = batch["input_ids"].numpy().astype(np.int32)
         ends = np.cumsum(batch["attention_mask"][:, 1:].sum(dim=1).numpy())
-        each = np.split(all_vectors, ends[:-1])
+        vectors_by_text = np.split(all_vectors, ends[:-1])
         return dense, [
-            HeadsOfText(*_largest(own_ids, own, self.special_ids), own_vectors)
-            for own_ids, own, own_vectors in zip(ids, weights, each, strict=True)
+            HeadsOfText(*_keep_largest(text_ids, text_weights, self.special_ids), text_vectors)
+            for text_ids, text_weights, text_vectors in zip(ids, weights, vectors_by_text, strict=True)
         ]
 
 
-def _largest(
+def _keep_largest(
     ids: NDArray[np.int32], weights: NDArray[np.float32], special_ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return each token once with its largest weight. Special tokens, including padding, are left out."""
     counts = (weights > 0) & ~np.isin(ids, special_ids)
-    tokens, place = np.unique(ids[counts], return_inverse=True)
+    tokens, inverse = np.unique(ids[counts], return_inverse=True)
     largest = np.zeros(len(tokens), dtype=np.float32)
-    np.maximum.at(largest, place, weights[counts])
+    np.maximum.at(largest, inverse, weights[counts])
     return tokens, largest
 
 
@@ -89,7 +89,7 @@ def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: st
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    place = torch_device(device)
+    resolved_device = torch_device(device)
     pinned = {"revision": revision or None, "trust_remote_code": False}
     number = getattr(torch, dtype.value)
     with loading(model, revision) as name:
@@ -100,9 +100,9 @@ def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: st
         sparse, colbert = (_head(name, revision, f"{head}_linear.pt") for head in ("sparse", "colbert"))
     special = {tokenizer.cls_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id}
     return M3Model(
-        network.to(place).eval(),
-        sparse.to(device=place, dtype=number).eval(),
-        colbert.to(device=place, dtype=number).eval(),
+        network.to(resolved_device).eval(),
+        sparse.to(device=resolved_device, dtype=number).eval(),
+        colbert.to(device=resolved_device, dtype=number).eval(),
         tokenizer,
         min(max_length, readable_tokens(network, tokenizer)),
         np.array(sorted(special - {None}), dtype=np.int32),

@@ -35,7 +35,7 @@ def folder_here(model: str, revision: str) -> Path | None:
 
     The folder of a local model may not exist.
     """
-    return local_folder(model) or _cached(model, revision)
+    return local_folder(model) or _find_cached(model, revision)
 
 
 def has_safetensors(model: str, revision: str) -> bool:
@@ -44,12 +44,12 @@ def has_safetensors(model: str, revision: str) -> bool:
     It is False if a model's weights exist only in *.bin, from which transformers reads tensors and no code. If the
     files are not on this machine, it asks the hub for their names, and raises the errors of the hub's client.
     """
-    found = model_files(model, revision)
-    if found is None and local_folder(model) is None:
+    files = model_files(model, revision)
+    if files is None and local_folder(model) is None:
         from huggingface_hub import HfApi
 
         return any(fnmatch(name, WEIGHTS[0]) for name in HfApi().list_repo_files(model, revision=revision))
-    return found is None or any(True for _ in found.folder.rglob(WEIGHTS[0]))
+    return files is None or any(True for _ in files.folder.rglob(WEIGHTS[0]))
 
 
 def sentence_transformers_options(model: str, revision: str) -> dict[str, bool]:
@@ -75,7 +75,7 @@ def fetched_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path
         return Path(snapshot_download(name, revision=revision, allow_patterns=list(patterns)))
 
 
-def _cached(model: str, revision: str) -> Path | None:
+def _find_cached(model: str, revision: str) -> Path | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

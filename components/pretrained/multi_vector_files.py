@@ -59,13 +59,13 @@ def require_token_vectors(model: str, revision: str) -> None:
     )
 
 
-def side_prompt(model: str, revision: str, side: Side, given: str | None) -> str:
+def side_prompt(model: str, revision: str, side: Side, override: str | None) -> str:
     """Return the text before all texts of a side: the given one, or for None that of the files, "" without one.
 
     Raises ComponentError if the model cannot be reached.
     """
-    if given is not None:
-        return given
+    if override is not None:
+        return override
     prompt = side_prefix(model, revision, side, None)
     if _is_stanford(model, revision):
         metadata = model_json(model, revision, _STANFORD_METADATA)
@@ -75,21 +75,21 @@ def side_prompt(model: str, revision: str, side: Side, given: str | None) -> str
     return marker + prompt.removeprefix(marker)
 
 
-def side_lengths(model: str, revision: str, side: Side, wanted: int | None) -> Lengths:
-    """Return the numbers of tokens of a side. `wanted` replaces the limit in the files, but not the model's own.
+def side_lengths(model: str, revision: str, side: Side, override: int | None) -> Lengths:
+    """Return the numbers of tokens of a side. `override` replaces the limit in the files, but not the model's own.
 
     Raises ComponentError if the model cannot be reached.
     """
     folder, _ = first_module(model, revision, side)
-    most = n_positions(model, revision, folder) or token_limit(model, revision, folder)
+    model_limit = n_positions(model, revision, folder) or token_limit(model, revision, folder)
     settings = _settings(model, revision, folder)
     stated = settings.get(f"{side.value}_length") or token_limit(model, revision, folder)
     expansion = settings.get("query_expansion") if side is Side.QUERY else None
     if expansion and expansion["strategy"] == "fixed":
-        length = _least(wanted or expansion["length"], most)
+        length = _smallest(override or expansion["length"], model_limit)
         return Lengths(length, length, is_fixed=True)
-    limit = _least(wanted or stated, most)
-    return Lengths(limit, _least(expansion["length"], limit) if expansion else None)
+    limit = _smallest(override or stated, model_limit)
+    return Lengths(limit, _smallest(expansion["length"], limit) if expansion else None)
 
 
 def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Side, prompt: str) -> NDArray[np.int64]:
@@ -99,7 +99,9 @@ def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Sid
     ComponentError if the tokenizer cannot be loaded.
     """
     folder, _ = first_module(model, revision, side)
-    marker = next((own for own in (prompt, *prompt.split()[:1]) if own and is_token(model, revision, own, folder)), "")
+    marker = next(
+        (word for word in (prompt, *prompt.split()[:1]) if word and is_token(model, revision, word, folder)), ""
+    )
     rest = prompt.removeprefix(marker)
     return count_tokens(model, revision, [rest + text for text in texts], folder) + bool(marker)
 
@@ -143,5 +145,5 @@ def _is_stanford(model: str, revision: str) -> bool:
     return _STANFORD_ARCHITECTURE in (model_json(model, revision, "config.json").get("architectures") or [])
 
 
-def _least(*counts: int | None) -> int | None:
+def _smallest(*counts: int | None) -> int | None:
     return min((count for count in counts if count), default=None)

@@ -51,8 +51,8 @@ class MultiVectorModel:
 
     def lengths(self, side: Side) -> Lengths:
         """Return the numbers of tokens of a side. Raises ComponentError if the model cannot be reached."""
-        wanted = self.max_query_length if side is Side.QUERY else self.max_length
-        return side_lengths(self.model, self.revision, side, wanted)
+        max_length = self.max_query_length if side is Side.QUERY else self.max_length
+        return side_lengths(self.model, self.revision, side, max_length)
 
     def encode(
         self, texts: Sequence[str], side: Side, prompt: str, batch_tokens: int | None, device: str
@@ -68,14 +68,14 @@ class MultiVectorModel:
         def tokenize(rows: NDArray[np.int64]) -> Features:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
 
-        found: dict[int, NDArray[np.float16]] = {}
+        vectors_by_row: dict[int, NDArray[np.float16]] = {}
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
         for window, features in prepared_ahead(tokenize, windows):
             for rows, batch in feature_batches(features, batch_tokens):
                 with fitting_into_memory(batch_tokens, encoder.device):
-                    own = self._encode(encoder, batch, side)
-                found.update(zip(window[rows].tolist(), own, strict=True))
-        return [found[row] for row in range(len(texts))]
+                    batch_vectors = self._encode(encoder, batch, side)
+                vectors_by_row.update(zip(window[rows].tolist(), batch_vectors, strict=True))
+        return [vectors_by_row[row] for row in range(len(texts))]
 
     def n_dimensions(self, device: str) -> int:
         """Return the length of the vectors. Raises ComponentError if the model cannot be loaded."""
@@ -85,9 +85,9 @@ class MultiVectorModel:
         import torch
 
         with torch.inference_mode():
-            made = encoder(on_device(batch, encoder.device), task=side.value)
-            mask = made["attention_mask"].bool()
-            scaled = torch.nn.functional.normalize(made["token_embeddings"][mask].float(), dim=-1)
+            output = encoder(on_device(batch, encoder.device), task=side.value)
+            mask = output["attention_mask"].bool()
+            scaled = torch.nn.functional.normalize(output["token_embeddings"][mask].float(), dim=-1)
             vectors: NDArray[np.float16] = scaled.half().cpu().numpy()
         if not np.isfinite(vectors).all():
             raise ComponentError(
@@ -98,7 +98,7 @@ class MultiVectorModel:
 
 
 @load_once
-def _load(model: str, revision: str, wanted: MultiVectorModel, device: str) -> "MultiVectorEncoder":
+def _load(model: str, revision: str, settings: MultiVectorModel, device: str) -> "MultiVectorEncoder":
     if missing := missing_packages(PACKAGES, "token vectors"):
         raise missing[0]
     require_token_vectors(model, revision)
@@ -106,18 +106,18 @@ def _load(model: str, revision: str, wanted: MultiVectorModel, device: str) -> "
     from sentence_transformers import MultiVectorEncoder
 
     on = torch_device(device)
-    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
+    with loading(model, revision, trusted=settings.trust_remote_code) as name:
         encoder = MultiVectorEncoder(
             name,
             device="cpu",
             revision=revision or None,
-            trust_remote_code=wanted.trust_remote_code,
+            trust_remote_code=settings.trust_remote_code,
             model_kwargs=sentence_transformers_options(model, revision),
         )
-    of_queries, of_documents = wanted.lengths(Side.QUERY), wanted.lengths(Side.PASSAGE)
+    of_queries, of_documents = settings.lengths(Side.QUERY), settings.lengths(Side.PASSAGE)
     for module in encoder.modules():
         _set_lengths(module, of_queries, of_documents)
-    return encoder.to(device=on, dtype=getattr(torch, wanted.dtype.value)).eval()
+    return encoder.to(device=on, dtype=getattr(torch, settings.dtype.value)).eval()
 
 
 def _set_lengths(module: Any, of_queries: Lengths, of_documents: Lengths) -> None:

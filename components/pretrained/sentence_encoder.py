@@ -56,13 +56,13 @@ class Side(StrEnum):
 _PROMPT_NAMES = {Side.QUERY: ("query",), Side.PASSAGE: ("document", "passage", "corpus")}
 
 
-def side_prefix(model: str, revision: str, side: Side, given: str | None) -> str:
+def side_prefix(model: str, revision: str, side: Side, override: str | None) -> str:
     """Return the prefix of all texts of a side: the given one, or for None that of the model's folder, "" without one.
 
     Raises ComponentError if the model cannot be reached.
     """
-    if given is not None:
-        return given
+    if override is not None:
+        return override
     prompts = model_json(model, revision, "config_sentence_transformers.json").get("prompts") or {}
     return next((prompt for name in _PROMPT_NAMES[side] if (prompt := prompts.get(name))), "")
 
@@ -96,8 +96,8 @@ class SentenceEncoder:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
 
         def embed(batch: Features) -> "torch.Tensor":
-            made: torch.Tensor = encoder(batch, task=side.value)["sentence_embedding"]
-            return made
+            embedding: torch.Tensor = encoder(batch, task=side.value)["sentence_embedding"]
+            return embedding
 
         vectors = np.zeros((len(texts), encoder.get_embedding_dimension() or 0), dtype=np.float32)
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
@@ -113,8 +113,8 @@ class SentenceEncoder:
 
 
 @load_once
-def load_encoder(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "SentenceTransformer":
-    """Load the model of `wanted` with its pooling, once per process.
+def load_encoder(model: str, revision: str, settings: SentenceEncoder, device: str) -> "SentenceTransformer":
+    """Load the model of `settings` with its pooling, once per process.
 
     Raises ComponentError if a package is missing or the model cannot be loaded.
     """
@@ -124,38 +124,39 @@ def load_encoder(model: str, revision: str, wanted: SentenceEncoder, device: str
     from sentence_transformers import SentenceTransformer
 
     on_device = torch_device(device)
-    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
+    with loading(model, revision, trusted=settings.trust_remote_code) as name:
         encoder = SentenceTransformer(
             name,
             device="cpu",
             revision=revision or None,
-            trust_remote_code=wanted.trust_remote_code,
+            trust_remote_code=settings.trust_remote_code,
             model_kwargs=sentence_transformers_options(model, revision),
         )
     if encoder.transformers_model is not None:  # static embeddings have no limit
         readable = readable_tokens(encoder.transformers_model, encoder.tokenizer)
-        encoder.max_seq_length = min(wanted.max_length or readable, readable)
-    if wanted.pooling is not Pooling.MODEL:
-        _set_pooling(encoder, wanted)
-    return encoder.to(device=on_device, dtype=getattr(torch, wanted.dtype.value)).eval()
+        encoder.max_seq_length = min(settings.max_length or readable, readable)
+    if settings.pooling is not Pooling.MODEL:
+        _set_pooling(encoder, settings)
+    return encoder.to(device=on_device, dtype=getattr(torch, settings.dtype.value)).eval()
 
 
 def pooling_place(encoder: "SentenceTransformer") -> int | None:
     """Return the position of the pooling among the modules; None without a single one."""
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
-    places = [place for place, module in enumerate(encoder) if isinstance(module, PoolingModule)]
-    return places[0] if len(places) == 1 else None
+    indices = [index for index, module in enumerate(encoder) if isinstance(module, PoolingModule)]
+    return indices[0] if len(indices) == 1 else None
 
 
-def _set_pooling(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> None:
+def _set_pooling(encoder: "SentenceTransformer", settings: SentenceEncoder) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
-    place = pooling_place(encoder)
-    if place is None:
+    index = pooling_place(encoder)
+    if index is None:
         raise ComponentError(
-            f"pooling: got {wanted.pooling}, but model {wanted.model!r} has a custom pooling; expected pooling=model"
+            f"pooling: got {settings.pooling}, but model {settings.model!r} has a custom pooling; "
+            "expected pooling=model"
         )
-    own = encoder[place]
-    pooling = Pooling.MEAN if wanted.pooling is Pooling.LATE else wanted.pooling
-    encoder[place] = PoolingModule(own.embedding_dimension, pooling.value, include_prompt=own.include_prompt)
+    module = encoder[index]
+    pooling = Pooling.MEAN if settings.pooling is Pooling.LATE else settings.pooling
+    encoder[index] = PoolingModule(module.embedding_dimension, pooling.value, include_prompt=module.include_prompt)

@@ -69,24 +69,24 @@ class SparseModel:
         def tokenize(rows: NDArray[np.int64]) -> Features:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
 
-        found: dict[int, Weights] = {}
+        weights_by_row: dict[int, Weights] = {}
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
         for window, features in prepared_ahead(tokenize, windows):
             for rows, batch in feature_batches(features, batch_tokens):
                 with fitting_into_memory(batch_tokens, encoder.device):
-                    own = self._weigh(encoder, batch, side)
-                found.update(zip(window[rows].tolist(), own, strict=True))
-        return [found[row] for row in range(len(texts))]
+                    batch_weights = self._weigh(encoder, batch, side)
+                weights_by_row.update(zip(window[rows].tolist(), batch_weights, strict=True))
+        return [weights_by_row[row] for row in range(len(texts))]
 
     def _weigh(self, encoder: "SparseEncoder", batch: Features, side: Side) -> Iterator[Weights]:
         import torch
         from sentence_transformers.util import select_max_active_dims
 
-        most = self.max_weights or encoder.max_active_dims
+        max_weights = self.max_weights or encoder.max_active_dims
         with torch.inference_mode():
             weights = encoder(on_device(batch, encoder.device), task=side.value)["sentence_embedding"]
-            if most is not None:
-                weights = select_max_active_dims(weights, max_active_dims=most)
+            if max_weights is not None:
+                weights = select_max_active_dims(weights, max_active_dims=max_weights)
             row, ids = weights.nonzero(as_tuple=True)
             values = weights[row, ids].float().cpu().numpy()
         if not (values >= 0).all():  # false for NaN, too
@@ -105,24 +105,24 @@ def _suitable_batch_tokens(encoder: "SparseEncoder") -> int:
 
 
 @load_once
-def _load(model: str, revision: str, wanted: SparseModel, device: str) -> "SparseEncoder":
+def _load(model: str, revision: str, settings: SparseModel, device: str) -> "SparseEncoder":
     if missing := missing_packages(PACKAGES, "learned sparse vectors"):
         raise missing[0]
     import torch
     from sentence_transformers import SparseEncoder
 
     on = torch_device(device)
-    with loading(model, revision, trusted=wanted.trust_remote_code) as name:
+    with loading(model, revision, trusted=settings.trust_remote_code) as name:
         encoder = SparseEncoder(
             name,
             device="cpu",
             revision=revision or None,
-            trust_remote_code=wanted.trust_remote_code,
+            trust_remote_code=settings.trust_remote_code,
             model_kwargs=sentence_transformers_options(model, revision),
         )
     for module in encoder.modules():
-        _set_limit(module, wanted.max_length)
-    return encoder.to(device=on, dtype=getattr(torch, wanted.dtype.value)).eval()
+        _set_limit(module, settings.max_length)
+    return encoder.to(device=on, dtype=getattr(torch, settings.dtype.value)).eval()
 
 
 def _set_limit(module: Any, max_length: int | None) -> None:

@@ -31,10 +31,10 @@ class StaticTable:
 
     def means(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return float32[n_texts, d], the mean over the tokens of each text; zero for a text without tokens."""
-        found = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
+        means = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for first in range(0, len(texts), _WINDOW):
-            found[first : first + _WINDOW] = self._means(texts[first : first + _WINDOW])
-        return found
+            means[first : first + _WINDOW] = self._means(texts[first : first + _WINDOW])
+        return means
 
     def _means(self, texts: Sequence[str]) -> NDArray[np.float32]:
         from scipy.sparse import csr_matrix
@@ -63,9 +63,9 @@ def load_static_table(model: str, revision: str) -> StaticTable:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
-        place = _place(folder)
-        tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))
-        tensors = load_file(place / "model.safetensors")
+        table_folder = _find_table(folder)
+        tokenizer = Tokenizer.from_file(str(table_folder / "tokenizer.json"))
+        tensors = load_file(table_folder / "model.safetensors")
     tokenizer.no_padding()
     tokenizer.no_truncation()
     if "embedding.weight" in tensors:
@@ -95,7 +95,7 @@ def load_static_table(model: str, revision: str) -> StaticTable:
     return StaticTable(tokenizer, np.ascontiguousarray(table, dtype=np.float32), unknown)
 
 
-def _place(folder: Path) -> Path:
+def _find_table(folder: Path) -> Path:
     """Return the folder that contains the table: the folder itself or one inside it."""
-    places = sorted((path.parent for path in folder.rglob("tokenizer.json")), key=lambda path: len(path.parts))
-    return next((place for place in places if (place / "model.safetensors").is_file()), folder)
+    parents = sorted((path.parent for path in folder.rglob("tokenizer.json")), key=lambda path: len(path.parts))
+    return next((parent for parent in parents if (parent / "model.safetensors").is_file()), folder)

@@ -55,8 +55,8 @@ def token_limit(model: str, revision: str, folder: str = "") -> int | None:
     positions = n_positions(model, revision, folder)
     stated = model_json(model, revision, f"{within}sentence_bert_config.json").get("max_seq_length")
     stated = stated or model_json(model, revision, f"{within}tokenizer_config.json").get("model_max_length")
-    known = [int(number) for number in (stated, positions) if number and 0 < number < _NO_LIMIT]
-    return min(known, default=None)
+    limits = [int(number) for number in (stated, positions) if number and 0 < number < _NO_LIMIT]
+    return min(limits, default=None)
 
 
 def n_positions(model: str, revision: str, folder: str = "") -> int | None:

@@ -48,24 +48,24 @@ class PromptByKind:
         """Return error messages for templates without a placeholder for the question, the context or a passage's text,
         and for kinds without a template.
         """
-        own = {kind: getattr(self, kind.value) for kind in Kind if getattr(self, kind.value)}
+        templates = {kind: getattr(self, kind.value) for kind in Kind if getattr(self, kind.value)}
         problems = [
-            f"{kind.value}: the template has no {place}"
-            for kind, template in own.items()
-            for place in (*_REQUIRED, *([_HISTORY] if kind is Kind.CONVERSATION else []))
-            if place not in template
+            f"{kind.value}: the template has no {field}"
+            for kind, template in templates.items()
+            for field in (*_REQUIRED, *([_HISTORY] if kind is Kind.CONVERSATION else []))
+            if field not in template
         ]
         parts = {"passage": (self.passage, "{text}"), "turn": (self.turn, "{question}")}
         problems += [
-            f"{name}: the template has no {place}" for name, (template, place) in parts.items() if place not in template
+            f"{name}: the template has no {field}" for name, (template, field) in parts.items() if field not in template
         ]
         if self.default:
             return problems + [
-                f"default: the template has no {place}" for place in _REQUIRED if place not in self.default
+                f"default: the template has no {field}" for field in _REQUIRED if field not in self.default
             ]
-        missing = [kind.value for kind in Kind if kind not in own]
-        wanted = "expected a template with {question} and {context}, here or as `default` for all kinds without one"
-        return problems + ([f"{', '.join(missing)}: empty; {wanted}"] if missing else [])
+        missing = [kind.value for kind in Kind if kind not in templates]
+        expected = "expected a template with {question} and {context}, here or as `default` for all kinds without one"
+        return problems + ([f"{', '.join(missing)}: empty; {expected}"] if missing else [])
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -74,20 +74,20 @@ class PromptByKind:
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
         """Return error messages for facts in `passage` that no document has."""
-        wanted = ", ".join(dict.fromkeys([*_ALWAYS_KNOWN, *_SOMETIMES_KNOWN, *names]))
+        known_names = ", ".join(dict.fromkeys([*_ALWAYS_KNOWN, *_SOMETIMES_KNOWN, *names]))
         return [
-            f"prompt.passage: no document has {name!r} among its metadata; expected places for: {wanted}"
-            for name in self._facts_shown
+            f"prompt.passage: no document has {name!r} among its metadata; expected places for: {known_names}"
+            for name in self._shown_facts
             if name not in names and name not in _SOMETIMES_KNOWN
         ]
 
     @property
-    def _facts_shown(self) -> tuple[str, ...]:
+    def _shown_facts(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for name in _FACT.findall(self.passage) if name not in _ALWAYS_KNOWN))
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """Return a system message (unless it is empty) and a user message."""
-        unknown = {f"{{{name}}}": "" for name in self._facts_shown}
+        unknown = {f"{{{name}}}": "" for name in self._shown_facts}
         context = "\n".join(fill(self.passage, unknown | _places(n, passage)) for n, passage in enumerate(passages, 1))
         return self._messages(sample, self.system, context or self.nothing_found)
 

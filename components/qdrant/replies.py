@@ -23,7 +23,7 @@ def guard(response: "Response") -> None:
         raise ComponentError(_redirect(response))
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ComponentError("sent a compressed reply, which was not accepted")
-    response.stream = _limited(response.stream)
+    response.stream = _limit(response.stream)
 
 
 def _redirect(response: "Response") -> str:
@@ -34,7 +34,7 @@ def _redirect(response: "Response") -> str:
     return "redirects to another path; give that address as base_url"
 
 
-def _limited(stream: object) -> "SyncByteStream":
+def _limit(stream: object) -> "SyncByteStream":
     """Return the stream with a limit: it raises ComponentError after `MOST_BYTES`."""
     from httpx import SyncByteStream
 

@@ -29,35 +29,37 @@ class PrependedHeadings:
 
     def refine(self, documents: Documents) -> RefinedDocuments:
         """Return every document with its headings repeated."""
-        found = [blocks(text) if may_have_headings(text) else [] for text in documents.texts]
-        has_headings = [any(block.level for block in own) for own in found]
+        blocks_of_documents = [blocks(text) if may_have_headings(text) else [] for text in documents.texts]
+        has_headings = [any(block.level for block in document_blocks) for document_blocks in blocks_of_documents]
         pieces = [
-            list(self._pieces(text, own)) if has_heading else [copied(text)]
-            for text, own, has_heading in zip(documents.texts, found, has_headings, strict=True)
+            list(self._pieces(text, document_blocks)) if has_heading else [copied(text)]
+            for text, document_blocks, has_heading in zip(
+                documents.texts, blocks_of_documents, has_headings, strict=True
+            )
         ]
         counts = {
-            "n_headings": sum(block.level > 0 for own in found for block in own),
+            "n_headings": sum(block.level > 0 for document_blocks in blocks_of_documents for block in document_blocks),
             "n_documents_with_headings": sum(has_headings),
         }
         return assembled(documents, pieces, counts)
 
-    def _pieces(self, text: str, found: list[Block]) -> Iterator[Piece]:
+    def _pieces(self, text: str, document_blocks: list[Block]) -> Iterator[Piece]:
         path: list[Block] = []
-        place = 0
-        for block, following in zip(found, [*found[1:], None], strict=True):
-            if text[place : block.start].strip():  # text outside all blocks, such as the definition of a link
-                yield copied(text, place, block.start)
-            place = block.end
+        position = 0
+        for block, following in zip(document_blocks, [*document_blocks[1:], None], strict=True):
+            if text[position : block.start].strip():  # text outside all blocks, such as the definition of a link
+                yield copied(text, position, block.start)
+            position = block.end
             if block.level:
                 path = [*(above for above in path if above.level < block.level), block]
                 if following is None or 0 < following.level <= block.level:  # nothing will repeat it
                     yield from self._headings(text, path)
             else:
-                place = following.start if following else len(text)
+                position = following.start if following else len(text)
                 yield from self._headings(text, path)
-                yield copied(text, block.start, place)
-        if text[place:].strip():
-            yield copied(text, place)
+                yield copied(text, block.start, position)
+        if text[position:].strip():
+            yield copied(text, position)
 
     def _headings(self, text: str, path: list[Block]) -> Iterator[Piece]:
         for number, heading in enumerate(path):

@@ -38,5 +38,5 @@ class WithoutNearDuplicates:
     def refine(self, documents: Documents) -> RefinedDocuments:
         """Return the documents, with "" for removed texts."""
         repeated = repeated_texts(documents.texts, self.threshold)
-        pieces = [[] if place in repeated else [copied(text)] for place, text in enumerate(documents.texts)]
+        pieces = [[] if row in repeated else [copied(text)] for row, text in enumerate(documents.texts)]
         return assembled(documents, pieces, {"n_near_duplicates_left_out": len(repeated)})

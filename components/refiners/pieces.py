@@ -33,17 +33,19 @@ def assembled(
 ) -> RefinedDocuments:
     """Return the documents with texts joined from `pieces`, one sequence per document in their order."""
     texts, rows = [], []
-    for document, (own, original) in enumerate(zip(pieces, documents.texts, strict=True)):
-        texts.append("".join(piece.text for piece in own))
-        rows += [(document, *row) for row in _rows(own, original)]
+    for document, (document_pieces, original) in enumerate(zip(pieces, documents.texts, strict=True)):
+        texts.append("".join(piece.text for piece in document_pieces))
+        rows += [(document, *row) for row in _rows(document_pieces, original)]
     columns = np.array(rows, dtype=np.int32).reshape(-1, 6)
-    place, start, end, original_start, original_end, is_copy = (np.ascontiguousarray(part) for part in columns.T)
+    document_rows, start, end, original_start, original_end, is_copy = (
+        np.ascontiguousarray(part) for part in columns.T
+    )
     return RefinedDocuments(
         documents.ids,
         documents.titles,
         texts,
         documents.metadata,
-        origins=Origins(place, start, end, original_start, original_end, is_copy.astype(bool)),
+        origins=Origins(document_rows, start, end, original_start, original_end, is_copy.astype(bool)),
         counts=dict(counts or {}),
     )
 
@@ -51,14 +53,14 @@ def assembled(
 def _rows(pieces: Sequence[Piece], original: str) -> list[tuple[int, int, int, int, bool]]:
     """Return the origins of one text's pieces. Copies that are consecutive in both texts become one row."""
     rows: list[tuple[int, int, int, int, bool]] = []
-    place = 0
+    position = 0
     for text, start, end in pieces:
         if text and start < end:
             is_copy = text == original[start:end]
             before = rows[-1] if rows else None
-            if before and is_copy and before[4] and (before[1], before[3]) == (place, start):
-                rows[-1] = (before[0], place + len(text), before[2], end, True)
+            if before and is_copy and before[4] and (before[1], before[3]) == (position, start):
+                rows[-1] = (before[0], position + len(text), before[2], end, True)
             else:
-                rows.append((place, place + len(text), start, end, is_copy))
-        place += len(text)
+                rows.append((position, position + len(text), start, end, is_copy))
+        position += len(text)
     return rows

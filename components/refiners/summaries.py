@@ -52,13 +52,13 @@ class Summaries:
 
     def refine_by_asking(self, documents: Documents, ask: Ask) -> tuple[RefinedDocuments, list[AskedText]]:
         """Return all documents, from one call of `ask`, so that the model can answer many requests in parallel."""
-        asked = [place for place, text in enumerate(documents.texts) if text.strip()]
-        topics = [documents.titles[place] or documents.ids[place] for place in asked]
+        rows = [row for row, text in enumerate(documents.texts) if text.strip()]
+        topics = [documents.titles[row] or documents.ids[row] for row in rows]
         written = written_texts(
             self.messages(documents), topics, ask, self.instruction, self.reminder, self.max_attempts
         )
         pieces = [[copied(text)] for text in documents.texts]
-        for place, own in zip(asked, written, strict=True):
-            if own.text:
-                pieces[place] = [Piece(own.text, 0, len(documents.texts[place]))]
-        return assembled(documents, pieces, {"n_summaries": sum(bool(own.text) for own in written)}), written
+        for row, summary in zip(rows, written, strict=True):
+            if summary.text:
+                pieces[row] = [Piece(summary.text, 0, len(documents.texts[row]))]
+        return assembled(documents, pieces, {"n_summaries": sum(bool(summary.text) for summary in written)}), written

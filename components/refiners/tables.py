@@ -38,17 +38,17 @@ class ExtractedTables:
     def refine(self, documents: Documents) -> RefinedDocuments:
         """Return every document reduced to its tables."""
         prefixes = self.id_prefixes or ("",)
-        found = [
+        all_tables = [
             _tables(text) if document_id.startswith(prefixes) else []
             for document_id, text in zip(documents.ids, documents.texts, strict=True)
         ]
         pieces = [
             list(self._pieces(text, tables)) if tables else [copied(text)]
-            for text, tables in zip(documents.texts, found, strict=True)
+            for text, tables in zip(documents.texts, all_tables, strict=True)
         ]
         counts = {
-            "n_tables": sum(len(tables) for tables in found),
-            "n_documents_cut_down_to_tables": sum(bool(tables) for tables in found),
+            "n_tables": sum(len(tables) for tables in all_tables),
+            "n_documents_cut_down_to_tables": sum(bool(tables) for tables in all_tables),
         }
         return assembled(documents, pieces, counts)
 

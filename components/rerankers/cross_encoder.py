@@ -143,8 +143,8 @@ class PretrainedCrossEncoder:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=self.prompt)
 
         def score(batch: Features) -> "torch.Tensor":
-            made: torch.Tensor = activation(encoder(batch)["scores"].float())[:, 0]
-            return made
+            relevance: torch.Tensor = activation(encoder(batch)["scores"].float())[:, 0]
+            return relevance
 
         for rows, features in prepared_ahead(tokenized, windows):
             scores[rows] = computed(features, len(rows), batch_tokens, encoder, score)

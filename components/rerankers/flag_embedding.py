@@ -34,13 +34,13 @@ def load_flag_reranker(
         raise missing[0]
     import FlagEmbedding
 
-    place = torch_device(device)
-    if dtype is Dtype.FLOAT16 and place == "cpu":
+    resolved_device = torch_device(device)
+    if dtype is Dtype.FLOAT16 and resolved_device == "cpu":
         raise ComponentError(f"dtype: float16 requires a GPU with {class_name}; use float32")
-    own = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
+    precision = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
     with loading(model, revision):
         folder = str(_folder(model, revision))
-        reranker = getattr(FlagEmbedding, class_name)(folder, devices=place, **own, **dict(options))
+        reranker = getattr(FlagEmbedding, class_name)(folder, devices=resolved_device, **precision, **dict(options))
         config = reranker.model.config
         is_causal = config.architectures and config.architectures[0].endswith("ForCausalLM")
         require_one_score(model, reranker.model, 1 if is_causal else config.num_labels)
@@ -58,5 +58,5 @@ def _folder(model: str, revision: str) -> Path:
 def flag_scores(reranker: Any, texts: Sequence[TextPair], max_length: int, batch_size: int) -> NDArray[np.float32]:
     """Return float32[n_pairs], computed by `compute_score`."""
     with redirect_stderr(io.StringIO()):  # its progress bars would interfere with the sweep's
-        found = reranker.compute_score(list(texts), batch_size=batch_size, max_length=max_length)
-    return np.asarray(found, dtype=np.float32)
+        scores = reranker.compute_score(list(texts), batch_size=batch_size, max_length=max_length)
+    return np.asarray(scores, dtype=np.float32)

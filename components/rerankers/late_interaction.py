@@ -38,11 +38,11 @@ class LateInteraction:
         """Return float32[n_pairs]. It encodes the queries and chunks of the pairs, and stores nothing."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
-        asked, query = np.unique(pairs[:, 0], return_inverse=True)
-        scored, chunk = np.unique(pairs[:, 1], return_inverse=True)
+        query_rows, query = np.unique(pairs[:, 0], return_inverse=True)
+        chunk_rows, chunk = np.unique(pairs[:, 1], return_inverse=True)
         return self.score_encoded(
-            self._encode_queries(Passages([queries.texts[row] for row in asked.tolist()])),
-            self._encode_chunks(Passages([chunks.texts[row] for row in scored.tolist()])),
+            self._encode_queries(Passages([queries.texts[row] for row in query_rows.tolist()])),
+            self._encode_chunks(Passages([chunks.texts[row] for row in chunk_rows.tolist()])),
             np.stack([query, chunk], axis=1).astype(np.int32),
         )
 

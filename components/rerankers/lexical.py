@@ -84,12 +84,12 @@ def _bigram_coverage(
 ) -> NDArray[np.float64]:
     """Return `_coverage` over the bigrams of the queries. A bigram weighs as much as its two terms together."""
     query_ids, query_lengths = _bigrams(queries)
-    known = np.unique(query_ids)
-    if not len(known):
+    vocabulary = np.unique(query_ids)
+    if not len(vocabulary):
         return np.zeros(len(rows[0]))
-    weights = idf[known // queries.n_vocabulary] + idf[known % queries.n_vocabulary]
+    weights = idf[vocabulary // queries.n_vocabulary] + idf[vocabulary % queries.n_vocabulary]
     return _coverage(
-        _known_counts(query_ids, query_lengths, known), _known_counts(*_bigrams(chunks), known), weights, rows
+        _count_known(query_ids, query_lengths, vocabulary), _count_known(*_bigrams(chunks), vocabulary), weights, rows
     )
 
 
@@ -100,12 +100,12 @@ def _bigrams(terms: Terms) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return terms.ids[position].astype(np.int64) * terms.n_vocabulary + terms.ids[position + 1], lengths
 
 
-def _known_counts(ids: NDArray[np.int64], lengths: NDArray[np.int64], known: NDArray[np.int64]) -> "csr_matrix":
-    """Return a count matrix over the sorted `known` ids; other ids are ignored."""
-    place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-    found = known[place] == ids
-    found_before = np.concatenate([[0], np.cumsum(found)])
+def _count_known(ids: NDArray[np.int64], lengths: NDArray[np.int64], vocabulary: NDArray[np.int64]) -> "csr_matrix":
+    """Return a count matrix over the sorted `vocabulary` ids; other ids are ignored."""
+    index = np.minimum(np.searchsorted(vocabulary, ids), len(vocabulary) - 1)
+    is_known = vocabulary[index] == ids
+    n_known_before = np.concatenate([[0], np.cumsum(is_known)])
     ends = np.cumsum(lengths)
     return count_matrix(
-        Terms(place[found].astype(np.int32), found_before[ends - lengths], found_before[ends], len(known))
+        Terms(index[is_known].astype(np.int32), n_known_before[ends - lengths], n_known_before[ends], len(vocabulary))
     )

@@ -74,20 +74,20 @@ class Listwise:
 
     def rank(self, queries: Sequence[str], hits: Sequence[Sequence[str]], ask: Ask) -> list[HitOrder]:
         """Return the order per query. Each round asks about one window of every query."""
-        orders = [list(range(len(own))) for own in hits]
+        orders = [list(range(len(texts))) for texts in hits]
         unread, failed = [""] * len(hits), [""] * len(hits)
-        windows = [self._windows(len(own)) * self.passes for own in hits]
+        windows = [self._windows(len(texts)) * self.passes for texts in hits]
         for turn in range(max(map(len, windows), default=0)):
-            asked = [query for query, own in enumerate(windows) if turn < len(own) and not failed[query]]
-            shown = [orders[query][windows[query][turn]] for query in asked]
+            open_queries = [query for query, spans in enumerate(windows) if turn < len(spans) and not failed[query]]
+            shown_hits = [orders[query][windows[query][turn]] for query in open_queries]
             inquiries = [
-                self._inquiry(queries[query], [hits[query][hit] for hit in own], f"query {query}")
-                for query, own in zip(asked, shown, strict=True)
+                self._inquiry(queries[query], [hits[query][hit] for hit in window], f"query {query}")
+                for query, window in zip(open_queries, shown_hits, strict=True)
             ]
             replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
-            for query, own, reply in zip(asked, shown, replies, strict=True):
+            for query, window, reply in zip(open_queries, shown_hits, replies, strict=True):
                 if not isinstance(reply, Unread):
-                    orders[query][windows[query][turn]] = [own[place] for place in reply]
+                    orders[query][windows[query][turn]] = [window[position] for position in reply]
                 elif reply.state is ScoreState.FAILED:
                     failed[query] = reply.reason
                 else:
@@ -120,7 +120,7 @@ def read_ranking(text: str, n_hits: int) -> list[int] | None:
     if not numbers or len(set(numbers)) < len(numbers) or not all(1 <= number <= n_hits for number in numbers):
         return None
     named = [number - 1 for number in numbers]
-    return named + [place for place in range(n_hits) if place not in named]
+    return named + [position for position in range(n_hits) if position not in named]
 
 
 def _numbers(text: str, n_hits: int) -> list[int]:

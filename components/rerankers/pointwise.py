@@ -56,12 +56,12 @@ class Pointwise:
         """Return the order per query. All requests are sent in one call."""
         inquiries = [
             self._inquiry(question, text, f"query {query}, hit {hit}")
-            for query, (question, own) in enumerate(zip(queries, hits, strict=True))
-            for hit, text in enumerate(own[: self.n_requests(len(own))])
+            for query, (question, texts) in enumerate(zip(queries, hits, strict=True))
+            for hit, text in enumerate(texts[: self.n_requests(len(texts))])
         ]
         read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         replies = iter(read)
-        return [_order(list(islice(replies, self.n_requests(len(own)))), len(own)) for own in hits]
+        return [_order(list(islice(replies, self.n_requests(len(texts)))), len(texts)) for texts in hits]
 
     def _inquiry(self, question: str, text: str, request_id: str) -> Inquiry[int]:
         messages = chat(self.system, fill(self.instruction, {"{question}": question, "{passage}": text}))
@@ -80,8 +80,8 @@ class Pointwise:
 
 def _order(replies: Sequence[int | Unread], n_hits: int) -> HitOrder:
     """Sort the hits with a grade among their places."""
-    graded = {place: reply for place, reply in enumerate(replies) if not isinstance(reply, Unread)}
-    best_first = iter(sorted(graded, key=lambda place: -graded[place]))
-    order = tuple(next(best_first) if place in graded else place for place in range(n_hits))
+    graded = {position: reply for position, reply in enumerate(replies) if not isinstance(reply, Unread)}
+    best_first = iter(sorted(graded, key=lambda position: -graded[position]))
+    order = tuple(next(best_first) if position in graded else position for position in range(n_hits))
     why = {reply.state: reply.reason for reply in replies if isinstance(reply, Unread)}
     return HitOrder(order, why.get(ScoreState.UNPARSABLE, ""), why.get(ScoreState.FAILED, ""))

@@ -24,8 +24,8 @@ def distinct_pairs(
     chunk_texts = {chunk: chunks.texts[chunk] for chunk in set(pairs[:, 1].tolist())}
     texts = [(query_texts[query], chunk_texts[chunk]) for query, chunk in pairs.tolist()]
     distinct = sorted(set(texts))
-    place = {pair: number for number, pair in enumerate(distinct)}
-    return distinct, np.array([place[pair] for pair in texts], dtype=np.int64)
+    index = {pair: number for number, pair in enumerate(distinct)}
+    return distinct, np.array([index[pair] for pair in texts], dtype=np.int64)
 
 
 LEAST_TOKENS = 8

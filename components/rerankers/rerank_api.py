@@ -117,9 +117,9 @@ class RerankApi:
             if all(text.strip() for text in pair) and not is_stored[number]
         ]
         for query, group in groupby(written, key=lambda item: item[0][0]):
-            own = list(group)
-            for first in range(0, len(own), self.batch_size):
-                part = own[first : first + self.batch_size]
+            query_pairs = list(group)
+            for first in range(0, len(query_pairs), self.batch_size):
+                part = query_pairs[first : first + self.batch_size]
                 yield _Batch(query, tuple(chunk for (_, chunk), _ in part), tuple(number for _, number in part))
 
     async def _send(self, session: Session, batch: _Batch) -> NDArray[np.float32]:

@@ -56,9 +56,9 @@ class CalledRetriever(CallsUserCode):
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[list[IndexedText]]:
         """Yield the hits of each query. Raises ComponentError for a call that fails."""
-        return in_order(self._found(queries, depth))
+        return in_order(self._search(queries, depth))
 
-    def _found(self, queries: Sequence[str], depth: int) -> Iterator[tuple[int, list[IndexedText]]]:
+    def _search(self, queries: Sequence[str], depth: int) -> Iterator[tuple[int, list[IndexedText]]]:
         searching = self.searching()
 
         def search(row: int, _: Callable[[], float]) -> list[IndexedText]:

@@ -15,7 +15,7 @@ def hits_of(value: object, depth: int) -> list[IndexedText]:
     Raises BadReply for a reply of another form.
     """
     passages = read_passages(value.get("passages") if isinstance(value, Mapping) else value)
-    return [IndexedText(each.text, each.source, each.document_id) for each in passages[:depth]]
+    return [IndexedText(passage.text, passage.source, passage.document_id) for passage in passages[:depth]]
 
 
 def in_order(outcomes: Iterable[tuple[int, T]]) -> Iterator[T]:

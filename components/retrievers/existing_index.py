@@ -71,21 +71,21 @@ class ExistingIndex:
 
     def problems(self, field: str) -> list[str]:
         """Return one message per error in the fields of this class. `field` is the name of the template."""
-        found = depth_problems(self.depth)
+        problems = depth_problems(self.depth)
         if not str(self.revision).strip():
-            found.append(
+            problems.append(
                 "revision: is empty, expected what is in the index, e.g. a date or a build number: hits are cached, "
                 "and nothing else shows that the index changed"
             )
         if not self.text_field.strip():
-            found.append("text_field: is empty, expected the name of the field with the text of a hit")
+            problems.append("text_field: is empty, expected the name of the field with the text of a hit")
         if not self.template.strip():
-            return [*found, f"{field}: is empty, expected your query with {VECTOR} or {QUERY}, and {TOP_K}"]
+            return [*problems, f"{field}: is empty, expected your query with {VECTOR} or {QUERY}, and {TOP_K}"]
         if VECTOR not in self.template and QUERY not in self.template:
-            found.append(f"{field}: has neither {VECTOR} nor {QUERY}; every question would find the same")
+            problems.append(f"{field}: has neither {VECTOR} nor {QUERY}; every question would find the same")
         if TOP_K not in self.template:
-            found.append(f"{field}: has no {TOP_K}, the number of hits that are wanted (retriever.depth)")
-        return found
+            problems.append(f"{field}: has no {TOP_K}, the number of hits that are wanted (retriever.depth)")
+        return problems
 
     def hit(self, text: object, an_id: object, document: object) -> IndexedText:
         """Return a hit of these values of fields. Raises ComponentError for a text that is not a string."""
@@ -93,7 +93,7 @@ class ExistingIndex:
             raise ComponentError(
                 f"retriever.text_field: {self.text_field!r} is {type(text).__name__}, expected a field of texts"
             )
-        return IndexedText(text or "", *("" if own is None else str(own) for own in (an_id, document)))
+        return IndexedText(text or "", *("" if value is None else str(value) for value in (an_id, document)))
 
     def hit_of(self, record: object, an_id: object) -> IndexedText:
         """Return the hit of a record with the fields of text and document.
@@ -129,17 +129,17 @@ class ExistingCollection(ExistingIndex):
         """Return one message per error in the fields of this class. `example` is a valid address. No request is sent to
         `base_url`.
         """
-        found = self.problems("request")
-        found += request_problems(self.request) if self.request.strip() else []
+        problems = self.problems("request")
+        problems += request_problems(self.request) if self.request.strip() else []
         if not self.collection.strip():
-            found.append("collection: is empty, expected the name of the collection")
+            problems.append("collection: is empty, expected the name of the collection")
         if not self.timeout_s > 0:
-            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+            problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
         if not self.base_url:
-            found.append(f"base_url: is empty, expected the server's address, such as {example}")
+            problems.append(f"base_url: is empty, expected the server's address, such as {example}")
         elif not self.is_local:
-            found += problems_of_url(self.base_url, example)
-        return [*found, *problems_of_key(self.api_key_env)]
+            problems += problems_of_url(self.base_url, example)
+        return [*problems, *problems_of_key(self.api_key_env)]
 
 
 def request_problems(request: str) -> list[str]:
@@ -152,11 +152,11 @@ def request_problems(request: str) -> list[str]:
         ]
     if not isinstance(value, dict):
         return [f"request: got a {type(value).__name__}, expected an object, the body of a search"]
-    inside = [each for each in _strings(value) if any(sign in each for sign in (VECTOR, QUERY, TOP_K))]
+    with_placeholders = [text for text in _strings(value) if any(sign in text for sign in (VECTOR, QUERY, TOP_K))]
     return [
-        f"request: got {each!r}, expected a placeholder as a whole string: it is replaced by a value, not by text"
-        for each in inside
-        if each not in (VECTOR, QUERY, TOP_K)
+        f"request: got {text!r}, expected a placeholder as a whole string: it is replaced by a value, not by text"
+        for text in with_placeholders
+        if text not in (VECTOR, QUERY, TOP_K)
     ]
 
 
@@ -203,5 +203,5 @@ def _strings(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)

@@ -59,13 +59,16 @@ class Given:
                 "retriever=given: no sample of this data set has passages; expected the field `passages` in the "
                 "questions, or a retriever that searches"
             )
-        place = {document_id: position for position, document_id in enumerate(documents.ids)}
+        positions = {document_id: position for position, document_id in enumerate(documents.ids)}
         chunks_of: dict[int, list[int]] = {}
         for chunk, document in enumerate(chunks.document.tolist()):
             chunks_of.setdefault(document, []).append(chunk)
         chosen = [self._passages(sample, n) for sample in samples]
         return hits_in_order(
-            [[chunk for passage in own for chunk in chunks_of.get(place[passage], [])][:n] for own in chosen]
+            [
+                [chunk for passage in passages for chunk in chunks_of.get(positions[passage], [])][:n]
+                for passages in chosen
+            ]
         )
 
     def _passages(self, sample: Sample, n: int) -> Sequence[str]:

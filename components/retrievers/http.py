@@ -61,23 +61,23 @@ class HttpRetriever:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the key is not set."""
-        found = depth_problems(self.depth)
+        problems = depth_problems(self.depth)
         if not self.url.strip():
-            found.append(f"url: is empty, expected the address of the search, e.g. {_EXAMPLE}")
+            problems.append(f"url: is empty, expected the address of the search, e.g. {_EXAMPLE}")
         if not str(self.revision).strip():
-            found.append(
+            problems.append(
                 "revision: is empty, expected what is searched at retriever.url, e.g. a date or a build number: hits "
                 "are cached, and nothing else shows that the search behind an address changed"
             )
-        return [*found, *(problem.replace("base_url:", "url:", 1) for problem in self._server.check())]
+        return [*problems, *(problem.replace("base_url:", "url:", 1) for problem in self._server.check())]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[list[IndexedText]]:
         """Yield the hits of each query. Raises ComponentError for a search that fails for good."""
-        return in_order(self._found(queries, depth))
+        return in_order(self._search(queries, depth))
 
-    def _found(self, queries: Sequence[str], depth: int) -> Iterator[tuple[int, list[IndexedText]]]:
+    def _search(self, queries: Sequence[str], depth: int) -> Iterator[tuple[int, list[IndexedText]]]:
         async def search(session: Session, row: int) -> list[IndexedText]:
             body = {"query": queries[row], "top_k": depth, "parameters": dict(self.parameters)}
             reply = await session.post(body, counted_at=_NO_TOKENS)

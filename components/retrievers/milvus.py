@@ -45,22 +45,22 @@ class MilvusCollection(ExistingCollection):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and messages for a missing database, key or package."""
-        found = self.collection_problems(_EXAMPLE)
+        problems = self.collection_problems(_EXAMPLE)
         if self.is_local and not (self.base_url.endswith(".db") and Path(self.base_url).exists()):
-            found.append(
+            problems.append(
                 f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or an existing database "
                 "of Milvus Lite, whose name ends in .db"
             )
         packages = ["pymilvus", *(["milvus_lite"] if self.is_local else [])]
-        return [*found, *map(str, missing_packages(packages, self.option, "milvus"))]
+        return [*problems, *map(str, missing_packages(packages, self.option, "milvus"))]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[list[IndexedText]]:
         """Yield the hits of each query. Raises ComponentError for a request that the server rejects."""
         template = json.loads(self.request)
-        fields = [own.partition(".")[0] for own in (self.text_field, self.document_field) if own]
-        with self._connected() as client:
+        fields = [field.partition(".")[0] for field in (self.text_field, self.document_field) if field]
+        with self._connection() as client:
             if self.is_local:  # a database that has just been opened has no collection in memory
                 with self._refusals(None):
                     client.load_collection(self.collection)
@@ -72,7 +72,7 @@ class MilvusCollection(ExistingCollection):
                 yield [self.hit_of(hit["entity"], str(hit.id)) for hit in (reply[0] if reply else [])[:depth]]
 
     @contextmanager
-    def _connected(self) -> "Iterator[MilvusClient]":
+    def _connection(self) -> "Iterator[MilvusClient]":
         with loading():
             from pymilvus import MilvusClient
             from pymilvus.exceptions import MilvusException

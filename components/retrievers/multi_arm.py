@@ -82,10 +82,10 @@ class MultiArm:
             problems.append(
                 "searches: got no search with a weight, expected one or more (for none, retriever=closed_book)"
             )
-        own = getattr(self.rule, "weights", ())
-        if _supports_weights(self.rule) and own:
+        weights = getattr(self.rule, "weights", ())
+        if _supports_weights(self.rule) and weights:
             problems.append(
-                f"rule.weights: got {list(own)}, expected []; set `weights` of the retriever by name instead"
+                f"rule.weights: got {list(weights)}, expected []; set `weights` of the retriever by name instead"
             )
         elif not _supports_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
             problems.append(

@@ -60,21 +60,21 @@ class SearchServer(ExistingIndex):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the key is not set."""
-        found = self.problems("request")
-        found += request_problems(self.request) if self.request.strip() else []
+        problems = self.problems("request")
+        problems += request_problems(self.request) if self.request.strip() else []
         if not self.index.strip():
-            found.append("index: is empty, expected the name of the index")
+            problems.append("index: is empty, expected the name of the index")
         if self.scheme not in _SCHEMES:
-            found.append(f"scheme: got {self.scheme!r}, expected one of {', '.join(_SCHEMES)}")
-        return [*found, *self._server.check()]
+            problems.append(f"scheme: got {self.scheme!r}, expected one of {', '.join(_SCHEMES)}")
+        return [*problems, *self._server.check()]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[list[IndexedText]]:
         """Yield the hits of each query. Raises ComponentError for a search that fails for good."""
-        return in_order(self._found(queries, vectors, depth))
+        return in_order(self._search(queries, vectors, depth))
 
-    def _found(
+    def _search(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
     ) -> Iterator[tuple[int, list[IndexedText]]]:
         template = json.loads(self.request)

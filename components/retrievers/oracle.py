@@ -44,26 +44,26 @@ class Oracle:
 
     def pick(self, samples: Sequence[Sample], documents: Documents, chunks: Spans, n: int) -> Hits:
         """Return the chunks of the gold."""
-        place = {document_id: position for position, document_id in enumerate(documents.ids)}
+        positions = {document_id: position for position, document_id in enumerate(documents.ids)}
         pieces_of: dict[int, list[tuple[int, Piece]]] = {}
         rows = zip(chunks.document.tolist(), chunks.start.tolist(), chunks.end.tolist(), strict=True)
         for chunk, (document, start, end) in enumerate(rows):
             pieces_of.setdefault(document, []).append((chunk, (start, end)))
         chosen = []
         for sample in samples:
-            found = (
-                _take_turns([_best_first(unit, pieces_of.get(place[unit.document_id], [])) for unit in units])
+            turns = (
+                _take_turns([_order_by_gain(unit, pieces_of.get(positions[unit.document_id], [])) for unit in units])
                 for units in _split_alternatives(
-                    [unit for unit in sample.gold if unit.document_id in place], documents, place
+                    [unit for unit in sample.gold if unit.document_id in positions], documents, positions
                 )
             )
-            chunks_in_order = dict.fromkeys(chain.from_iterable(found))
+            chunks_in_order = dict.fromkeys(chain.from_iterable(turns))
             chosen.append(list(islice(chunks_in_order, n)))
         return hits_in_order(chosen)
 
 
 def _split_alternatives(
-    units: Sequence[Evidence], documents: Documents, place: Mapping[str, int]
+    units: Sequence[Evidence], documents: Documents, positions: Mapping[str, int]
 ) -> tuple[Sequence[Evidence], Sequence[Evidence]]:
     """Return the required units together with one unit per set of alternatives, and the other alternatives.
 
@@ -71,7 +71,7 @@ def _split_alternatives(
     """
 
     def length(unit: Evidence) -> int:
-        end = len(documents.texts[place[unit.document_id]]) if unit.end is None else unit.end
+        end = len(documents.texts[positions[unit.document_id]]) if unit.end is None else unit.end
         return end - (unit.start or 0)
 
     chosen: dict[int, Evidence] = {}
@@ -94,7 +94,7 @@ def _take_turns(queues: Sequence[Iterator[int]]) -> Iterator[int]:
         waiting = still
 
 
-def _best_first(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator[int]:
+def _order_by_gain(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator[int]:
     """Yield chunks of a unit's document by the characters of the unit that they add, largest first. Chunks that add
     none are left out.
     """

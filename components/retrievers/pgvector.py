@@ -50,28 +50,28 @@ class Pgvector(ExistingIndex):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and messages for a missing connection string or package."""
-        found = self.problems("sql")
+        problems = self.problems("sql")
         quoted = "".join(_QUOTED.findall(self.sql))
-        found += [
+        problems += [
             f"sql: has {sign} inside quotes, where it is text; write {sign} without quotes, as in '%' || {sign} || '%'"
             for sign in _PARAMETERS
             if sign in quoted
         ]
         if not self.id_field.strip():
-            found.append("id_field: is empty, expected the name of the column with the id of a row")
+            problems.append("id_field: is empty, expected the name of the column with the id of a row")
         if not self.timeout_s > 0:
-            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+            problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
         if not is_variable_name(self.dsn_env):
-            found.append(
+            problems.append(
                 "dsn_env: expected the name of an environment variable that holds the connection string, such as "
                 "PGVECTOR_DSN; the given text is not such a name, and is not shown, as it may hold a password"
             )
         elif not key_in(self.dsn_env):
-            found.append(
+            problems.append(
                 f"dsn_env: the environment variable {self.dsn_env} is not set; set it "
                 f"(export {self.dsn_env}=postgresql://USER:PASSWORD@HOST/DATABASE), or name another one"
             )
-        return [*found, *map(str, missing_packages(["psycopg"], self.option, "pgvector"))]
+        return [*problems, *map(str, missing_packages(["psycopg"], self.option, "pgvector"))]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
@@ -80,7 +80,7 @@ class Pgvector(ExistingIndex):
         statement = self.sql.replace("%", "%%")
         for sign, parameter in _PARAMETERS.items():
             statement = statement.replace(sign, parameter)
-        with self._connected(vectors) as connection:
+        with self._connection(vectors) as connection:
             for row, query in enumerate(queries):
                 vector = None if vectors is None else f"[{','.join(map(repr, vectors[row].tolist()))}]"
                 values = {"vector": vector, "query": query, "top_k": depth}
@@ -90,7 +90,7 @@ class Pgvector(ExistingIndex):
 
     def _hits(self, cursor: "Cursor[Row]", depth: int) -> list[IndexedText]:
         names = [column.name for column in cursor.description or ()]
-        places = {}
+        indices = {}
         for field in ("text_field", "id_field", "document_field"):
             name = getattr(self, field)
             if name and name not in names:
@@ -98,15 +98,15 @@ class Pgvector(ExistingIndex):
                     f"retriever.{field}: the statement returns no column {name!r}; its columns: "
                     f"{', '.join(names) or 'none'}"
                 )
-            places[field] = names.index(name) if name else None
-        of_text, of_id, of_document = places.values()
+            indices[field] = names.index(name) if name else None
+        of_text, of_id, of_document = indices.values()
         return [
-            self.hit(*(None if place is None else row[place] for place in (of_text, of_id, of_document)))
+            self.hit(*(None if index is None else row[index] for index in (of_text, of_id, of_document)))
             for row in cursor.fetchmany(depth)
         ]
 
     @contextmanager
-    def _connected(self, vectors: NDArray[np.float32] | None) -> "Iterator[Connection[Row]]":
+    def _connection(self, vectors: NDArray[np.float32] | None) -> "Iterator[Connection[Row]]":
         """Yield a connection whose transactions read only. Its errors become a ComponentError without the password."""
         import psycopg
 

@@ -31,5 +31,5 @@ class PythonRetriever(CalledRetriever):
     def searching(self) -> Callable[[str], object]:
         """Return the function with its parameters."""
         function: Callable[..., object] = imported(self.call)
-        wanted: Mapping[str, Any] = {"top_k": self.depth} if takes(function, "top_k") else {}
-        return lambda query: function(query, **wanted, **self.parameters)
+        options: Mapping[str, Any] = {"top_k": self.depth} if takes(function, "top_k") else {}
+        return lambda query: function(query, **options, **self.parameters)

@@ -44,12 +44,12 @@ class QdrantCollection(ExistingCollection):
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and messages for a missing folder, key or package."""
-        found = self.collection_problems(_EXAMPLE)
+        problems = self.collection_problems(_EXAMPLE)
         if self.is_local and not Path(self.base_url).is_dir():
-            found.append(f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a folder")
+            problems.append(f"base_url: got {self.base_url!r}, expected an address such as {_EXAMPLE}, or a folder")
         if self.base_url and not self.is_local and not problems_of_url(self.base_url, _EXAMPLE):
-            found += problems_of_proxy(self.base_url)
-        return [*found, *map(str, missing_packages(["qdrant_client"], self.option, "qdrant"))]
+            problems += problems_of_proxy(self.base_url)
+        return [*problems, *map(str, missing_packages(["qdrant_client"], self.option, "qdrant"))]
 
     def find(
         self, queries: Sequence[str], vectors: NDArray[np.float32] | None, depth: int
@@ -59,7 +59,7 @@ class QdrantCollection(ExistingCollection):
         from qdrant_client import models
 
         template = json.loads(self.request)
-        with self._connected() as client:
+        with self._connection() as client:
             for row, query in enumerate(queries):
                 vector = None if vectors is None else vectors[row].tolist()
                 body = {"with_payload": True, **filled(template, query, vector, depth)}
@@ -73,7 +73,7 @@ class QdrantCollection(ExistingCollection):
                     ) from None
                 yield [self.hit_of(point.payload or {}, str(point.id)) for point in reply.points[:depth]]
 
-    def _connected(self) -> "AbstractContextManager[QdrantClient]":
+    def _connection(self) -> "AbstractContextManager[QdrantClient]":
         if self.is_local:
             return opened_folder(self.base_url)
         return connected(self.base_url, self.api_key_env, self.timeout_s, "retriever")

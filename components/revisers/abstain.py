@@ -51,16 +51,16 @@ class AbstainIfUnsupported:
 
     def check_answers(self, answers: Sequence[JudgeInput], ask: Ask) -> list[AnswerCheck]:
         """Return the verdicts. The finding is the model's reason."""
-        known = [self._known(item) for item in answers]
-        asked = [item for item, verdict in zip(answers, known, strict=True) if verdict is None]
-        verdicts = iter(checked(asked, self._request, _read, ask, self.reminder, self.max_attempts))
-        return [next(verdicts) if verdict is None else verdict for verdict in known]
+        settled = [self._settle(item) for item in answers]
+        unsettled = [item for item, verdict in zip(answers, settled, strict=True) if verdict is None]
+        verdicts = iter(checked(unsettled, self._request, _read, ask, self.reminder, self.max_attempts))
+        return [next(verdicts) if verdict is None else verdict for verdict in settled]
 
     def revise(self, answers: Sequence[JudgeInput], verdicts: Sequence[AnswerCheck], ask: Ask) -> list[AskedText]:
         """Return the abstention for each answer."""
         return [AskedText(self.abstention) for _ in answers]
 
-    def _known(self, item: JudgeInput) -> AnswerCheck | None:
+    def _settle(self, item: JudgeInput) -> AnswerCheck | None:
         if is_refusal(item.answer) or item.answer.strip() == self.abstention.strip():
             return AnswerCheck(None)
         return None if has_passages(item) else AnswerCheck(False, ("there are no passages",))
@@ -71,8 +71,8 @@ class AbstainIfUnsupported:
 
 
 def _read(reply: str) -> AnswerCheck | None:
-    found = read_object(reply, "supported")
-    is_supported = None if found is None else flag(found["supported"])
-    if found is None or is_supported is None:
+    fields = read_object(reply, "supported")
+    is_supported = None if fields is None else flag(fields["supported"])
+    if fields is None or is_supported is None:
         return None
-    return AnswerCheck(is_supported, () if is_supported else (str(found.get("reason") or "").strip(),))
+    return AnswerCheck(is_supported, () if is_supported else (str(fields.get("reason") or "").strip(),))

@@ -59,14 +59,14 @@ class Reflect:
 
     def check_answers(self, answers: Sequence[JudgeInput], ask: Ask) -> list[AnswerCheck]:
         """Return the verdicts. An answer without passages is unsupported, without a request and without a finding."""
-        asked = [item for item in answers if has_passages(item)]
-        verdicts = iter(checked(asked, self._check_request, self._read, ask, self.reminder, self.max_attempts))
+        with_passages = [item for item in answers if has_passages(item)]
+        verdicts = iter(checked(with_passages, self._check_request, self._read, ask, self.reminder, self.max_attempts))
         return [next(verdicts) if has_passages(item) else AnswerCheck(False) for item in answers]
 
     def revise(self, answers: Sequence[JudgeInput], verdicts: Sequence[AnswerCheck], ask: Ask) -> list[AskedText]:
         """Return the revised answers, from one request each."""
         inquiries = [
-            Inquiry(self._revision_request(*own), self._read_answer) for own in zip(answers, verdicts, strict=True)
+            Inquiry(self._revision_request(*pair), self._read_answer) for pair in zip(answers, verdicts, strict=True)
         ]
         return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)]
 
@@ -75,16 +75,16 @@ class Reflect:
         return Request(f"check {item.sample.id}", messages, item.sample, item.passages, _SCHEMA)
 
     def _revision_request(self, item: JudgeInput, verdict: AnswerCheck) -> Request:
-        found = {f"{{{name}}}": "\n".join(f"- {text}" for text in getattr(verdict, name)) or "-" for name in _LISTS}
-        messages = messages_about(item, self.system, self.revise_instruction, found)
+        values = {f"{{{name}}}": "\n".join(f"- {text}" for text in getattr(verdict, name)) or "-" for name in _LISTS}
+        messages = messages_about(item, self.system, self.revise_instruction, values)
         return Request(f"revise {item.sample.id}", messages, item.sample, item.passages)
 
     def _read_answer(self, reply: str) -> str | None:
         return read_text(reply, self.revise_instruction)
 
     def _read(self, reply: str) -> AnswerCheck | None:
-        found = read_object(reply, _LISTS[0]) or {}
-        lists = [_statements(found.get(name), self.check_instruction) for name in _LISTS]
+        fields = read_object(reply, _LISTS[0]) or {}
+        lists = [_statements(fields.get(name), self.check_instruction) for name in _LISTS]
         unsupported, missing = lists
         return None if unsupported is None or missing is None else AnswerCheck(not unsupported, unsupported, missing)
 

@@ -74,9 +74,9 @@ class SupportedAfter:
         """Return whether each answer is supported. The remarks are the verdicts."""
         has_claims = [bool(item.answer.strip()) and not is_refusal(item.answer) for item in judged]
         verdicts = iter(self.reviser.check_answers([*compress(judged, has_claims)], ask))
-        found = [next(verdicts) if has_own else AnswerCheck(None) for has_own in has_claims]
-        scores = mean_scores([outcome_of(verdict) for verdict in found])
-        return Judgements({self.names[0]: scores}, [remark_of(verdict) for verdict in found])
+        checks = [next(verdicts) if has_own else AnswerCheck(None) for has_own in has_claims]
+        scores = mean_scores([outcome_of(verdict) for verdict in checks])
+        return Judgements({self.names[0]: scores}, [remark_of(verdict) for verdict in checks])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means, float64[...], of sums float64[..., 2]."""

@@ -71,8 +71,8 @@ class SparseTextEncoder:
 
         Raises ComponentError if the model cannot be reached.
         """
-        own = document_token_limit(self.model, self.revision)
-        return min((limit for limit in (self.max_length, own) if limit), default=None)
+        model_limit = document_token_limit(self.model, self.revision)
+        return min((limit for limit in (self.max_length, model_limit) if limit), default=None)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return int64[n_texts], including the prefix, and special tokens if the model reads them."""
@@ -100,16 +100,16 @@ class SparseTextEncoder:
             self.model, self.revision, self.dtype, self.max_length, self.max_weights, self.trust_remote_code
         )
         distinct = model.encode(list(row_of), side, self._prefix(side), self.batch_tokens, self.device)
-        own = [distinct[row_of[text]] if text in row_of else _NO_WEIGHTS for text in texts]
+        text_weights = [distinct[row_of[text]] if text in row_of else _NO_WEIGHTS for text in texts]
         return SparseEncodings(
-            weight_ids=np.concatenate([_NO_WEIGHTS[0], *(ids for ids, _ in own)]),
-            weights=np.concatenate([_NO_WEIGHTS[1], *(weights for _, weights in own)]),
-            weight_offsets=np.cumsum([0, *(len(ids) for ids, _ in own)], dtype=np.int64),
+            weight_ids=np.concatenate([_NO_WEIGHTS[0], *(ids for ids, _ in text_weights)]),
+            weights=np.concatenate([_NO_WEIGHTS[1], *(weights for _, weights in text_weights)]),
+            weight_offsets=np.cumsum([0, *(len(ids) for ids, _ in text_weights)], dtype=np.int64),
         )
 
     def _prefix(self, side: Side) -> str:
-        given = self.query_prefix if side is Side.QUERY else self.passage_prefix
-        return side_prefix(self.model, self.revision, side, given)
+        prefix = self.query_prefix if side is Side.QUERY else self.passage_prefix
+        return side_prefix(self.model, self.revision, side, prefix)
 
     def _count(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
         prefix = self._prefix(side)

@@ -115,9 +115,9 @@ class Bm25:
                 "offsets": np.cumsum([0, *map(len, rows)]),
             }
         counts = count_matrix(terms).tocsc()
-        most = int(counts.data.max(initial=0))
+        largest = int(counts.data.max(initial=0))
         return {
-            "counts": counts.data.astype(np.min_scalar_type(most)),
+            "counts": counts.data.astype(np.min_scalar_type(largest)),
             "indices": counts.indices.astype(np.int32),
             "indptr": counts.indptr.astype(np.int64),
             "lengths": (terms.last - terms.first).astype(np.int32),
@@ -131,43 +131,43 @@ class Bm25:
         n_chunks = sum(len(block.positions) for block in blocks)
         depth = min(depth, n_chunks)
         hits = empty_hits(len(queries), depth)
-        weighing = self._weighing(blocks, n_chunks, terms.n_vocabulary) if self.is_blockwise else None
-        asked = [i for i in range(len(terms)) if len(terms.row(i))]  # a query of stop words only has no hits
-        is_large = n_chunks * len(asked) >= _COMPILED_FROM
+        weighing = self._weigh_terms(blocks, n_chunks, terms.n_vocabulary) if self.is_blockwise else None
+        query_rows = [i for i in range(len(terms)) if len(terms.row(i))]  # a query of stop words only has no hits
+        is_large = n_chunks * len(query_rows) >= _COMPILED_FROM
         is_compiled = is_large and importlib.util.find_spec(_COMPILED_NEEDS) is not None
         for block in blocks:
             if weighing is None:
-                scored = _rank_bm25(self, block, terms, asked)
-                found: Found = ((i, best_of(scores, depth)) for i, scores in scored)
+                scored = _rank_bm25(self, block, terms, query_rows)
+                block_hits: Found = ((i, best_of(scores, depth)) for i, scores in scored)
             else:
                 weights = weighing.weights(block)
                 n_best = min(depth, len(block.positions))
                 if is_compiled:
-                    found = _search_compiled(weights, terms, asked, n_best)
+                    block_hits = _search_compiled(weights, terms, query_rows, n_best)
                 else:
-                    found = ((i, best_of(_dense_scores(weights, terms.row(i)), n_best)) for i in asked)
+                    block_hits = ((i, best_of(_dense_scores(weights, terms.row(i)), n_best)) for i in query_rows)
             of_block = empty_hits(len(queries), depth)
-            for query, (chunk, score) in found:
+            for query, (chunk, score) in block_hits:
                 of_block.chunk[query, : len(chunk)] = block.positions[chunk]
                 of_block.score[query, : len(score)] = score
             hits = of_block if len(blocks) == 1 else better_of(hits, of_block)
         self._check_hits(hits, queries)
         return hits
 
-    def _weighing(self, blocks: Sequence[IndexBlock], n_chunks: int, n_terms: int) -> "_Weighing":
+    def _weigh_terms(self, blocks: Sequence[IndexBlock], n_chunks: int, n_terms: int) -> "_TermWeights":
         """Return the weights of the queries' terms, computed in float64."""
         document_frequency = np.zeros(n_terms, dtype=np.int64)
         n_words = 0
         for block in blocks:
-            known = block.term_ids >= 0
-            document_frequency[known] += np.diff(block.index["indptr"])[block.term_ids[known]]
+            is_known = block.term_ids >= 0
+            document_frequency[is_known] += np.diff(block.index["indptr"])[block.term_ids[is_known]]
             n_words += int(block.index["lengths"].sum(dtype=np.int64))
         odds = (n_chunks - document_frequency + 0.5) / (document_frequency + 0.5)
         # For a word in more than half of the chunks, Okapi's negative idf would penalize matches.
         idf = np.log1p(odds) if self.formula is Formula.LUCENE else np.maximum(np.log(odds), 0)
         if self.formula is Formula.OKAPI:  # a constant factor that Lucene omits, since it changes no ranking
             idf *= self.k1 + 1
-        return _Weighing(self.k1, self.b, idf, n_words / max(n_chunks, 1))
+        return _TermWeights(self.k1, self.b, idf, n_words / max(n_chunks, 1))
 
     def _check_hits(self, hits: Hits, queries: Passages) -> None:
         without = np.flatnonzero((hits.chunk < 0).all(axis=1))
@@ -188,7 +188,7 @@ def _terms(passages: Passages) -> Terms:
 
 
 @dataclass(frozen=True)
-class _Weighing:
+class _TermWeights:
     """The weights of terms. `idf` is float64[n_query_terms]; `mean_length` is the mean number of terms per chunk."""
 
     k1: float
@@ -204,19 +204,19 @@ class _Weighing:
         all_counts, all_indices = block.index["counts"], block.index["indices"]  # read once: they may be in files
         lengths = block.index["lengths"].astype(np.float64)
         saturation = (self.k1 * (1 - self.b + self.b * lengths / max(self.mean_length, 1e-9))).astype(np.float32)
-        indptr, known = np.asarray(block.index["indptr"]), np.flatnonzero(block.term_ids >= 0)
-        first, last = (indptr[block.term_ids[known] + shift] for shift in (0, 1))
+        indptr, known_terms = np.asarray(block.index["indptr"]), np.flatnonzero(block.term_ids >= 0)
+        first, last = (indptr[block.term_ids[known_terms] + shift] for shift in (0, 1))
         n_postings = np.zeros(len(block.term_ids), dtype=np.int64)
-        n_postings[known] = last - first
-        own = np.concatenate([[0], np.cumsum(n_postings)])
-        data, indices = np.empty(own[-1], dtype=np.float32), np.empty(own[-1], dtype=np.int32)
+        n_postings[known_terms] = last - first
+        offsets = np.concatenate([[0], np.cumsum(n_postings)])
+        data, indices = np.empty(offsets[-1], dtype=np.float32), np.empty(offsets[-1], dtype=np.int32)
         idf = self.idf.astype(np.float32)
-        for term, start, end in zip(known.tolist(), first.tolist(), last.tolist(), strict=True):
-            place = slice(own[term], own[term + 1])
-            indices[place] = all_indices[start:end]
+        for term, start, end in zip(known_terms.tolist(), first.tolist(), last.tolist(), strict=True):
+            span = slice(offsets[term], offsets[term + 1])
+            indices[span] = all_indices[start:end]
             counts = all_counts[start:end].astype(np.float32)
-            data[place] = counts / (counts + saturation[indices[place]]) * idf[term]
-        return {"data": data, "indices": indices, "indptr": own, "n_chunks": np.array([len(block.positions)])}
+            data[span] = counts / (counts + saturation[indices[span]]) * idf[term]
+        return {"data": data, "indices": indices, "indptr": offsets, "n_chunks": np.array([len(block.positions)])}
 
 
 def _dense_scores(weights: Arrays, query: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -230,7 +230,7 @@ def _dense_scores(weights: Arrays, query: NDArray[np.int32]) -> NDArray[np.float
 
 
 def _search_compiled(
-    index: Arrays, queries: Terms, asked: list[int], depth: int
+    index: Arrays, queries: Terms, query_rows: list[int], depth: int
 ) -> Iterator[tuple[int, tuple[NDArray[np.int32], NDArray[np.float32]]]]:
     """Search our matrix with bm25s.
 
@@ -241,17 +241,17 @@ def _search_compiled(
         import bm25s
 
     n_chunks = int(index["n_chunks"][0])
-    n_asked = min(depth + 1, n_chunks)
+    n_retrieved = min(depth + 1, n_chunks)
     search = bm25s.BM25(backend="numba")
     search.scores = {**{name: np.asarray(index[name]) for name in ("data", "indices", "indptr")}, "num_docs": n_chunks}
     # Attributes that its `index` would have set. The scores are ours, and terms are numbers, so there is no vocabulary.
     search.nonoccurrence_array = None
     search.vocab_dict = {}
     search.unique_token_ids_set = range(queries.n_vocabulary)
-    rows = [queries.row(i).tolist() for i in asked]
-    found = search.retrieve(rows, k=n_asked, show_progress=False, n_threads=n_threads())
-    for i, chunk, score in zip(asked, found.documents, found.scores, strict=True):
-        if n_asked > depth and score[depth] == score[depth - 1] > 0:
+    rows = [queries.row(i).tolist() for i in query_rows]
+    retrieved = search.retrieve(rows, k=n_retrieved, show_progress=False, n_threads=n_threads())
+    for i, chunk, score in zip(query_rows, retrieved.documents, retrieved.scores, strict=True):
+        if n_retrieved > depth and score[depth] == score[depth - 1] > 0:
             yield i, best_of(_dense_scores(index, queries.row(i)), depth)
         else:
             order = np.lexsort((chunk, -score))[:depth]
@@ -260,7 +260,7 @@ def _search_compiled(
 
 
 def _rank_bm25(
-    settings: Bm25, block: IndexBlock, queries: Terms, asked: list[int]
+    settings: Bm25, block: IndexBlock, queries: Terms, query_rows: list[int]
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     try:
         from rank_bm25 import BM25Okapi
@@ -268,9 +268,9 @@ def _rank_bm25(
         raise _MISSING from error
     index = block.index
     ids = index["ids"].tolist()
-    if not ids or not asked:
+    if not ids or not query_rows:
         return  # rank_bm25 would divide by zero words
     okapi = BM25Okapi([ids[a:b] for a, b in pairwise(index["offsets"].tolist())], k1=settings.k1, b=settings.b)
-    for i in asked:
-        known = block.term_ids[queries.row(i)]
-        yield i, okapi.get_scores(known[known >= 0].tolist()).astype(np.float32)
+    for i in query_rows:
+        term_ids = block.term_ids[queries.row(i)]
+        yield i, okapi.get_scores(term_ids[term_ids >= 0].tolist()).astype(np.float32)

@@ -30,11 +30,11 @@ class TokenWeights:
         int64, and `n_chunks` int64[1].
         """
         lengths = chunks.last - chunks.first
-        place = _ranges(chunks.first, lengths)
-        ids = chunks.ids[place]
+        index = _ranges(chunks.first, lengths)
+        ids = chunks.ids[index]
         order = np.argsort(ids, kind="stable")
         return {
-            "data": chunks.weights[place][order],
+            "data": chunks.weights[index][order],
             "indices": np.repeat(np.arange(len(chunks), dtype=np.int32), lengths)[order],
             "indptr": np.searchsorted(ids[order], np.arange(int(ids.max(initial=-1)) + 2)).astype(np.int64),
             "n_chunks": np.array([len(chunks)], dtype=np.int64),

@@ -63,8 +63,8 @@ def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int]
     widened as Student's t is for few questions. Fewer than 5 questions give no interval.
     """
     classes = tuple(sorted({*labels, *judged}))
-    place = {name: i for i, name in enumerate(classes)}
-    pairs = np.array([place[name] for name in labels]) * len(classes) + np.array([place[name] for name in judged])
+    index = {name: i for i, name in enumerate(classes)}
+    pairs = np.array([index[name] for name in labels]) * len(classes) + np.array([index[name] for name in judged])
     all_items = _Confusions(pairs, np.asarray(questions), _prior(len(classes)), seed)
     numbers = {name: int(name) for name in classes if _is_number(name)}
     graded = [i for i, pair in enumerate(zip(labels, judged, strict=True)) if all(name in numbers for name in pair)]
@@ -74,7 +74,7 @@ def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int]
         len(graded),
         all_items.measure(_accuracy),
         all_items.measure(_kappa),
-        _weighted([(numbers[labels[i]], numbers[judged[i]], questions[i]) for i in graded], seed),
+        _measure_weighted_kappa([(numbers[labels[i]], numbers[judged[i]], questions[i]) for i in graded], seed),
         classes,
         all_items.observed.astype(np.int64),
     )
@@ -100,8 +100,8 @@ def gain(
     its difficulty cancels. Either judge has the prior of `agree`, and the two priors are independent.
     """
     classes = tuple(sorted({*labels, *before, *after}))
-    place = {name: i for i, name in enumerate(classes)}
-    label, old, new = (np.array([place[name] for name in names]) for names in (labels, before, after))
+    index = {name: i for i, name in enumerate(classes)}
+    label, old, new = (np.array([index[name] for name in names]) for names in (labels, before, after))
     prior = _prior(len(classes))
     both = prior[:, :, np.newaxis] * prior[:, np.newaxis, :] / prior.sum(axis=1)[:, np.newaxis, np.newaxis]
     triples = _Confusions((label * len(classes) + old) * len(classes) + new, np.asarray(questions), both, seed)
@@ -116,13 +116,13 @@ def _is_number(name: str) -> bool:
     return name.removeprefix("-").isdigit()
 
 
-def _weighted(items: Sequence[tuple[int, int, int]], seed: int) -> Measure:
+def _measure_weighted_kappa(items: Sequence[tuple[int, int, int]], seed: int) -> Measure:
     """Return the quadratic-weighted kappa of (label, grade, question)."""
     grades = sorted({grade for label, judged, _ in items for grade in (label, judged)})
     if len(grades) < 2:
         return Measure(None, None)
-    place = {grade: i for i, grade in enumerate(grades)}
-    pairs = np.array([place[label] * len(grades) + place[judged] for label, judged, _ in items])
+    index = {grade: i for i, grade in enumerate(grades)}
+    pairs = np.array([index[label] * len(grades) + index[judged] for label, judged, _ in items])
     scale = np.array(grades, dtype=np.float64)
     distances = (scale[:, np.newaxis] - scale) ** 2
     confusions = _Confusions(pairs, np.array([question for *_, question in items]), _prior(len(grades)), seed)
@@ -160,16 +160,16 @@ class _Confusions:
         blocks = []
         for first in range(0, N_DRAWS, n_at_once):
             n = min(n_at_once, N_DRAWS - first)
-            drawn = self._random.standard_exponential((n, self.n_questions)) @ self._by_question
-            blocks.append((drawn + self._random.gamma(prior, size=(n, len(prior)))).reshape(n, *self._prior.shape))
+            draws = self._random.standard_exponential((n, self.n_questions)) @ self._by_question
+            blocks.append((draws + self._random.gamma(prior, size=(n, len(prior)))).reshape(n, *self._prior.shape))
         return np.concatenate(blocks)
 
-    def _interval(self, value: float, drawn: Counts, limit: float) -> Bounds:
+    def _interval(self, value: float, draws: Counts, limit: float) -> Bounds:
         from scipy.stats import norm, t
 
         upper = (1 + CONFIDENCE) / 2
         wider = t.ppf(upper, self.n_questions - 1) / norm.ppf(upper)
-        low, high = np.nanquantile(drawn, [1 - upper, upper])
+        low, high = np.nanquantile(draws, [1 - upper, upper])
         return max(-limit, value - wider * max(0.0, value - low)), min(limit, value + wider * max(0.0, high - value))
 
 

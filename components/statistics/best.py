@@ -55,12 +55,12 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     Source: the model confidence set of Hansen, Lunde & Nason 2011, Econometrica 79(2), with the statistic T_R. All
     cells that fail a round are set aside together, as in Romano & Wolf 2005, Econometrica 73(4).
     """
-    found = contributions(scores)
+    cells = contributions(scores)
     if not scores.n_samples:
-        return BestCells(np.full(len(found.values), np.nan), None)
-    ahead = found.values if larger_is_better else -found.values
+        return BestCells(np.full(len(cells.values), np.nan), None)
+    ahead = cells.values if larger_is_better else -cells.values
     n_redrawn = min(n_resamples, int(_STUDENTISED_BEYOND / alpha))
-    return may_be_best(ahead, _measures(found, n_resamples, n_redrawn, seed), _floors(found), alpha)
+    return may_be_best(ahead, _measures(cells, n_resamples, n_redrawn, seed), _floors(cells), alpha)
 
 
 def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
@@ -71,12 +71,12 @@ def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float
     is valid. The last p can be small only if the p of all earlier stages is small, so it is valid as well. Source:
     Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78(2).
     """
-    found = contributions(scores)
-    every = np.arange(len(found.values))
-    floors = _floors(found)
+    cells = contributions(scores)
+    every = np.arange(len(cells.values))
+    floors = _floors(cells)
     p = 1.0
     for n in (*(stage for stage in _STAGES if stage < n_resamples), n_resamples):
-        measures = _measures(found, n, n, seed)
+        measures = _measures(cells, n, n, seed)
         of_pairs = [_p(_distances(measure, len(every)), _largest_by_chance(measure, every)) for measure in measures]
         p = float(np.max([floors, *of_pairs], axis=0).min())
         if p * (1 + n) > _ENOUGH_BEYOND:
@@ -84,25 +84,25 @@ def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float
     return p
 
 
-def within_standard_error(found: Contributions) -> NDArray[np.bool_]:
+def within_standard_error(cells: Contributions) -> NDArray[np.bool_]:
     """Return which cells differ from the first one by at most one standard error of the difference, bool[n_cells].
 
     Without samples, or if standard errors are unknown, these are the cells with the same metric as the first.
     Source: the 1 SE rule of Breiman, Friedman, Olshen & Stone 1984, "Classification and Regression Trees", section
     3.4.3, with the error of the paired difference.
     """
-    differences = found.against(0, range(len(found.values)))
-    errors = chance.standard_errors(differences) if found.has_spread else 0.0
-    near: NDArray[np.bool_] = np.abs(differences.values) <= errors
-    near[0] = True
-    return near
+    differences = cells.against(0, range(len(cells.values)))
+    errors = chance.standard_errors(differences) if cells.has_spread else 0.0
+    is_near: NDArray[np.bool_] = np.abs(differences.values) <= errors
+    is_near[0] = True
+    return is_near
 
 
-def _measures(found: Contributions, n_resamples: int, n_redrawn: int, seed: int) -> list[BestMeasure]:
-    by_sign_changes = _BySignChanges(found, n_resamples, seed)
-    if not chance.can_be_studentised(found):
+def _measures(cells: Contributions, n_resamples: int, n_redrawn: int, seed: int) -> list[BestMeasure]:
+    by_sign_changes = _SignChanges(cells, n_resamples, seed)
+    if not chance.can_be_studentised(cells):
         return [by_sign_changes]
-    return [by_sign_changes, _ByRedrawing(found, n_redrawn, seed)]
+    return [by_sign_changes, _Redraws(cells, n_redrawn, seed)]
 
 
 def may_be_best(
@@ -120,62 +120,64 @@ def may_be_best(
     is_behind = ahead[np.newaxis, :] > ahead[:, np.newaxis]
     behind = [np.where(is_behind, _distances(measure, n_cells), 0.0) for measure in measures]
     # The cells that are least behind are set aside last, so the resamples of the first round already cover them.
-    last_first = np.argsort(np.min([own.max(axis=1) for own in behind], axis=0), kind="stable")
+    last_first = np.argsort(np.min([gaps.max(axis=1) for gaps in behind], axis=0), kind="stable")
     by_chance = [_LargestByChance(measure, last_first) for measure in measures]
-    p, least, critical, left = np.ones(n_cells), 0.0, None, np.arange(n_cells)
-    while len(left):
-        largest = [own.of(left) for own in by_chance]
+    p, least, critical, remaining = np.ones(n_cells), 0.0, None, np.arange(n_cells)
+    while len(remaining):
+        largest = [measure.of(remaining) for measure in by_chance]
         if alpha is not None and critical is None:  # the first round covers all cells, so it holds for any difference
-            critical = max(float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
-        among = np.ix_(left, left)
+            critical = max(float(np.quantile(sizes, 1 - alpha, method="higher")) for sizes in largest)
+        among = np.ix_(remaining, remaining)
         of_pairs = np.max(
-            [floors[among], *(_p(own[among], by) for own, by in zip(behind, largest, strict=True))], axis=0
+            [floors[among], *(_p(gaps[among], sizes) for gaps, sizes in zip(behind, largest, strict=True))], axis=0
         )
         # With fewer cells left, chance explains less. A cell must not get a smaller p than cells set aside earlier.
-        p[left] = np.maximum(least, of_pairs.min(axis=1))
-        falls = p[left] <= (p[left].min() if alpha is None else alpha)
+        p[remaining] = np.maximum(least, of_pairs.min(axis=1))
+        falls = p[remaining] <= (p[remaining].min() if alpha is None else alpha)
         if not falls.any():
             break
-        least = p[left][falls].max()
-        left = left[~falls]
+        least = p[remaining][falls].max()
+        remaining = remaining[~falls]
     return BestCells(p, critical)
 
 
-class _BySignChanges:
-    def __init__(self, found: Contributions, n_resamples: int, seed: int) -> None:
-        self._found = found
-        both = np.hstack([found.total, chance.weighted(found)])
-        drawn = resampled_sums(swaps(found.n_clusters, n_resamples, seed), both)
-        self._sums, self._weighted_sums = np.hsplit(drawn, 2)
+class _SignChanges:
+    def __init__(self, cells: Contributions, n_resamples: int, seed: int) -> None:
+        self._cells = cells
+        both = np.hstack([cells.total, chance.weighted(cells)])
+        resampled = resampled_sums(swaps(cells.n_clusters, n_resamples, seed), both)
+        self._sums, self._weighted_sums = np.hsplit(resampled, 2)
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.without_sign_changes(self._found.against(cell, others))
+        return chance.without_sign_changes(self._cells.against(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        differences = self._found.against(cell, others)
-        sums, weighted_sums = (drawn[:, others] - drawn[:, [cell]] for drawn in (self._sums, self._weighted_sums))
+        differences = self._cells.against(cell, others)
+        sums, weighted_sums = (
+            resampled[:, others] - resampled[:, [cell]] for resampled in (self._sums, self._weighted_sums)
+        )
         return chance.in_standard_errors(differences, sums, weighted_sums)
 
 
-class _ByRedrawing:
-    def __init__(self, found: Contributions, n_resamples: int, seed: int) -> None:
-        self._found = found
-        self._draws = list(counts(found.n_clusters, n_resamples, seed))
+class _Redraws:
+    def __init__(self, cells: Contributions, n_resamples: int, seed: int) -> None:
+        self._cells = cells
+        self._draws = list(counts(cells.n_clusters, n_resamples, seed))
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.distances(self._found.against(cell, others))
+        return chance.distances(self._cells.against(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.after_redrawing(self._found.against(cell, others), self._draws)
+        return chance.after_redrawing(self._cells.against(cell, others), self._draws)
 
 
-def _floors(found: Contributions) -> NDArray[np.float64]:
+def _floors(cells: Contributions) -> NDArray[np.float64]:
     """Return the floors of all pairs of cells, float64[n_cells, n_cells].
 
     The floors of a cell against itself or an equal cell have no effect, because their distance is 0.
     """
-    every = np.arange(len(found.values))
-    return np.array([chance.floors(found.against(cell, every)) for cell in range(len(every))])
+    every = np.arange(len(cells.values))
+    return np.array([chance.floors(cells.against(cell, every)) for cell in range(len(every))])
 
 
 def _distances(measure: BestMeasure, n_cells: int) -> NDArray[np.float64]:
@@ -194,11 +196,11 @@ class _LargestByChance:
         self._measure, self._order = measure, order
         self._of_first = _largest_of_first(measure, order)
 
-    def of(self, left: NDArray[np.int64]) -> NDArray[np.float64]:
+    def of(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the largest difference between these cells in each resample, float64[n_resamples]."""
-        if np.array_equal(np.sort(self._order[: len(left)]), np.sort(left)):
-            return self._of_first[len(left) - 1]
-        return _largest_of_first(self._measure, left)[-1]
+        if np.array_equal(np.sort(self._order[: len(cells)]), np.sort(cells)):
+            return self._of_first[len(cells) - 1]
+        return _largest_of_first(self._measure, cells)[-1]
 
 
 def _largest_by_chance(measure: BestMeasure, cells: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -212,8 +214,8 @@ def _largest_of_first(measure: BestMeasure, cells: NDArray[np.int64]) -> list[ND
     """
     # Cell by cell, because an array of all pairs in all resamples would not fit into memory for large grids.
     largest = [measure.by_chance(int(cells[0]), cells[:1]).max(axis=1)]
-    for place in range(1, len(cells)):
-        largest.append(np.maximum(largest[-1], measure.by_chance(int(cells[place]), cells[:place]).max(axis=1)))
+    for index in range(1, len(cells)):
+        largest.append(np.maximum(largest[-1], measure.by_chance(int(cells[index]), cells[:index]).max(axis=1)))
     return largest
 
 

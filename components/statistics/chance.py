@@ -41,9 +41,9 @@ _NO_SPREAD = 1e-6
 """Share of the sum of squares below which a remainder may be a rounding error."""
 
 
-def can_be_studentised(found: Contributions) -> bool:
+def can_be_studentised(cells: Contributions) -> bool:
     """Return True if the bootstrap applies: standard errors are known, and the clusters are few enough to need it."""
-    return found.has_spread and found.n_clusters <= _MOST_CLUSTERS_TO_STUDENTISE
+    return cells.has_spread and cells.n_clusters <= _MOST_CLUSTERS_TO_STUDENTISE
 
 
 def standard_errors(differences: Contributions) -> NDArray[np.float64]:
@@ -80,13 +80,13 @@ def after_sign_changes(differences: Contributions, draws: Iterable[NDArray[np.fl
     draw.
     """
     n = differences.total.shape[1]
-    drawn = resampled_sums(draws, np.hstack([differences.total, weighted(differences)]))
-    return in_standard_errors(differences, drawn[:, :n], drawn[:, n:])
+    resampled = resampled_sums(draws, np.hstack([differences.total, weighted(differences)]))
+    return in_standard_errors(differences, resampled[:, :n], resampled[:, n:])
 
 
-def weighted(found: Contributions) -> NDArray[np.float64]:
+def weighted(cells: Contributions) -> NDArray[np.float64]:
     """Return contributions times the weights of their clusters: `in_standard_errors` needs sums of both."""
-    products: NDArray[np.float64] = found.total * found.shares[:, np.newaxis]
+    products: NDArray[np.float64] = cells.total * cells.shares[:, np.newaxis]
     return products
 
 
@@ -101,11 +101,11 @@ def in_standard_errors(
     clusters changed their sign. Strata are treated as one.
     """
     squares = (differences.total**2).sum(axis=0)
-    left = squares - 2 * sums * weighted_sums + sums**2 * (differences.shares**2).sum()
-    left[left <= _NO_SPREAD * squares] = 0.0
+    remainder = squares - 2 * sums * weighted_sums + sums**2 * (differences.shares**2).sum()
+    remainder[remainder <= _NO_SPREAD * squares] = 0.0
     moved = np.abs(sums) > TOLERANCE * np.abs(differences.total).sum(axis=0)
     n_clusters = differences.n_clusters
-    errors = np.sqrt(left * n_clusters / max(1, n_clusters - 1))
+    errors = np.sqrt(remainder * n_clusters / max(1, n_clusters - 1))
     return sizes_in(errors, np.where(moved & (squares > 0.0), sums, 0.0))
 
 
@@ -123,14 +123,14 @@ def after_redrawing(differences: Contributions, draws: Sequence[NDArray[np.float
     exceeded by a share 2q of the values.
     """
     centred = differences.centred
-    drawn = resampled_sums(draws, np.hstack([centred, centred**2]))
-    gains, squares = np.hsplit(drawn, 2)
-    sizes = _in_heavier_tail(centred, gains, squares, differences.n_clusters)
-    differing = _differing(differences)
+    resampled = resampled_sums(draws, np.hstack([centred, centred**2]))
+    gains, squares = np.hsplit(resampled, 2)
+    sizes = _heavier_tail(centred, gains, squares, differences.n_clusters)
+    differing = _differing_clusters(differences)
     for column in np.flatnonzero(_is_sparse(differing)):
-        own = _centred_on_differing(differences, int(column), differing[:, column])
-        gains, squares = _redraw(own, len(drawn), differences.n_clusters)
-        sizes[:, column] = _in_heavier_tail(own[:, np.newaxis], gains, squares, differences.n_clusters)[:, 0]
+        recentred = _centre_on_differing(differences, int(column), differing[:, column])
+        gains, squares = _redraw(recentred, len(resampled), differences.n_clusters)
+        sizes[:, column] = _heavier_tail(recentred[:, np.newaxis], gains, squares, differences.n_clusters)[:, 0]
     return sizes
 
 
@@ -147,7 +147,7 @@ def floors(differences: Contributions) -> NDArray[np.float64]:
     assumption, because no test of few clusters is valid for every tail. Effective numbers: Kish 1965, "Survey
     Sampling".
     """
-    differing = _differing(differences)
+    differing = _differing_clusters(differences)
     shares = np.where(differing, differences.shares[:, np.newaxis], 0.0)
     weights, squares = shares.sum(axis=0), (shares**2).sum(axis=0)
     k = np.divide(weights**2, squares, where=squares > 0.0, out=np.zeros(len(squares)))
@@ -165,7 +165,7 @@ def floor_of_all(n_effective: float, *, is_right_or_wrong: bool) -> float:
     return math.pow(0.5 if is_right_or_wrong else _TIMES_AS_FAR / (1 + _TIMES_AS_FAR), n_effective)
 
 
-def _in_heavier_tail(
+def _heavier_tail(
     centred: NDArray[np.float64], gains: NDArray[np.float64], squares: NDArray[np.float64], n_clusters: int
 ) -> NDArray[np.float64]:
     """Return sizes in the heavier tail, float64[n_draws, n], from redrawn `gains` and sums of `squares` of the same
@@ -182,7 +182,7 @@ def _in_heavier_tail(
     return np.maximum(one_sided, np.roll(one_sided, 1, axis=0))
 
 
-def _centred_on_differing(differences: Contributions, column: int, differing: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _centre_on_differing(differences: Contributions, column: int, differing: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return contributions of the differing clusters minus their mean difference, float64[n_differing]."""
     total, shares = differences.total[differing, column], differences.shares[differing]
     centred: NDArray[np.float64] = total - shares * (total.sum() / shares.sum())
@@ -198,7 +198,7 @@ def _redraw(
     return draws[:, :1], draws[:, 1:]
 
 
-def _differing(differences: Contributions) -> NDArray[np.bool_]:
+def _differing_clusters(differences: Contributions) -> NDArray[np.bool_]:
     """Return True where two cells differ in a cluster, bool[n_clusters, n]."""
     negligible = _NEGLIGIBLE * np.sqrt((differences.total**2).mean(axis=0))
     differing: NDArray[np.bool_] = np.abs(differences.total) > negligible

@@ -90,7 +90,7 @@ class Tail:
         n_beyond = int(level * (1 + n_draws) * (1 + TOLERANCE)) - 1  # draws that may lie as far out
         if n_beyond < 0 or not self.df:
             return float("inf")
-        by_chance = max(float(own[-1 - n_beyond]) for own in self.largest)
+        by_chance = max(float(draws[-1 - n_beyond]) for draws in self.largest)
         # A draw equal to the contrast counts as at least as far, so the contrast must exceed it.
         return max(by_chance, critical_value(self.df, level)) * (1 + TOLERANCE)
 
@@ -109,16 +109,18 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
 
     The weights of a contrast add up to 0. The cells must have at least one cluster.
     """
-    found = cells.combined(weights)
-    errors = chance.standard_errors(found)
-    as_one = np.divide(chance.errors_as_one_stratum(found), errors, where=errors > 0.0, out=np.ones(len(errors)))
-    swapped = chance.after_sign_changes(found, swaps(found.n_clusters, n_draws, seed))
-    ways = [Way(chance.without_sign_changes(found), swapped, as_one)]
-    if chance.can_be_studentised(found):
-        redrawn = chance.after_redrawing(found, list(counts(found.n_clusters, n_draws, seed)))
-        ways.append(Way(chance.distances(found), redrawn, np.ones(len(errors))))
-    floors = chance.floors(found)
-    return Contrasts(found.values, errors, found.df, found.n_clusters, found.has_spread, tuple(ways), floors)
+    combined = cells.combined(weights)
+    errors = chance.standard_errors(combined)
+    as_one = np.divide(chance.errors_as_one_stratum(combined), errors, where=errors > 0.0, out=np.ones(len(errors)))
+    swapped = chance.after_sign_changes(combined, swaps(combined.n_clusters, n_draws, seed))
+    ways = [Way(chance.without_sign_changes(combined), swapped, as_one)]
+    if chance.can_be_studentised(combined):
+        redrawn = chance.after_redrawing(combined, list(counts(combined.n_clusters, n_draws, seed)))
+        ways.append(Way(chance.distances(combined), redrawn, np.ones(len(errors))))
+    floors = chance.floors(combined)
+    return Contrasts(
+        combined.values, errors, combined.df, combined.n_clusters, combined.has_spread, tuple(ways), floors
+    )
 
 
 def pairs(n_levels: int) -> list[tuple[int, int]]:
@@ -133,33 +135,33 @@ def best_levels(ahead: NDArray[np.float64], differences: Contrasts) -> NDArray[n
     `differences` are the differences of all `pairs` of the levels. `ahead` float64[n_levels] are the scores of the
     levels.
     """
-    places = _places_of_pairs(len(ahead))
+    places = _pair_numbers(len(ahead))
     floors = np.append(differences.floors, 0.0)[places]
-    return may_be_best(ahead, [_BetweenLevels(way, places) for way in differences.ways], floors, None).p
+    return may_be_best(ahead, [_LevelDistances(way, places) for way in differences.ways], floors, None).p
 
 
-def _places_of_pairs(n_levels: int) -> NDArray[np.int64]:
+def _pair_numbers(n_levels: int) -> NDArray[np.int64]:
     """Return the place of each pair of levels among `pairs`, int64[n_levels, n_levels]; the number of pairs on the
     diagonal.
     """
-    found = np.full((n_levels, n_levels), n_levels * (n_levels - 1) // 2)
-    for place, (one, other) in enumerate(pairs(n_levels)):
-        found[one, other] = found[other, one] = place
-    return found
+    numbers = np.full((n_levels, n_levels), n_levels * (n_levels - 1) // 2)
+    for number, (one, other) in enumerate(pairs(n_levels)):
+        numbers[one, other] = numbers[other, one] = number
+    return numbers
 
 
-class _BetweenLevels:
+class _LevelDistances:
     """A measure of distances between levels, with zeros on the diagonal."""
 
     def __init__(self, way: Way, places: NDArray[np.int64]) -> None:
         self._sizes = np.append(way.sizes, 0.0)
         self._drawn = np.column_stack([way.drawn, np.zeros(len(way.drawn))])
-        self._place = places
+        self._pair_number = places
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        sizes: NDArray[np.float64] = self._sizes[self._place[cell, others]]
+        sizes: NDArray[np.float64] = self._sizes[self._pair_number[cell, others]]
         return sizes
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        drawn: NDArray[np.float64] = self._drawn[:, self._place[cell, others]]
-        return drawn
+        by_chance: NDArray[np.float64] = self._drawn[:, self._pair_number[cell, others]]
+        return by_chance

@@ -45,10 +45,10 @@ def equal_cells(statistics: NDArray[np.float64]) -> dict[int, list[int]]:
     """Group cells with the same value for every sample in float64[n, n_cells, d]. Return their places by the first of
     them.
     """
-    found: dict[bytes, list[int]] = {}
-    for place in range(statistics.shape[1]):
-        found.setdefault(statistics[:, place].tobytes(), []).append(place)
-    return {places[0]: places for places in found.values()}
+    cells_by_scores: dict[bytes, list[int]] = {}
+    for cell in range(statistics.shape[1]):
+        cells_by_scores.setdefault(statistics[:, cell].tobytes(), []).append(cell)
+    return {cells[0]: cells for cells in cells_by_scores.values()}
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def contributions(scores: SampleScores) -> Contributions:
     n_clusters = []
     for stratum in strata:
         rows = scores.strata == stratum
-        sums = _by_cluster(scores.statistics[rows], cluster_of_row[rows], len(ids))
+        sums = _sum_by_cluster(scores.statistics[rows], cluster_of_row[rows], len(ids))
         sizes = np.bincount(cluster_of_row[rows], minlength=len(ids)).astype(np.float64)
         shares = sizes / sizes.sum()
         own_values, slopes = _differentiate(sums, sizes, scores.combine)
@@ -183,7 +183,9 @@ def _differentiate(
     return combine(whole), (combine(whole + _STEP * sums) - combine(whole - _STEP * sums)) / (2 * _STEP)
 
 
-def _by_cluster(rows: NDArray[np.float64], cluster_of_row: NDArray[np.intp], n_clusters: int) -> NDArray[np.float64]:
+def _sum_by_cluster(
+    rows: NDArray[np.float64], cluster_of_row: NDArray[np.intp], n_clusters: int
+) -> NDArray[np.float64]:
     sums = np.zeros((n_clusters, *rows.shape[1:]))
     np.add.at(sums, cluster_of_row, rows)
     return sums

@@ -18,8 +18,8 @@ def shifts(values: Values, clusters: Clusters) -> Values:
     _, cluster = np.unique(clusters, return_inverse=True)
     shares = np.bincount(cluster) / len(values)
     scale = np.sqrt(1 - 1 / len(shares)) / (1 - shares)
-    found: Values = (values - values.mean()) / len(values) * scale[cluster]
-    return found
+    shift: Values = (values - values.mean()) / len(values) * scale[cluster]
+    return shift
 
 
 def variance_of_sum(parts: Values, clusters: Clusters) -> float:

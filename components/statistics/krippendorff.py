@@ -63,9 +63,9 @@ def krippendorff_alpha(
     """
     if clusters is not None and len(clusters) != len(units):
         raise ValueError(f"clusters: got {len(clusters)} for {len(units)} units, expected one per unit")
-    given = [[value for value in unit if value is not None] for unit in units]
-    rows = [row for row, values in enumerate(given) if len(values) > 1]
-    compared = [given[row] for row in rows]
+    known_values = [[value for value in unit if value is not None] for unit in units]
+    rows = [row for row, values in enumerate(known_values) if len(values) > 1]
+    compared = [known_values[row] for row in rows]
     n_values = sum(map(len, compared))
     table = _Table(compared, level)
     value = float(table.alphas(np.ones((1, len(rows))))[0]) if rows else np.nan
@@ -81,18 +81,18 @@ def _interval(
     table: "_Table", clusters: Sequence[Hashable], confidence: float, n_draws: int, seed: int
 ) -> tuple[float | None, float | None]:
     number: dict[Hashable, int] = {}
-    places = np.array([number.setdefault(cluster, len(number)) for cluster in clusters])
+    columns = np.array([number.setdefault(cluster, len(number)) for cluster in clusters])
     if len(number) < FEWEST_CLUSTERS:
         return None, None
-    n_at_once = max(1, _BLOCK_ELEMENTS // len(places))
-    drawn = np.concatenate(
+    n_at_once = max(1, _BLOCK_ELEMENTS // len(columns))
+    alphas = np.concatenate(
         [
-            table.alphas(block[first : first + n_at_once, places])
+            table.alphas(block[first : first + n_at_once, columns])
             for block in counts(len(number), n_draws, seed)
             for first in range(0, len(block), n_at_once)
         ]
     )
-    low, high = np.nanquantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.nanquantile(alphas, [(1 - confidence) / 2, (1 + confidence) / 2])
     return (float(low), float(high)) if high - low > TOLERANCE else (None, None)
 
 
@@ -105,14 +105,14 @@ class _Table:
         self._scale = np.arange(len(distinct), dtype=np.float64)
         if level is not MeasurementLevel.NOMINAL:
             numbers = sorted({_number(value) for value in distinct})
-            self._scale = _centred(numbers)
-            place = {value: numbers.index(_number(value)) for value in distinct}
+            self._scale = _centre(numbers)
+            columns = {value: numbers.index(_number(value)) for value in distinct}
         else:
-            place = {value: column for column, value in enumerate(distinct)}
+            columns = {value: column for column, value in enumerate(distinct)}
         self._counts = np.zeros((len(units), len(self._scale)))
         for row, unit in enumerate(units):
             for value in unit:
-                self._counts[row, place[value]] += 1
+                self._counts[row, columns[value]] += 1
 
     def alphas(self, weights: Floats) -> Floats:
         """Return alpha for each row of float64[n_draws, n_units], which counts each unit; NaN where alpha is undefined.
@@ -144,7 +144,7 @@ class _Table:
         return middles
 
 
-def _centred(numbers: Sequence[float]) -> Floats:
+def _centre(numbers: Sequence[float]) -> Floats:
     """Centre numbers on their mean, in units of their range. Alpha stays the same, and squares lose no digits."""
     scale = np.array(numbers, dtype=np.float64)
     return (scale - scale.mean()) / (np.ptp(scale) or 1.0) if numbers else scale

@@ -36,15 +36,15 @@ class SamplingErrors:
 
 def sampling_errors(scores: SampleScores, n_draws: int, seed: int) -> SamplingErrors | None:
     """Return the sampling errors, or None if a stratum has a single cluster, because its spread is then unknown."""
-    found = contributions(scores)
-    if not found.has_spread:
+    cells = contributions(scores)
+    if not cells.has_spread:
         return None
-    draws = resampled_sums(counts(found.n_clusters, n_draws, seed), found.centred)
-    return SamplingErrors(draws, _p(found, n_draws, seed), found.n_clusters, 1 / float((found.shares**2).sum()))
+    draws = resampled_sums(counts(cells.n_clusters, n_draws, seed), cells.centred)
+    return SamplingErrors(draws, _p(cells, n_draws, seed), cells.n_clusters, 1 / float((cells.shares**2).sum()))
 
 
-def _p(found: Contributions, n_draws: int, seed: int) -> float:
-    apart = found.total - found.total.mean(axis=1, keepdims=True)  # a cluster that is hard for all cells separates none
+def _p(cells: Contributions, n_draws: int, seed: int) -> float:
+    apart = cells.total - cells.total.mean(axis=1, keepdims=True)  # a cluster that is hard for all cells separates none
     squares = float((apart.sum(axis=0) ** 2).sum())
-    by_chance = (resampled_sums(swaps(found.n_clusters, n_draws, seed), apart) ** 2).sum(axis=1)
+    by_chance = (resampled_sums(swaps(cells.n_clusters, n_draws, seed), apart) ** 2).sum(axis=1)
     return float((1 + (by_chance >= squares * (1 - TOLERANCE)).sum()) / (1 + n_draws))

@@ -61,32 +61,36 @@ class PairedTest:
         n_others = scores.statistics.shape[1] - 1
         if not scores.n_samples:
             return [Comparison(0, 0)] * n_others
-        found = contributions(scores).against(0, range(1, n_others + 1))
-        swapped = chance.after_sign_changes(found, self._swaps(found))
-        p = _p(chance.without_sign_changes(found), swapped)
-        errors = chance.standard_errors(found)
+        differences = contributions(scores).against(0, range(1, n_others + 1))
+        swapped = chance.after_sign_changes(differences, self._swaps(differences))
+        p = _p(chance.without_sign_changes(differences), swapped)
+        errors = chance.standard_errors(differences)
         # Over several strata the two kinds of standard errors differ.
-        as_one = np.divide(chance.errors_as_one_stratum(found), errors, where=errors > 0.0, out=np.ones(len(errors)))
+        as_one = np.divide(
+            chance.errors_as_one_stratum(differences), errors, where=errors > 0.0, out=np.ones(len(errors))
+        )
         by_chance = [swapped * as_one]
-        if chance.can_be_studentised(found):
-            draws = list(counts(found.n_clusters, self.n_resamples, self.seed))
-            redrawn = chance.after_redrawing(found, draws)
-            p = np.maximum(p, _p(chance.distances(found), redrawn))
+        if chance.can_be_studentised(differences):
+            draws = list(counts(differences.n_clusters, self.n_resamples, self.seed))
+            redrawn = chance.after_redrawing(differences, draws)
+            p = np.maximum(p, _p(chance.distances(differences), redrawn))
             by_chance.append(redrawn)
-        floors = chance.floors(found)
+        floors = chance.floors(differences)
         p = np.maximum(p, floors)
         with np.errstate(invalid="ignore"):  # a difference that is equal everywhere is exact
-            widths = np.where(errors == 0.0, 0.0, errors * _critical(by_chance, 1 - self.confidence, found))
+            widths = np.where(errors == 0.0, 0.0, errors * _critical(by_chance, 1 - self.confidence, differences))
         # An interval holds 0 where no p-value could exclude it.
-        widths = np.where(floors > 1 - self.confidence, np.maximum(widths, np.abs(found.values)), widths)
-        needed = np.where(floors > level, np.inf, _critical(by_chance, level, found))
+        widths = np.where(floors > 1 - self.confidence, np.maximum(widths, np.abs(differences.values)), widths)
+        needed = np.where(floors > level, np.inf, _critical(by_chance, level, differences))
         return [
-            _comparison(found, scores.n_samples, i, float(p[i]), float(errors[i]), float(widths[i]), float(needed[i]))
+            _comparison(
+                differences, scores.n_samples, i, float(p[i]), float(errors[i]), float(widths[i]), float(needed[i])
+            )
             for i in range(n_others)
         ]
 
-    def _swaps(self, found: Contributions) -> Iterator[NDArray[np.float64]]:
-        return swaps(found.n_clusters, self.n_resamples, self.seed)
+    def _swaps(self, differences: Contributions) -> Iterator[NDArray[np.float64]]:
+        return swaps(differences.n_clusters, self.n_resamples, self.seed)
 
     def smallest_p(self, n_clusters: int, n_effective: float, *, is_right_or_wrong: bool = False) -> float:
         """Return the smallest p-value of cells that differ in all clusters, however large the difference
@@ -99,29 +103,29 @@ class PairedTest:
         return max(of_swaps, chance.floor_of_all(n_effective, is_right_or_wrong=is_right_or_wrong))
 
 
-def _p(sizes: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+def _p(sizes: NDArray[np.float64], by_chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of draws that are at least as far from zero. The data count as one of the draws."""
-    p: NDArray[np.float64] = (1 + (drawn >= sizes * (1 - TOLERANCE)).sum(axis=0)) / (1 + len(drawn))
+    p: NDArray[np.float64] = (1 + (by_chance >= sizes * (1 - TOLERANCE)).sum(axis=0)) / (1 + len(by_chance))
     return p
 
 
-def _critical(by_chance: list[NDArray[np.float64]], level: float, found: Contributions) -> NDArray[np.float64]:
+def _critical(by_chance: list[NDArray[np.float64]], level: float, differences: Contributions) -> NDArray[np.float64]:
     """Return the size that chance exceeds with probability `level`, in standard errors, float64[n]."""
-    if found.df < 1:
-        return np.full(len(found.values), np.nan)
-    quantiles = [np.quantile(drawn, 1 - level, axis=0, method="higher") for drawn in by_chance]
+    if differences.df < 1:
+        return np.full(len(differences.values), np.nan)
+    quantiles = [np.quantile(draws, 1 - level, axis=0, method="higher") for draws in by_chance]
     largest: NDArray[np.float64] = np.max(
-        [*quantiles, np.full(len(found.values), critical_value(found.df, level))], axis=0
+        [*quantiles, np.full(len(differences.values), critical_value(differences.df, level))], axis=0
     )
     return largest * (1 + TOLERANCE)  # a difference equal to a draw does not exceed it, as in `_p`
 
 
 def _comparison(
-    found: Contributions, n: int, i: int, p: float, error: float, width: float, critical: float
+    differences: Contributions, n: int, i: int, p: float, error: float, width: float, critical: float
 ) -> Comparison:
-    difference, n_effective = float(found.values[i]), found.n_effective
-    if not found.has_spread:
-        return Comparison(n, found.n_clusters, difference, p=p, n_effective=n_effective)
-    is_enough = found.n_clusters >= FEWEST_CLUSTERS and np.isfinite(width)
+    difference, n_effective = float(differences.values[i]), differences.n_effective
+    if not differences.has_spread:
+        return Comparison(n, differences.n_clusters, difference, p=p, n_effective=n_effective)
+    is_enough = differences.n_clusters >= FEWEST_CLUSTERS and np.isfinite(width)
     low, high = (difference - width, difference + width) if is_enough else (None, None)
-    return Comparison(n, found.n_clusters, difference, low, high, p, error, found.df, critical, n_effective)
+    return Comparison(n, differences.n_clusters, difference, low, high, p, error, differences.df, critical, n_effective)

@@ -65,13 +65,13 @@ class Precision:
         """
         # Degrees of freedom grow with the clusters but matter little, so two steps suffice.
         undisturbed = replace(self, right_or_wrong=(None, None))
-        wanted = [scores.without_effect(difference) if scores else difference for scores in self.right_or_wrong]
-        first = [(size / own) ** 2 for size, own in zip(undisturbed.detectable(n_cells), wanted, strict=True)]
+        targets = [scores.without_effect(difference) if scores else difference for scores in self.right_or_wrong]
+        first = [(size / target) ** 2 for size, target in zip(undisturbed.detectable(n_cells), targets, strict=True)]
         return [
-            times * (undisturbed.detectable(n_cells, times)[place] / wanted[place]) ** 2
+            times * (undisturbed.detectable(n_cells, times)[index] / targets[index]) ** 2
             if np.isfinite(times)
             else times
-            for place, times in enumerate(first)
+            for index, times in enumerate(first)
         ]
 
 
@@ -83,13 +83,13 @@ def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Preci
     """
     first = np.sort(np.unique(scores.statistics, axis=1, return_index=True)[1])  # equal cells are one
     scores = replace(scores, statistics=scores.statistics[:, first])
-    found = contributions(scores)
-    if not found.has_spread or len(found.values) < 2:
+    cells = contributions(scores)
+    if not cells.has_spread or len(cells.values) < 2:
         return None
-    ahead = found.values if larger_is_better else -found.values
+    ahead = cells.values if larger_is_better else -cells.values
     order = np.argsort(-ahead, kind="stable")
     best, others = int(order[0]), order[1:]
-    errors = chance.standard_errors(found.against(best, others))
+    errors = chance.standard_errors(cells.against(best, others))
     others, errors = others[errors > 0], errors[errors > 0]
     if not others.size:
         return None
@@ -97,10 +97,12 @@ def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Preci
     against_best = np.zeros((len(order), len(ends)))
     against_best[best] = -1.0
     against_best[others[ends], [0, 1]] = 1.0
-    least, most = errors[ends].tolist()
+    smallest, largest = errors[ends].tolist()
     scores_least, scores_most = right_or_wrong(scores, against_best)
     excess = _excess(scores, order)
-    return Precision((least, most), found.df, found.n_clusters, found.n_effective, excess, (scores_least, scores_most))
+    return Precision(
+        (smallest, largest), cells.df, cells.n_clusters, cells.n_effective, excess, (scores_least, scores_most)
+    )
 
 
 def _excess(scores: SampleScores, order: NDArray[np.intp]) -> float:

@@ -145,9 +145,9 @@ class Race:
         self._may_oppose: NDArray[np.bool_] | None = None
         self._n_winners = 1
         if costs is not None:
-            own = np.array(costs, dtype=np.float64)
-            self._may_oppose = (own <= own[:, np.newaxis]) | np.eye(n_cells, dtype=np.bool_)
-            self._n_winners = max(1, len(np.unique(own[~np.isnan(own)])))
+            cell_costs = np.array(costs, dtype=np.float64)
+            self._may_oppose = (cell_costs <= cell_costs[:, np.newaxis]) | np.eye(n_cells, dtype=np.bool_)
+            self._n_winners = max(1, len(np.unique(cell_costs[~np.isnan(cell_costs)])))
         self._opponents: NDArray[np.intp] | None = None
         self._has_led = np.zeros(n_cells, dtype=np.bool_)
         self._margins = (0.0, rules.margin) if rules.margin else (0.0,)
@@ -167,8 +167,8 @@ class Race:
             self._add(scores[first : first + _EVERY])
         sums, opponents = self._sums, self._opponents
         assert opponents is not None, "a look has samples"
-        wealth = np.exp(np.minimum(self._deciding(self._peak), 700.0))
-        margin = self._deciding(np.array(self._margins)[:, np.newaxis])
+        wealth = np.exp(np.minimum(self._select_decisive(self._peak), 700.0))
+        margin = self._select_decisive(np.array(self._margins)[:, np.newaxis])
         behind = np.where(self.live, sums[opponents], 0.0) - np.where(self.live, sums, 0.0)
         lost = self._n_samples * margin + behind > self._n_samples - self.n_seen + _TOLERANCE
         wealth = np.where(lost, np.inf, wealth)
@@ -227,8 +227,8 @@ class Race:
         """Return True if the wealth against a lead of `margin` over all others has reached 1 / alpha."""
         wealth = 0.0
         for bets in self._bets:
-            own = Bets(bets.n_before, *(part[:, [cell]] for part in (bets.difference, bets.total, bets.squares)))
-            path = wealth + log_wealth(own, self._n_samples, margin)[:, 0]
+            cell_bets = Bets(bets.n_before, *(part[:, [cell]] for part in (bets.difference, bets.total, bets.squares)))
+            path = wealth + log_wealth(cell_bets, self._n_samples, margin)[:, 0]
             if np.nanmax(path, initial=-np.inf) >= -np.log(self._rules.alpha):
                 return True
             wealth = float(path[-1])
@@ -243,12 +243,12 @@ class Race:
         is_other = self.live & (opponents != np.arange(len(opponents)))
         self._has_led[opponents[is_other]] = True
         self._bets.append(bets)
-        for place, margin in enumerate(self._margins):
-            path = self._last[place] + log_wealth(bets, self._n_samples, margin)
-            self._last[place] = path[-1]
-            self._peak[place] = np.fmax(self._peak[place], path.max(axis=0))
+        for index, margin in enumerate(self._margins):
+            path = self._last[index] + log_wealth(bets, self._n_samples, margin)
+            self._last[index] = path[-1]
+            self._peak[index] = np.fmax(self._peak[index], path.max(axis=0))
 
-    def _deciding(self, by_margin: Floats) -> Floats:
+    def _select_decisive(self, by_margin: Floats) -> Floats:
         """Return for each cell the value of the margin that decides about it, from float64[n_margins, n_cells or 1]."""
         deciding: Floats = np.where(self._has_led, by_margin[0], by_margin[-1])
         return deciding
@@ -292,9 +292,9 @@ class Races:
         """Add the scores of the next samples and decide, as `Race.look`. A stop describes the first target."""
         before, members = self.live, self._members[self.n_seen : self.n_seen + len(scores)]
         self.n_seen += len(scores)
-        for place, (race, own) in enumerate(zip(self._races, members.T, strict=True)):
-            stops = race.look(scores[own]) if own.any() else []
-            self._stops |= {stop.cell: stop for stop in stops if not place}
+        for number, (race, is_member) in enumerate(zip(self._races, members.T, strict=True)):
+            stops = race.look(scores[is_member]) if is_member.any() else []
+            self._stops |= {stop.cell: stop for stop in stops if not number}
         stopped = np.flatnonzero(before & ~self.live).tolist()
         return [replace(self._stops[cell], n_seen=self.n_seen) for cell in stopped]
 

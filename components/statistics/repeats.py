@@ -92,11 +92,11 @@ def variance_split(values: Values, clusters: NDArray[np.int64], seed: int = 0) -
         sample=sample,
         generation=generation if shape[0] > 1 else None,
         judge=judge if shape[1] > 1 else None,
-        of_choice=_of_choice(values, clusters, value) if len(sums) > 1 else None,
+        of_choice=_choice_variance(values, clusters, value) if len(sums) > 1 else None,
     )
 
 
-def _of_choice(values: Values, clusters: NDArray[np.int64], components: Values) -> float:
+def _choice_variance(values: Values, clusters: NDArray[np.int64], components: Values) -> float:
     """Return the variance of the mean minus the part that the draws add, or 0 if the estimate is negative.
 
     It equals `sample` / n if no sample depends on another. Draws are independent within clusters too.
@@ -145,5 +145,5 @@ def _components(sums: Values, shape: tuple[int, ...]) -> Values:
         of_answers = within_samples / (n * (n_answers - 1)) if n_answers > 1 else np.zeros(len(sums))
     generation = of_answers - of_judge / n_judgements if n_answers > 1 else np.zeros(len(sums))
     sample = between - (of_answers / n_answers if n_answers > 1 else of_judge / n_judgements)
-    found: Values = np.where(n[:, np.newaxis] > 1, np.column_stack([sample, generation, of_judge]), np.nan)
-    return found
+    variances: Values = np.where(n[:, np.newaxis] > 1, np.column_stack([sample, generation, of_judge]), np.nan)
+    return variances

@@ -55,18 +55,18 @@ def right_or_wrong(scores: SampleScores, weights: NDArray[np.float64]) -> list[R
     Each difference is a sum of the cells times `weights`, float64[n_cells, n]. Its positive weights add up to 1 and its
     negative weights to -1. Return None for all differences if scores are not means of 0 and 1.
     """
-    own = scores.statistics
-    if scores.combine is not None or not ((own == 0) | (own == 1)).all():
+    statistics = scores.statistics
+    if scores.combine is not None or not ((statistics == 0) | (statistics == 1)).all():
         return [None] * weights.shape[1]
-    values = own[:, :, 0]
+    values = statistics[:, :, 0]
     weighted = values * _sample_weights(scores.strata)[:, np.newaxis]
     means, both = weighted.sum(axis=0), values.T @ weighted
     disagreements = means[:, np.newaxis] + means - 2 * both
     is_enough = len(np.unique(scores.clusters)) >= _FEWEST_CLUSTERS
-    return [_of_difference(means, disagreements, own, is_enough=is_enough) for own in weights.T]
+    return [_measure_difference(means, disagreements, contrast, is_enough=is_enough) for contrast in weights.T]
 
 
-def _of_difference(
+def _measure_difference(
     means: NDArray[np.float64], disagreements: NDArray[np.float64], weights: NDArray[np.float64], *, is_enough: bool
 ) -> RightOrWrong | None:
     up, down = weights > 0, weights < 0
@@ -78,6 +78,6 @@ def _of_difference(
 
 def _sample_weights(strata: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the weight of every sample in a mean over strata. The weights add up to 1."""
-    _, place, sizes = np.unique(strata, return_inverse=True, return_counts=True)
-    weights: NDArray[np.float64] = 1 / (len(sizes) * sizes[place])
+    _, stratum, sizes = np.unique(strata, return_inverse=True, return_counts=True)
+    weights: NDArray[np.float64] = 1 / (len(sizes) * sizes[stratum])
     return weights

@@ -83,7 +83,7 @@ def variance_shares(
     if total <= len(values) * (np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)) ** 2:
         return None
     determined_by = determined_axes(axes)
-    mains = {name: column for name, column in _varying(axes).items() if name not in determined_by}
+    mains = {name: column for name, column in _varying_axes(axes).items() if name not in determined_by}
     columns: dict[tuple[str, ...], Columns] = {(name,): main for name, main in mains.items()}
     columns |= {(a, b): _products(mains[a], mains[b]) for a, b in combinations(mains, 2)}
     samples = _Samples.of(values, errors)
@@ -95,9 +95,9 @@ def variance_shares(
             terms.append(Term(names, df, columns[names].shape[1] - df, sums.share(squares)))
         else:
             aliased.append(names)
-    left, _ = _fit(list(columns.values()), samples.stacked)
+    residual, _ = _fit(list(columns.values()), samples.stacked)
     ordered = tuple(sorted(terms, key=lambda term: -term.share.raw))
-    return VarianceShares(ordered, sums.share(left), errors.p if errors else None, determined_by, tuple(aliased))
+    return VarianceShares(ordered, sums.share(residual), errors.p if errors else None, determined_by, tuple(aliased))
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class _Samples:
     @classmethod
     def of(cls, values: NDArray[np.float64], errors: SamplingErrors | None) -> "_Samples":
         draws = np.zeros((len(values), 0)) if errors is None else errors.draws.T
-        own = values[:, np.newaxis]
-        return cls(np.hstack([own, own + draws, draws]), draws.shape[1])
+        column = values[:, np.newaxis]
+        return cls(np.hstack([column, column + draws, draws]), draws.shape[1])
 
 
 class _Sums:
@@ -127,19 +127,19 @@ class _Sums:
         raw = float(squares[0] / self._total[0])
         if not self._is_corrected:
             return Share(raw)
-        drawn, noise = self._drawn(squares)
-        total_drawn, total_noise = self._drawn(self._total)
+        drawn, noise = self._split(squares)
+        total_drawn, total_noise = self._split(self._total)
         added, total_added = noise.mean(), total_noise.mean()
         corrected = np.clip((squares[0] - added) / max(self._total[0] - total_added, np.finfo(np.float64).tiny), 0, 1)
         # A draw contains errors twice: the errors of the values and the drawn ones.
-        left, total_left = drawn - 2 * added, total_drawn - 2 * total_added
-        is_known = total_left > 0
-        shares = np.clip(left / np.where(is_known, total_left, 1.0), 0, 1)
+        without_errors, total_without_errors = drawn - 2 * added, total_drawn - 2 * total_added
+        is_known = total_without_errors > 0
+        shares = np.clip(without_errors / np.where(is_known, total_without_errors, 1.0), 0, 1)
         low = np.quantile(np.where(is_known, shares, 0.0), self._alpha / 2)
         high = np.quantile(np.where(is_known, shares, 1.0), 1 - self._alpha / 2)
         return Share(raw, float(corrected), float(low), float(high))
 
-    def _drawn(self, squares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _split(self, squares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Split sums into sums of the values plus errors, and sums of the errors alone, float64[n_draws] each."""
         return squares[1 : 1 + self._n_draws], squares[1 + self._n_draws :]
 
@@ -150,11 +150,11 @@ def determined_axes(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
 
     `axes` are as in `variance_shares`.
     """
-    columns = _varying(axes)
+    columns = _varying_axes(axes)
     determined_by: dict[str, str] = {}
-    for name, own in reversed(columns.items()):
-        for other, others in columns.items():
-            if other != name and other not in determined_by and _rank([own, others]) == _rank([others]):
+    for name, design in reversed(columns.items()):
+        for other, other_design in columns.items():
+            if other != name and other not in determined_by and _rank([design, other_design]) == _rank([other_design]):
                 determined_by[name] = other
                 break
     return {name: _end(determined_by, other) for name, other in determined_by.items()}
@@ -165,7 +165,7 @@ def _end(determined_by: Mapping[str, str], name: str) -> str:
     return _end(determined_by, determined_by[name]) if name in determined_by else name
 
 
-def _varying(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, Columns]:
+def _varying_axes(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, Columns]:
     """Return the contrasts of the axes with more than one level."""
     columns = {name: _effect_columns(levels) for name, levels in axes.items()}
     return {name: column for name, column in columns.items() if column.shape[1]}
@@ -189,14 +189,14 @@ def _fit(columns: Sequence[Columns], values: NDArray[np.float64]) -> tuple[NDArr
     """
     design = np.hstack([np.ones((len(values), 1)), *columns])
     coefficients, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
-    left: NDArray[np.float64] = ((values - design @ coefficients) ** 2).sum(axis=0)
-    return left, int(rank)
+    residual: NDArray[np.float64] = ((values - design @ coefficients) ** 2).sum(axis=0)
+    return residual, int(rank)
 
 
 def _effect_columns(levels: Sequence[Hashable]) -> Columns:
     """Return sum-to-zero contrasts of the levels, float64[n_cells, n_levels - 1]; zeros for a cell without a level."""
     used = list(dict.fromkeys(level for level in levels if level is not None))
-    columns = np.array([[float(level == each) for each in used] for level in levels]).reshape(len(levels), len(used))
+    columns = np.array([[float(level == other) for other in used] for level in levels]).reshape(len(levels), len(used))
     contrasts: Columns = columns[:, :-1] - columns[:, -1:]
     return contrasts
 

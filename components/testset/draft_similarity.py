@@ -50,16 +50,16 @@ class ComparedQuestions:
 def compared(draft: Draft) -> ComparedQuestions:
     """Return the compared parts of a draft in folded form: width, case and punctuation do not count."""
     before = "\n".join(turn.question for turn in draft.history)
-    earlier, asked = tokens(before), tokens(draft.question)
+    earlier, question = tokens(before), tokens(draft.question)
     is_text = draft.kind not in ASKED
     return ComparedQuestions(
         draft.id,
         (draft.kind,) if is_text else _facts(f"{before}\n{draft.question}"),
         frozenset(unit.document_id for unit in draft.gold or draft.evidence.extracts),
-        _parts(asked),
+        _parts(question),
         _parts(earlier),
         tuple((_parts(tokens(text)), frozenset(numbers(text))) for text in draft.references),
-        (*earlier, "", *asked),
+        (*earlier, "", *question),
         is_text,
     )
 
@@ -73,17 +73,17 @@ def are_alike(one: ComparedQuestions, other: ComparedQuestions, threshold: float
     return one.is_text or (_are_about_one_thing(one, other) and _have_one_answer(one, other))
 
 
-def _facts(asked: str) -> tuple[object, ...]:
-    plain = _ASKS_WHETHER.sub("", asked.lower())
-    own = sorted(number for number in numbers(plain) if number not in _SAYS_NO_NUMBER)
-    return tuple(own), tuple(sorted(_NEGATION.findall(plain)))
+def _facts(question: str) -> tuple[object, ...]:
+    plain = _ASKS_WHETHER.sub("", question.lower())
+    stated_numbers = sorted(number for number in numbers(plain) if number not in _SAYS_NO_NUMBER)
+    return tuple(stated_numbers), tuple(sorted(_NEGATION.findall(plain)))
 
 
-def _parts(own: list[str]) -> Parts:
+def _parts(words: list[str]) -> Parts:
     """Return pairs of neighbouring characters, including the edges, and single words."""
-    neighbours = zip(["", *own], [*own, ""], strict=True) if own else ()
+    neighbours = zip(["", *words], [*words, ""], strict=True) if words else ()
     pairs = (f"{one} {other}" for one, other in neighbours if is_character(one) or is_character(other))
-    return frozenset([*pairs, *(token for token in own if not is_character(token))])
+    return frozenset([*pairs, *(token for token in words if not is_character(token))])
 
 
 def _are_near(one: Parts, other: Parts, threshold: float) -> bool:
@@ -96,20 +96,20 @@ def _are_near(one: Parts, other: Parts, threshold: float) -> bool:
 
 
 def _are_about_one_thing(one: ComparedQuestions, other: ComparedQuestions) -> bool:
-    words, others = Counter(one.words), Counter(other.words)
-    mine, its = _content(words - others), _content(others - words)
+    words, other_words = Counter(one.words), Counter(other.words)
+    mine, its = _content_length(words - other_words), _content_length(other_words - words)
     if min(mine, its) < _ANOTHER_MATTER:
         return True
     return not one.documents.isdisjoint(other.documents) and mine + its < _ANOTHER_MATTER_OF_ONE_TEXT
 
 
-def _content(words: Counter[str]) -> int:
+def _content_length(words: Counter[str]) -> int:
     """Return the length of all words that are not function words."""
-    return n_characters(word for word in words.elements() if word not in _without_content())
+    return n_characters(word for word in words.elements() if word not in _words_without_content())
 
 
 @cache
-def _without_content() -> frozenset[str]:
+def _words_without_content() -> frozenset[str]:
     return _FUNCTION_CHARACTERS | function_words()["en"] | {""}
 
 
@@ -118,5 +118,5 @@ def _have_one_answer(one: ComparedQuestions, other: ComparedQuestions) -> bool:
 
 
 def _agree(one: tuple[Parts, frozenset[str]], other: tuple[Parts, frozenset[str]]) -> bool:
-    (fewer, own), (more, its) = sorted((one, other), key=lambda reference: len(reference[0]))
-    return own <= its and len(fewer & more) >= _FEWEST_SHARED * len(fewer)
+    (fewer, fewer_numbers), (more, more_numbers) = sorted((one, other), key=lambda reference: len(reference[0]))
+    return fewer_numbers <= more_numbers and len(fewer & more) >= _FEWEST_SHARED * len(fewer)

@@ -72,21 +72,21 @@ def evidence_sets(
     with too few neighbours gives none. For a task that removes its source, a document with a copy gives none, because
     the copy may stay in the corpus.
     """
-    ranked = [own for an_id in document_ids for own in _pieces(name, an_id, corpus, settings)]
-    pieces = [piece for _, piece in sorted(ranked, key=lambda own: own[0])]
+    ranked = [entry for an_id in document_ids for entry in _pieces(name, an_id, corpus, settings)]
+    pieces = [piece for _, piece in sorted(ranked, key=lambda entry: entry[0])]
     if task.n_documents == 1 and not task.removes_source:
         return [_set(name, (piece,)) for piece in pieces]
     if task.removes_source:
         # Search all documents: a document that may leave the corpus stays in it if it gives no sample.
-        near = _neighbours(pieces, corpus, settings, staying=False)
+        neighbours = _neighbours(pieces, corpus, settings, staying=False)
         pieces = [
             piece
-            for piece, others in zip(pieces, near, strict=True)
-            if not any(_are_copies(piece, other, settings.most_contained) for other in others)
+            for piece, copies in zip(pieces, neighbours, strict=True)
+            if not any(_are_copies(piece, other, settings.most_contained) for other in copies)
         ]
     partners = _neighbours(pieces, corpus, settings, staying=True)
-    sets = (_with_others(name, task, piece, own, settings) for piece, own in zip(pieces, partners, strict=True))
-    return [own for own in sets if own]
+    sets = (_complete_set(name, task, piece, nearby, settings) for piece, nearby in zip(pieces, partners, strict=True))
+    return [evidence for evidence in sets if evidence]
 
 
 def _neighbours(
@@ -94,7 +94,7 @@ def _neighbours(
 ) -> list[list[Extract]]:
     """Return for each piece the nearest pieces of other documents."""
     # Search for one more, because a document is nearest to itself.
-    found = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1, staying=staying)
+    segments = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1, staying=staying)
     return [
         [
             _piece_around(segment, corpus, settings)
@@ -102,17 +102,17 @@ def _neighbours(
                 : settings.n_candidates
             ]
         ]
-        for piece, nearest in zip(pieces, found, strict=True)
+        for piece, nearest in zip(pieces, segments, strict=True)
     ]
 
 
-def _with_others(
+def _complete_set(
     name: str, task: Task, piece: Extract, others: Sequence[Extract], settings: EvidenceSettings
 ) -> EvidenceSet | None:
     n_partners = task.n_documents - 1
     n_near = max(n_partners, settings.n_near) if task.removes_source else 0
     telling = [other for other in others if _has_content(other.text, settings)]
-    distinct = list(islice(_distinct(piece, telling, settings.most_contained), max(n_partners, n_near)))
+    distinct = list(islice(_distinct_pieces(piece, telling, settings.most_contained), max(n_partners, n_near)))
     if len(distinct) < n_partners:
         return None
     return _set(name, (piece, *distinct[:n_partners]), tuple(other.document_id for other in distinct[:n_near]))
@@ -128,15 +128,15 @@ def _pieces(
     """
     text = corpus.texts[document_id]
     n_facts_of = {
-        place: len(facts(text[slice(*place)]))
-        for place in windows(text, settings.n_characters)
-        if _has_content(text[slice(*place)], settings)
+        span: len(facts(text[slice(*span)]))
+        for span in windows(text, settings.n_characters)
+        if _has_content(text[slice(*span)], settings)
     }
     n_sets = min(settings.most_sets, ceil(len(text) / settings.characters_per_set))
-    most = max(n_facts_of.values(), default=0)
-    fair = [place for place, n_facts in n_facts_of.items() if n_facts >= _FAIR_SHARE * most]
-    drawn = sorted(fair, key=lambda place: _hash(settings.seed, name, document_id, *place))
-    for rank, (start, end) in enumerate(drawn[:n_sets]):
+    most_facts = max(n_facts_of.values(), default=0)
+    fair = [span for span, n_facts in n_facts_of.items() if n_facts >= _FAIR_SHARE * most_facts]
+    shuffled = sorted(fair, key=lambda span: _hash(settings.seed, name, document_id, *span))
+    for rank, (start, end) in enumerate(shuffled[:n_sets]):
         yield rank, Extract(document_id, corpus.titles[document_id], start, end, text[start:end])
 
 
@@ -144,19 +144,19 @@ def _has_content(text: str, settings: EvidenceSettings) -> bool:
     return sum(map(len, text.split())) >= settings.least_characters and _LETTER.search(text) is not None
 
 
-def _piece_around(found: Extract, corpus: SourceCorpus, settings: EvidenceSettings) -> Extract:
-    """Return the piece of the document that contains most of `found`, which may be only a sentence or two."""
-    text = corpus.texts[found.document_id]
-    places = windows(text, settings.n_characters)
-    start, end = max(places, key=lambda place: min(place[1], found.end) - max(place[0], found.start))
-    return Extract(found.document_id, found.title, start, end, text[start:end])
+def _piece_around(segment: Extract, corpus: SourceCorpus, settings: EvidenceSettings) -> Extract:
+    """Return the piece of the document that contains most of `segment`, which may be only a sentence or two."""
+    text = corpus.texts[segment.document_id]
+    spans = windows(text, settings.n_characters)
+    start, end = max(spans, key=lambda span: min(span[1], segment.end) - max(span[0], segment.start))
+    return Extract(segment.document_id, segment.title, start, end, text[start:end])
 
 
-def _distinct(piece: Extract, others: Sequence[Extract], most_contained: float) -> Iterator[Extract]:
+def _distinct_pieces(piece: Extract, others: Sequence[Extract], most_contained: float) -> Iterator[Extract]:
     """Yield the pieces that are not copies of the first piece or of one yielded before."""
     taken = [piece]
     for other in others:
-        if not any(_are_copies(own, other, most_contained) for own in taken):
+        if not any(_are_copies(earlier, other, most_contained) for earlier in taken):
             taken.append(other)
             yield other
 
@@ -172,7 +172,7 @@ def _shingles(text: str) -> Shingles:
 
 
 def _set(name: str, extracts: tuple[Extract, ...], near: tuple[str, ...] = ()) -> EvidenceSet:
-    places = [part for own in extracts for part in (own.document_id, own.start, own.end)]
+    places = [part for extract in extracts for part in (extract.document_id, extract.start, extract.end)]
     return EvidenceSet(f"{name}-{_hash(name, *places)[:16]}", name, "", extracts, near)
 
 

@@ -55,8 +55,8 @@ def compute(expression: str) -> Computed:
         raise UnreadableExpression(f"{len(expression)} characters, at most {LONGEST} are read")
     plain = _computing_part(unicodedata.normalize("NFKC", expression).translate(_SIGNS))
     try:
-        tree = ast.parse(_NUMBER.sub(_as_python, plain).replace("^", "**").strip(), mode="eval")
-        return Computed(_bounded(_value(tree.body)), tuple(quantities(plain)), frozenset(_counts(tree)))
+        tree = ast.parse(_NUMBER.sub(_to_python, plain).replace("^", "**").strip(), mode="eval")
+        return Computed(_require_bounded(_value(tree.body)), tuple(quantities(plain)), frozenset(_counts(tree)))
     except (SyntaxError, RecursionError, MemoryError, ValueError, ArithmeticError, TypeError) as error:
         raise UnreadableExpression(f"{expression}: {error}") from error
 
@@ -66,7 +66,7 @@ def _computing_part(text: str) -> str:
     return next((part for part in parts if _OPERATOR.search(part)), parts[0])
 
 
-def _as_python(number: re.Match[str]) -> str:
+def _to_python(number: re.Match[str]) -> str:
     digits, scale, percent = number.groups()
     factors = [digits]
     factors += [repr(SCALES[scale.lower()])] if scale else []
@@ -91,13 +91,13 @@ def _value(node: ast.expr) -> float:
             exponent = _value(right)
             if abs(exponent) > _LARGEST_EXPONENT:
                 raise ValueError(f"an exponent of {exponent:g}, at most {_LARGEST_EXPONENT:g} is read")
-            return _bounded(_value(left) ** exponent)
+            return _require_bounded(_value(left) ** exponent)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATIONS:
-            return _bounded(_OPERATIONS[type(operator)](_value(left), _value(right)))
+            return _require_bounded(_OPERATIONS[type(operator)](_value(left), _value(right)))
     raise ValueError(f"{ast.unparse(node)} is neither a number nor a sum, product or power")
 
 
-def _bounded(value: float | complex) -> float:
+def _require_bounded(value: float | complex) -> float:
     if isinstance(value, complex) or not math.isfinite(value) or abs(value) > _LARGEST_VALUE:
         raise ValueError("its value is not a real number within bounds")
     return value

@@ -47,14 +47,14 @@ class NearDuplicates:
         """
         drafts = [compared(draft) for draft in (*earlier, *new)]
         index = _Index(self.threshold, Counter(part for draft in drafts for part in draft.question))
-        found: dict[str, str] = {}
-        for place, draft in enumerate(drafts):
-            like = index.first_like(draft) if place >= len(earlier) else None
+        repeated: dict[str, str] = {}
+        for position, draft in enumerate(drafts):
+            like = index.first_like(draft) if position >= len(earlier) else None
             if like is None:
                 index.add(draft)
             else:
-                found[draft.id] = like.id
-        return found
+                repeated[draft.id] = like.id
+        return repeated
 
 
 @dataclass
@@ -72,9 +72,9 @@ class _Index:
         self.drafts.append(draft)
 
     def first_like(self, draft: ComparedQuestions) -> ComparedQuestions | None:
-        near = {place for key in self._keys(draft) for place in self.places.get(key, ())}
-        others = (self.drafts[place] for place in sorted(near))
-        return next((other for other in others if are_alike(draft, other, self.threshold)), None)
+        positions = {position for key in self._keys(draft) for position in self.places.get(key, ())}
+        candidates = (self.drafts[position] for position in sorted(positions))
+        return next((other for other in candidates if are_alike(draft, other, self.threshold)), None)
 
     def _keys(self, draft: ComparedQuestions) -> list[object]:
         rarest = sorted(draft.question, key=lambda part: (self.counts[part], part))

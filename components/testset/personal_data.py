@@ -33,15 +33,15 @@ def personal_data(text: str) -> dict[str, str]:
     """
     plain = unicodedata.normalize("NFKC", text)
     identity = [number[0] for number in _IDENTITY.finditer(plain) if _is_identity_number(number)]
-    rest = _without(plain, identity)
+    rest = _remove(plain, identity)
     cards = [number[0] for number in _CARD.finditer(rest) if _satisfies_luhn(number[0])]
-    phones = [number[0] for number in _PHONE.finditer(_without(rest, cards)) if _has_digits_of_phone(number[0])]
+    phones = [number[0] for number in _PHONE.finditer(_remove(rest, cards)) if _has_digits_of_phone(number[0])]
     emails = _EMAIL.findall(plain)
-    found = {"email": emails, "phone": phones, "identity_number": identity, "card_number": cards}
-    return {kind: texts[0] for kind, texts in found.items() if texts}
+    matches = {"email": emails, "phone": phones, "identity_number": identity, "card_number": cards}
+    return {kind: texts[0] for kind, texts in matches.items() if texts}
 
 
-def _without(text: str, numbers: list[str]) -> str:
+def _remove(text: str, numbers: list[str]) -> str:
     for number in numbers:
         text = text.replace(number, " ")
     return text
@@ -59,7 +59,7 @@ def _is_identity_number(number: re.Match[str]) -> bool:
 
 def _satisfies_luhn(number: str) -> bool:
     digits = [int(digit) for digit in number if digit.isdigit()]
-    doubled = [digit if place % 2 == 0 else sum(divmod(2 * digit, 10)) for place, digit in enumerate(reversed(digits))]
+    doubled = [digit if index % 2 == 0 else sum(divmod(2 * digit, 10)) for index, digit in enumerate(reversed(digits))]
     return sum(doubled) % 10 == 0 and len(set(digits)) > 1
 
 

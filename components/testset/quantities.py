@@ -51,12 +51,12 @@ class Quantity:
 def quantities(text: str) -> list[Quantity]:
     """Return all numbers of a text, which is read in NFKC. A range such as 10-20 is two numbers."""
     plain = unicodedata.normalize("NFKC", text)
-    found = [_quantity_in_digits(number, plain) for number in _QUANTITY.finditer(plain)]
-    found += [
+    numbers = [_quantity_in_digits(number, plain) for number in _QUANTITY.finditer(plain)]
+    numbers += [
         Quantity(_value_of_numeral(numeral[2], numeral[3]), 1.0, 0.01 if numeral[1] else 1.0)
         for numeral in _NUMERAL.finditer(plain)
     ]
-    return found + [Quantity(float(_WORDS[word.lower()]), 1.0) for word in _WORD.findall(plain)]
+    return numbers + [Quantity(float(_WORDS[word.lower()]), 1.0) for word in _WORD.findall(plain)]
 
 
 def _quantity_in_digits(number: re.Match[str], text: str) -> Quantity:

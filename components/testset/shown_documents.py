@@ -19,8 +19,8 @@ def shown_documents(extracts: Sequence[Extract]) -> str:
     for number, (extract, start, end) in enumerate(numbered_sentences(extracts), 1):
         first = extracts[extract].start
         lines[extract].append(f"[{number}] {quoted(extracts[extract].text[start - first : end - first])}")
-    shown = [
-        "\n".join([f"<document {n}>{quoted(extract.title)[:_LONGEST_TITLE]}", *own, f"</document {n}>"])
-        for n, (extract, own) in enumerate(zip(extracts, lines, strict=True), 1)
+    documents = [
+        "\n".join([f"<document {n}>{quoted(extract.title)[:_LONGEST_TITLE]}", *sentences, f"</document {n}>"])
+        for n, (extract, sentences) in enumerate(zip(extracts, lines, strict=True), 1)
     ]
-    return "\n\n".join(shown)
+    return "\n\n".join(documents)

@@ -14,13 +14,13 @@ def windows(text: str, n_characters: int) -> list[tuple[int, int]]:
     """
     ends = _cut(sentence_ends(text).tolist(), n_characters)
     preferred = len(text) / max(1, ceil(len(text) / n_characters))
-    found: list[tuple[int, int]] = []
+    pieces: list[tuple[int, int]] = []
     start, first = 0, 0
     while first < len(ends):
         end = _next_end(text, start, ends[first : bisect_right(ends, start + n_characters)], preferred)
-        found.append((start, end))
+        pieces.append((start, end))
         start, first = end, bisect_right(ends, end)
-    return [stripped for piece in found if (stripped := _strip(text, *piece))]
+    return [stripped for piece in pieces if (stripped := _strip(text, *piece))]
 
 
 def _next_end(text: str, start: int, ends: list[int], preferred: float) -> int:
@@ -39,12 +39,12 @@ def _ends_paragraph(text: str, start: int, end: int) -> bool:
 
 def _cut(ends: list[int], n_characters: int) -> list[int]:
     """Return the ends, with additional ends in sentences that are too long."""
-    found: list[int] = []
+    all_ends: list[int] = []
     start = 0
     for end in ends:
-        found += [*range(start + n_characters, end, n_characters), end]
+        all_ends += [*range(start + n_characters, end, n_characters), end]
         start = end
-    return found
+    return all_ends
 
 
 def _strip(text: str, start: int, end: int) -> tuple[int, int] | None:

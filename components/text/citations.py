@@ -34,15 +34,15 @@ def statements(answer: str) -> list[Statement]:
     text = answer.strip()
     if not _MARKS.match(text):
         text = _BEHIND_A_STOP.sub(r"\2\1", text)
-    said: list[Statement] = []
+    result: list[Statement] = []
     for start, end in pairwise([0, *sentence_ends(text).tolist()]):
         sentence = text[start:end].strip()
         if any(map(is_word_character, without_citations(sentence))):
-            said.append(Statement(sentence, _cited_numbers(sentence)))
-        elif said:
-            before = said[-1]
-            said[-1] = Statement(before.text, tuple(dict.fromkeys([*before.cited, *_cited_numbers(sentence)])))
-    return said
+            result.append(Statement(sentence, _cited_numbers(sentence)))
+        elif result:
+            before = result[-1]
+            result[-1] = Statement(before.text, tuple(dict.fromkeys([*before.cited, *_cited_numbers(sentence)])))
+    return result
 
 
 def without_citations(text: str) -> str:

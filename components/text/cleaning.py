@@ -49,11 +49,11 @@ def joined_words(text: str) -> str:
     because names and numbers keep their hyphens.
     """
 
-    def join(found: "re.Match[str]") -> str:
-        before = _LETTERS.findall(text, max(found.start() - 40, 0), found.start())[-1]
-        after = _LETTERS.findall(text, found.end(), found.end() + 40)[0]
+    def join(match: "re.Match[str]") -> str:
+        before = _LETTERS.findall(text, max(match.start() - 40, 0), match.start())[-1]
+        after = _LETTERS.findall(text, match.end(), match.end() + 40)[0]
         if not (before[-1].islower() and after[0].islower()):
-            return found[0]
+            return match[0]
         return "-" if f"{before}-{after}".lower() in hyphenated else ""
 
     if "-\n" not in text:

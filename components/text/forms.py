@@ -108,11 +108,11 @@ def _chinese_tokens(text: str, tokenize: Callable[[str], str]) -> Sequence[str]:
     """
     pieces = _OTHER_THAN_CHINESE.split(text)  # every second piece is a run
     tokens: list[str] = []
-    for place, piece in enumerate(pieces):
-        if place % 2 == 0:
+    for index, piece in enumerate(pieces):
+        if index % 2 == 0:
             tokens.extend(piece)
             continue
-        before, after = bool(pieces[place - 1]), bool(pieces[place + 1])
+        before, after = bool(pieces[index - 1]), bool(pieces[index + 1])
         if len(piece) <= _LONGEST_RUN:
             tokens.extend(_tokens_of_short_run(piece, before, after))
         else:

@@ -34,16 +34,16 @@ def blocks(text: str) -> list[Block]:
     """Return the outermost blocks in order. White space between them belongs to none."""
     starts = _line_starts(text)
     tokens = _parser().parse(text)
-    found = []
-    for place, token in enumerate(tokens):
+    outermost = []
+    for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting >= 0 and token.map:
-            own = (starts[token.map[0]], starts[token.map[1]])
+            span = (starts[token.map[0]], starts[token.map[1]])
             is_heading = token.type == "heading_open"
             if is_heading:
-                found.append(Block(*own, int(token.tag[1]), tokens[place + 1].content))
-            elif text[slice(*own)].strip():  # the parser treats the end of a page as a paragraph
-                found.append(Block(*own))
-    return found
+                outermost.append(Block(*span, int(token.tag[1]), tokens[index + 1].content))
+            elif text[slice(*span)].strip():  # the parser treats the end of a page as a paragraph
+                outermost.append(Block(*span))
+    return outermost
 
 
 def tables(text: str) -> Iterator[tuple[int, int]]:

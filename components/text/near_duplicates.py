@@ -59,9 +59,9 @@ def repeated_texts(texts: Sequence[str], threshold: float = THRESHOLD) -> dict[i
     for other, pairs in groupby(_candidate_pairs(texts, threshold), key=itemgetter(1)):
         # In a large bucket, all neighbours may be left out themselves. Then compare with the texts that they repeat.
         earlier = dict.fromkeys(repeated.get(one, one) for one, _ in pairs)
-        found = next((one for one in earlier if similarity.between(one, other) >= threshold), None)
-        if found is not None:
-            repeated[other] = found
+        original = next((one for one in earlier if similarity.between(one, other) >= threshold), None)
+        if original is not None:
+            repeated[other] = original
     return repeated
 
 
@@ -69,13 +69,13 @@ def _candidate_pairs(texts: Sequence[str], threshold: float) -> Iterator[tuple[i
     """Yield pairs of positions of texts that may be similar, the smaller first, ordered by the larger."""
     signatures = np.zeros((len(texts), _N_HASHES), dtype=np.uint64)
     multipliers = np.random.default_rng(_SEED).integers(1, 2**63, size=_N_HASHES, dtype=np.uint64) * 2 + 1
-    kept = []
+    with_shingles = []
     for row, text in enumerate(texts):
         shingles = shingles_of(text)
         if len(shingles):
             signatures[row] = _minima(shingles, multipliers)
-            kept.append(row)
-    pairs = _bucket_neighbours(signatures, np.array(kept, dtype=np.int64))
+            with_shingles.append(row)
+    pairs = _bucket_neighbours(signatures, np.array(with_shingles, dtype=np.int64))
     for start in range(0, len(pairs), _BLOCK):
         others, ones = np.divmod(pairs[start : start + _BLOCK], len(texts))
         is_near = (signatures[ones] == signatures[others]).mean(axis=1) >= threshold - _MARGIN
@@ -98,14 +98,14 @@ class _Similarities:
         """Return the similarity of two texts."""
         return jaccard(self._shingles_of(one), self._shingles_of(other))
 
-    def _shingles_of(self, place: int) -> Shingles:
-        if place not in self._shingles:
-            shingles = shingles_of(self._texts[place])
+    def _shingles_of(self, row: int) -> Shingles:
+        if row not in self._shingles:
+            shingles = shingles_of(self._texts[row])
             while self._shingles and self._n_cached + len(shingles) > _MAX_CACHED:
                 self._n_cached -= len(self._shingles.pop(next(iter(self._shingles))))
-            self._shingles[place] = shingles
+            self._shingles[row] = shingles
             self._n_cached += len(shingles)
-        return self._shingles[place]
+        return self._shingles[row]
 
 
 def shingles_of(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
@@ -113,8 +113,8 @@ def shingles_of(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
     characters = np.frombuffer("".join(text.split()).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     n = len(characters) - n_characters + 1
     hashes = np.zeros(max(n, 0), dtype=np.uint64)
-    for place in range(n_characters if n > 0 else 0):
-        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + characters[place : place + n]
+    for offset in range(n_characters if n > 0 else 0):
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + characters[offset : offset + n]
         hashes ^= hashes >> np.uint64(31)
     return _sort_distinct(hashes)
 
@@ -136,9 +136,9 @@ def overlap(one: Shingles, other: Shingles) -> float:
 
 def contained_share(text: str, others: Sequence[str]) -> float:
     """Return the share of a text's shingles, of 8 characters, that the others contain together; 0 without shingles."""
-    own = shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
-    shared = [np.isin(own, shingles_of(other, CONTAINED_SHINGLE_CHARACTERS)) for other in others]
-    return float(np.any(shared, axis=0).mean()) if shared and len(own) else 0.0
+    shingles = shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
+    shared = [np.isin(shingles, shingles_of(other, CONTAINED_SHINGLE_CHARACTERS)) for other in others]
+    return float(np.any(shared, axis=0).mean()) if shared and len(shingles) else 0.0
 
 
 def _bucket_neighbours(signatures: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[np.int64]:

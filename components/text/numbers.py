@@ -55,9 +55,9 @@ def restore_numbers(text: str) -> str:
 
 def _sign(dash: re.Match[str]) -> str:
     """Return the currency, if there is one, followed by the sign, so that -$5 and $-5 are equal."""
-    text, place = dash.string, dash.start()
-    behind_character = place > 0 and text[place - 1].isalnum()
-    if behind_character and not dash["currency"] and not _is_value(text, place, dash.end()):
+    text, start = dash.string, dash.start()
+    behind_character = start > 0 and text[start - 1].isalnum()
+    if behind_character and not dash["currency"] and not _is_value(text, start, dash.end()):
         return dash[0]
     return f"{dash['currency']}{MINUS}"
 

@@ -36,7 +36,7 @@ def traced(places: ChunkOrigins, origins: Origins) -> ChunkOrigins:
     all_chunks = np.concatenate([chunk, added])
     order = np.argsort(all_chunks, kind="stable")
     columns = (
-        np.concatenate([places.document[row], [document_of[own] for own in added.tolist()]]),
+        np.concatenate([places.document[row], [document_of[number] for number in added.tolist()]]),
         np.concatenate([np.where(is_copy, start, origins.original_start[piece]), nowhere]),
         np.concatenate([np.where(is_copy, end, origins.original_end[piece]), nowhere]),
         all_chunks,

@@ -26,16 +26,18 @@ class Outline:
     """Sections of one text, which cover all of it."""
 
     def __init__(self, text: str) -> None:
-        ends = [place for place, character in enumerate(text) if character == PAGE_END] if PAGE_END in text else []
+        ends = (
+            [position for position, character in enumerate(text) if character == PAGE_END] if PAGE_END in text else []
+        )
         marks = [(end + 1, 0, "") for end in ends]
-        found = blocks(text) if may_have_headings(text) else []
-        marks += [(block.start, block.level, " ".join(block.title.split())) for block in found if block.level]
+        text_blocks = blocks(text) if may_have_headings(text) else []
+        marks += [(block.start, block.level, " ".join(block.title.split())) for block in text_blocks if block.level]
         self.sections: list[Section] = []
         path: list[tuple[int, str]] = []
         page, start = int(bool(ends)), 0
-        for place, level, title in sorted(marks):
-            self._close(start, place, path, page)
-            start = place
+        for position, level, title in sorted(marks):
+            self._close(start, position, path, page)
+            start = position
             if level:
                 path = [*(above for above in path if above[0] < level), (level, title)]
             else:
@@ -47,11 +49,11 @@ class Outline:
         if start < end:
             self.sections.append(Section(start, end, tuple(title for _, title in path), page))
 
-    def at(self, place: int) -> Section:
+    def at(self, position: int) -> Section:
         """Return the section of a character; an empty section for a text without any."""
-        number = bisect_right(self._starts, place) - 1
+        number = bisect_right(self._starts, position) - 1
         return self.sections[number] if number >= 0 else Section(0, 0, (), 0)
 
-    def headings_at(self, place: int) -> tuple[str, ...]:
+    def headings_at(self, position: int) -> tuple[str, ...]:
         """Return the headings above a character."""
-        return self.at(place).headings
+        return self.at(position).headings

@@ -51,17 +51,17 @@ def locate_passages(passages: Sequence[Sought], documents: Documents) -> list[Pl
     shared.add(documents.texts)
     candidates = {text: _candidates(shared, row) for row, text in enumerate(with_runs)}
     short = [text for text in distinct if text not in candidates]
-    candidates |= _holding(short, documents)
-    named = {name: place for place, name in reversed(list(enumerate(documents.titles)))}
-    named |= {name: place for place, name in enumerate(documents.ids)}
+    candidates |= _find_holders(short, documents)
+    named = {name: number for number, name in reversed(list(enumerate(documents.titles)))}
+    named |= {name: number for number, name in enumerate(documents.ids)}
     hinted = [next((named[hint] for hint in passage.hints if hint in named), None) for passage in passages]
     sought = [(text, hint, passage.start) for text, hint, passage in zip(texts, hinted, passages, strict=True)]
-    found = {
-        (text, hint, start): _place(text, candidates[text], hint, start, documents)
+    places = {
+        (text, hint, start): _locate(text, candidates[text], hint, start, documents)
         for text, hint, start in dict.fromkeys(sought)
         if text
     }
-    return [found.get(each) for each in sought]
+    return [places.get(key) for key in sought]
 
 
 def _candidates(shared: SharedPassages, row: int) -> list[int]:
@@ -71,39 +71,39 @@ def _candidates(shared: SharedPassages, row: int) -> list[int]:
     return [int(document) for document in coverage.documents[enough]]
 
 
-def _holding(texts: Sequence[str], documents: Documents) -> dict[str, list[int]]:
+def _find_holders(texts: Sequence[str], documents: Documents) -> dict[str, list[int]]:
     """Return the documents that contain each text, which is too short for a near copy."""
     held: dict[str, list[int]] = {text: [] for text in texts}
-    for place, document in enumerate(documents.texts if texts else ()):
+    for row, document in enumerate(documents.texts if texts else ()):
         for text in texts:
             if text in document:
-                held[text].append(place)
+                held[text].append(row)
     return held
 
 
-def _place(
+def _locate(
     text: str, candidates: Sequence[int], hinted: int | None, start: int | None, documents: Documents
 ) -> Place | None:
     ordered = sorted(candidates, key=lambda document: document != hinted)
     for document in ordered:
-        if (at := _exact(text, documents.texts[document], start if document == hinted else None)) is not None:
+        if (at := _find_exact(text, documents.texts[document], start if document == hinted else None)) is not None:
             return Place(document, at, at + len(text), is_exact=True)
     if len("".join(text.split())) < RUN:
         return None
     for document in ordered[:_MOST_CANDIDATES]:
-        if place := _near(text, documents.texts[document]):
-            return Place(document, *place, is_exact=False)
+        if span := _find_near(text, documents.texts[document]):
+            return Place(document, *span, is_exact=False)
     return None
 
 
-def _exact(text: str, document: str, start: int | None) -> int | None:
+def _find_exact(text: str, document: str, start: int | None) -> int | None:
     """Return the first place of a text in a document, or the place at or around `start`."""
     if start is not None and 0 <= (at := document.find(text, max(0, start - len(text)))) <= start + len(text):
         return at
     return at if (at := document.find(text)) >= 0 else None
 
 
-def _near(text: str, document: str) -> tuple[int, int] | None:
+def _find_near(text: str, document: str) -> tuple[int, int] | None:
     """Return the stretch of a document that has most of a text, None if it has too little."""
     pieces = list(segments(text, document))
     if not pieces or share_of_numbers(text, document) < MIN_OVERLAP:

@@ -54,9 +54,9 @@ def best_columns(score: NDArray[np.floating], depth: int) -> Hits:
     row, column = np.nonzero((score >= threshold) & (score > -np.inf))
     order = np.lexsort((column, -score[row, column], row))
     row, column = row[order], column[order]
-    place = np.arange(len(row)) - np.searchsorted(row, row)
-    row, column, place = (own[place < depth] for own in (row, column, place))
-    hits.chunk[row, place], hits.score[row, place] = column, score[row, column]
+    rank = np.arange(len(row)) - np.searchsorted(row, row)
+    row, column, rank = (part[rank < depth] for part in (row, column, rank))
+    hits.chunk[row, rank], hits.score[row, rank] = column, score[row, column]
     return hits
 
 
@@ -69,9 +69,9 @@ def better_of(one: Hits, other: Hits) -> Hits:
 def hits_in_order(chunks: Sequence[Sequence[int]]) -> Hits:
     """Return rankings of chunks chosen without a score, as wide as the longest. Scores are reciprocal ranks."""
     hits = empty_hits(len(chunks), max(map(len, chunks), default=0))
-    for row, own in enumerate(chunks):
-        hits.chunk[row, : len(own)] = own
-        hits.score[row, : len(own)] = 1 / np.arange(1, len(own) + 1)
+    for row, row_chunks in enumerate(chunks):
+        hits.chunk[row, : len(row_chunks)] = row_chunks
+        hits.score[row, : len(row_chunks)] = 1 / np.arange(1, len(row_chunks) + 1)
     return hits
 
 
@@ -80,14 +80,14 @@ def scaled_scores(hits: Hits) -> NDArray[np.float64]:
 
     The result has the shape of the hits. It is 1 for all hits if they have equal scores, and 0 without a hit.
     """
-    found = hits.chunk >= 0
+    is_hit = hits.chunk >= 0
     score = hits.score.astype(np.float64)
-    best = np.where(found, score, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    worst = np.where(found, score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    best = np.where(is_hit, score, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    worst = np.where(is_hit, score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
     # If all hits score the same, a width of 1 and a floor 1 below them map all to 1.
     width = np.where(best > worst, best - worst, 1)
     floor = np.where(best > worst, worst, best - 1)
-    return np.where(found, (np.where(found, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)
+    return np.where(is_hit, (np.where(is_hit, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)
 
 
 def in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:

@@ -72,21 +72,21 @@ def _forms(line: str, page: int) -> Iterator[str]:
 
 def _edge(lines: Sequence[str], n: int, is_bottom: bool) -> list[str]:
     """Return the first, or last, `n` lines that are not blank, from the edge inwards."""
-    found: list[str] = []
+    edge: list[str] = []
     for line in reversed(lines) if is_bottom else lines:
-        if len(found) == n:
+        if len(edge) == n:
             break
         if line.strip():
-            found.append(line.strip())
-    return found
+            edge.append(line.strip())
+    return edge
 
 
 def _strip_shared(lines: list[str], is_shared: Sequence[bool], is_bottom: bool) -> list[str]:
     """Return the lines without the shared ones at the edge. `is_shared` covers the lines that are not blank."""
-    n_shared = next((place for place, shared in enumerate(is_shared) if not shared), len(is_shared))
+    n_shared = next((index for index, shared in enumerate(is_shared) if not shared), len(is_shared))
     if not n_shared:
         return lines
     inwards = lines[::-1] if is_bottom else lines
-    places = [place for place, line in enumerate(inwards) if line.strip()]
-    kept = inwards[places[n_shared - 1] + 1 :]
-    return kept[::-1] if is_bottom else kept
+    indices = [index for index, line in enumerate(inwards) if line.strip()]
+    remaining = inwards[indices[n_shared - 1] + 1 :]
+    return remaining[::-1] if is_bottom else remaining

@@ -57,14 +57,14 @@ class SharedPassages:
 
     def __init__(self, passages: Sequence[str]) -> None:
         codes = [_compact(passage).codes for passage in passages]
-        self._n_characters = [len(own) for own in codes]
-        runs = [_hashes(own) for own in codes]
+        self._n_characters = [len(row) for row in codes]
+        runs = [_hashes(row) for row in codes]
         none = np.empty(0, dtype=np.uint64)
         self._passage_runs, ids = np.unique(np.concatenate([none, *runs]), return_inverse=True)
-        self._runs = np.split(ids, np.cumsum([len(own) for own in runs]))
+        self._runs = np.split(ids, np.cumsum([len(row) for row in runs]))
         self._may_be_passage_run = _table_of(self._passage_runs)
         self._documents: list[Ints] = []
-        self._found: list[Ints] = []
+        self._matched_runs: list[Ints] = []
         self._n_documents = 0
         self._first: Ints | None = None
 
@@ -78,16 +78,16 @@ class SharedPassages:
 
     def _add(self, texts: Sequence[str]) -> None:
         codes = [_compact(text).codes for text in texts]
-        document = np.repeat(np.arange(len(codes)), [len(own) for own in codes])
+        document = np.repeat(np.arange(len(codes)), [len(row) for row in codes])
         hashes = _hashes(np.concatenate(codes))
         within_one = document[: len(hashes)] == document[RUN - 1 :][: len(hashes)]
         mask = np.uint64(len(self._may_be_passage_run) - 1)
         candidates = np.flatnonzero(within_one & self._may_be_passage_run[hashes & mask])
-        place, is_passage_run = _find(hashes[candidates], self._passage_runs)
-        pairs = np.unique(document[candidates[is_passage_run]] * (len(self._passage_runs) + 1) + place[is_passage_run])
+        index, is_passage_run = _find(hashes[candidates], self._passage_runs)
+        pairs = np.unique(document[candidates[is_passage_run]] * (len(self._passage_runs) + 1) + index[is_passage_run])
         document_of_pair, run = np.divmod(pairs, len(self._passage_runs) + 1)
         self._documents.append(document_of_pair + self._n_documents)
-        self._found.append(run)
+        self._matched_runs.append(run)
 
     def coverage(self, passage: int) -> Coverage:
         """Return the parts of a passage that the added documents cover."""
@@ -110,10 +110,10 @@ class SharedPassages:
         """Return the documents of every run that was found, run by run, and the start of each run's documents."""
         if self._first is None:
             none = np.empty(0, dtype=np.int64)
-            runs, documents = np.concatenate([none, *self._found]), np.concatenate([none, *self._documents])
+            runs, documents = np.concatenate([none, *self._matched_runs]), np.concatenate([none, *self._documents])
             order = np.lexsort((documents, runs))
-            self._found, self._documents = [runs[order]], [documents[order]]
-            self._first = np.searchsorted(self._found[0], np.arange(len(self._passage_runs) + 1))
+            self._matched_runs, self._documents = [runs[order]], [documents[order]]
+            self._first = np.searchsorted(self._matched_runs[0], np.arange(len(self._passage_runs) + 1))
         return self._documents[0], self._first
 
 
@@ -123,28 +123,28 @@ def segments(passage: str, document: str) -> Iterator[Segment]:
     Each shared character of the passage has one place. If the document contains it several times, the place in the
     longest equal stretch counts, then the earliest. Of runs that repeat endlessly, only the first places are compared.
     """
-    own, other = _compact(passage), _compact(document)
-    position, place = _shared_runs(_hashes(own.codes), _hashes(other.codes))
-    for start, at, n in sorted(_longest_stretches(position, place)):
-        yield from _original_segments(own.places[start : start + n], other.places[at : at + n])
+    compact_passage, compact_document = _compact(passage), _compact(document)
+    in_passage, in_document = _shared_runs(_hashes(compact_passage.codes), _hashes(compact_document.codes))
+    for start, at, n in sorted(_longest_stretches(in_passage, in_document)):
+        yield from _original_segments(compact_passage.places[start : start + n], compact_document.places[at : at + n])
 
 
-def _shared_runs(own: Hashes, other: Hashes) -> tuple[Ints, Ints]:
+def _shared_runs(passage: Hashes, document: Hashes) -> tuple[Ints, Ints]:
     """Return the positions of equal runs in both, int64[n_pairs] each."""
-    order = np.argsort(other, kind="stable")
-    ordered = other[order]
-    first = np.searchsorted(ordered, own, side="left")
-    n = np.minimum(np.searchsorted(ordered, own, side="right") - first, max(1, _MOST_PAIRS // max(1, len(own))))
-    places = order[np.arange(n.sum()) + np.repeat(first - np.cumsum(n) + n, n)]
-    return np.repeat(np.arange(len(own)), n), places
+    order = np.argsort(document, kind="stable")
+    ordered = document[order]
+    first = np.searchsorted(ordered, passage, side="left")
+    n = np.minimum(np.searchsorted(ordered, passage, side="right") - first, max(1, _MOST_PAIRS // max(1, len(passage))))
+    in_document = order[np.arange(n.sum()) + np.repeat(first - np.cumsum(n) + n, n)]
+    return np.repeat(np.arange(len(passage)), n), in_document
 
 
-def _longest_stretches(position: Ints, place: Ints) -> Iterator[tuple[int, int, int]]:
+def _longest_stretches(position: Ints, other_position: Ints) -> Iterator[tuple[int, int, int]]:
     """Yield (position, place, number of characters) of stretches of equal runs, the longest first.
 
     A stretch loses the characters that belong to a longer one.
     """
-    shift = place - position
+    shift = other_position - position
     order = np.lexsort((position, shift))
     position, shift = position[order], shift[order]
     is_first = np.append(True, (np.diff(position) != 1) | (np.diff(shift) != 0))[: len(position)]
@@ -203,8 +203,8 @@ def _hashes(codes: NDArray[np.uint32]) -> Hashes:
     """Return a hash of every run of characters."""
     n = max(0, len(codes) - RUN + 1)
     hashes = np.zeros(n, dtype=np.uint64)
-    for place in range(RUN if n else 0):
-        hashes = hashes * _FACTOR + codes[place : place + n]
+    for offset in range(RUN if n else 0):
+        hashes = hashes * _FACTOR + codes[offset : offset + n]
         hashes ^= hashes >> np.uint64(31)
     return hashes
 
@@ -220,12 +220,12 @@ def _find(hashes: Hashes, among: Hashes) -> tuple[Ints, NDArray[np.bool_]]:
     """Return the place of each hash in `among` (sorted, distinct), and whether it occurs there."""
     if not len(among):
         return np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=bool)
-    place = np.minimum(np.searchsorted(among, hashes), len(among) - 1)
-    return place, among[place] == hashes
+    index = np.minimum(np.searchsorted(among, hashes), len(among) - 1)
+    return index, among[index] == hashes
 
 
-def _original_segments(own: Ints, other: Ints) -> Iterator[Segment]:
+def _original_segments(passage: Ints, document: Ints) -> Iterator[Segment]:
     """Yield a piece in places of the original texts, cut where white space differs."""
-    breaks = np.flatnonzero(np.diff(own - other) != 0) + 1
-    for mine, theirs in zip(np.split(own, breaks), np.split(other, breaks), strict=True):
+    breaks = np.flatnonzero(np.diff(passage - document) != 0) + 1
+    for mine, theirs in zip(np.split(passage, breaks), np.split(document, breaks), strict=True):
         yield Segment(int(mine[0]), int(theirs[0]), int(mine[-1] - mine[0]) + 1)

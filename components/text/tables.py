@@ -17,7 +17,7 @@ from components.text.sentences import sentence_ends
 _BATCH = 1024
 
 
-def _ragged(rows: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _concatenate(rows: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     return offsets, np.concatenate(rows) if rows else np.zeros(0, dtype=np.int32)
@@ -32,14 +32,14 @@ def segment(texts: Sequence[str], tokenizer: Tokenizer | None) -> Segments:
             token_rows.extend(np.arange(1, len(text) + 1, dtype=np.int32) for text in batch)
         else:
             token_rows.extend(tokenizer.token_ends(batch))
-    return Segments(*_ragged(token_rows), *_ragged([sentence_ends(text) for text in texts]))
+    return Segments(*_concatenate(token_rows), *_concatenate([sentence_ends(text) for text in texts]))
 
 
 def segments_of(segments: Segments, spans: Spans) -> Segments:
     """Return the segments of spans as if each span were a document. A token or sentence ends no later than its span."""
     return Segments(
-        *_ragged(_ends_within(segments.token_offsets, segments.token_ends, spans)),
-        *_ragged(_ends_within(segments.sentence_offsets, segments.sentence_ends, spans)),
+        *_concatenate(_ends_within(segments.token_offsets, segments.token_ends, spans)),
+        *_concatenate(_ends_within(segments.sentence_offsets, segments.sentence_ends, spans)),
     )
 
 
@@ -48,8 +48,8 @@ def _ends_within(offsets: NDArray[np.int64], ends: NDArray[np.int32], spans: Spa
     for document, start, end in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
         of_document = ends[offsets[document] : offsets[document + 1]]
         first, last = np.searchsorted(of_document, [start, end], side="right")
-        own = of_document[first:last] - np.int32(start)
-        rows.append(own if len(own) and own[-1] == end - start else np.append(own, np.int32(end - start)))
+        within = of_document[first:last] - np.int32(start)
+        rows.append(within if len(within) and within[-1] == end - start else np.append(within, np.int32(end - start)))
     return rows
 
 
@@ -99,13 +99,15 @@ def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTabl
         ends.append(words.end)
     terms = [tokenizer.normalize(word) for word in seen]  # once per distinct word, not once per occurrence
     vocabulary = sorted(set(terms) - {""})
-    place = {term: i for i, term in enumerate(vocabulary)} | {"": -1}
-    to_term = np.array([place[term] for term in terms], dtype=np.int32)
-    offsets, raw = _ragged(rows)
+    number_of = {term: i for i, term in enumerate(vocabulary)} | {"": -1}
+    to_term = np.array([number_of[term] for term in terms], dtype=np.int32)
+    offsets, raw = _concatenate(rows)
     ids = to_term[raw] if len(raw) else raw
     kept = ids >= 0
     kept_before = np.concatenate([[0], np.cumsum(kept)])
-    return TermTable(kept_before[offsets], ids[kept], _ragged(starts)[1][kept], _ragged(ends)[1][kept], vocabulary)
+    return TermTable(
+        kept_before[offsets], ids[kept], _concatenate(starts)[1][kept], _concatenate(ends)[1][kept], vocabulary
+    )
 
 
 def joined_tables(tables: Sequence[TermTable], rows: Sequence[NDArray[np.int64]]) -> TermTable:
@@ -116,8 +118,8 @@ def joined_tables(tables: Sequence[TermTable], rows: Sequence[NDArray[np.int64]]
     if len(tables) == 1:
         return tables[0]
     vocabulary = sorted(set().union(*(table.vocabulary for table in tables)))
-    place = {term: i for i, term in enumerate(vocabulary)}
-    ids = [np.array([place[term] for term in table.vocabulary], dtype=np.int32)[table.ids] for table in tables]
+    number_of = {term: i for i, term in enumerate(vocabulary)}
+    ids = [np.array([number_of[term] for term in table.vocabulary], dtype=np.int32)[table.ids] for table in tables]
     order = np.argsort(np.concatenate(rows), kind="stable")  # places of the corpus's documents in the tables
     lengths = np.concatenate([np.diff(table.offsets) for table in tables])
     first = np.cumsum(lengths) - lengths
@@ -129,13 +131,13 @@ def joined_tables(tables: Sequence[TermTable], rows: Sequence[NDArray[np.int64]]
 
 def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, table: TermTable) -> Terms:
     """Return the terms of the queries in a corpus's vocabulary, without words that the corpus does not contain."""
-    place = table.number_of
+    number_of = table.number_of
     rows = [
         np.array(
-            [place[term] for term in map(tokenizer.normalize, words.words) if term in place],
+            [number_of[term] for term in map(tokenizer.normalize, words.words) if term in number_of],
             dtype=np.int32,
         )
         for words in tokenizer.words(texts)
     ]
-    offsets, ids = _ragged(rows)
+    offsets, ids = _concatenate(rows)
     return Terms(ids, offsets[:-1], offsets[1:], len(table.vocabulary))

@@ -12,7 +12,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 def missing_places(name: str, template: str, places: Sequence[str]) -> list[str]:
     """Return an error message if a template called `name` lacks one of these placeholders."""
-    missing = [place for place in places if place not in template]
+    missing = [placeholder for placeholder in places if placeholder not in template]
     return [f"{name}: has no {' and no '.join(missing)}"] if missing else []
 
 

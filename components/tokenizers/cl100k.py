@@ -36,7 +36,7 @@ def _encoding() -> "Encoding":
     vocabulary = _vocabulary()
     # tiktoken reads the folder only from the environment. It is restored, because other users of tiktoken read it too.
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
-    with _unpacked(vocabulary) as folder:
+    with _unpack(vocabulary) as folder:
         os.environ["TIKTOKEN_CACHE_DIR"] = folder
         try:
             return tiktoken.get_encoding("cl100k_base")
@@ -48,7 +48,7 @@ def _encoding() -> "Encoding":
 
 
 @contextmanager
-def _unpacked(vocabulary: bytes) -> Iterator[str]:
+def _unpack(vocabulary: bytes) -> Iterator[str]:
     """Yield a temporary folder with the vocabulary. Raises ComponentError if it cannot be written."""
     with ExitStack() as folders:
         try:

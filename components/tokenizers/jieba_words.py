@@ -44,7 +44,7 @@ def _words_of_run(run: str) -> tuple[str, ...]:
     return tuple(run) if rjieba.has_word(run) else tuple(finalseg.cut(run))
 
 
-def _with_hmm(tokens: Iterable[str]) -> Iterator[str]:
+def _apply_hmm(tokens: Iterable[str]) -> Iterator[str]:
     """Yield the words with the HMM, derived from the words without it: the HMM reads only runs of single characters."""
     for is_single, group in groupby(tokens, _is_single):
         words = list(group)
@@ -56,7 +56,7 @@ def _cut_uncached(text: str, hmm: bool) -> tuple[str, ...]:
 
     tokens = rjieba.cut(text, False)
     return tuple(
-        map(sys.intern, _with_hmm(tokens) if hmm else tokens)
+        map(sys.intern, _apply_hmm(tokens) if hmm else tokens)
     )  # each word is in memory once, not once per text
 
 

@@ -55,9 +55,11 @@ class SnowballStems:
         """Return an error message if Snowball has no stemmer for the language."""
         import Stemmer
 
-        known = Stemmer.algorithms()
+        algorithms = Stemmer.algorithms()
         return (
-            [] if self.language in known else [f"language: got {self.language!r}, expected one of {', '.join(known)}"]
+            []
+            if self.language in algorithms
+            else [f"language: got {self.language!r}, expected one of {', '.join(algorithms)}"]
         )
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:

@@ -41,7 +41,7 @@ class CallsUserCode:
     @property
     def code_class(self) -> type:
         """A class with the name and the module that the path names. It stands for the code there."""
-        module, _, name = _dotted(self.path).rpartition(".")
+        module, _, name = _to_dotted(self.path).rpartition(".")
         return type(name, (), {"__module__": module})
 
     @abstractmethod
@@ -50,15 +50,15 @@ class CallsUserCode:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields and in the object at the path, which it imports."""
-        found = too_small(self, concurrency=1)
+        problems = too_small(self, concurrency=1)
         if not self.timeout_s > 0:
-            found.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
-        return [*found, *(f"{self.path_field}: got {self.path!r}, {problem}" for problem in self.problems())]
+            problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")
+        return [*problems, *(f"{self.path_field}: got {self.path!r}, {problem}" for problem in self.problems())]
 
 
 def imported(path: str) -> Any:
     """Return the object at a dotted path. Raises ComponentError if it cannot be imported."""
-    module, _, name = _dotted(path).rpartition(".")
+    module, _, name = _to_dotted(path).rpartition(".")
     try:
         return getattr(import_module(module), name)
     except KeyboardInterrupt:
@@ -69,7 +69,7 @@ def imported(path: str) -> Any:
 
 def import_problems(path: str, example: str) -> list[str]:
     """Return an error message if the path cannot be imported. `example` is a valid path, with the word for its kind."""
-    if not _dotted(path).rpartition(".")[0]:
+    if not _to_dotted(path).rpartition(".")[0]:
         return [f"expected the dotted path of {example}"]
     try:
         imported(path)
@@ -92,15 +92,15 @@ def function_problems(
         return ["which is asynchronous, expected a plain function; wrap it with asyncio.run"]
     if optional and optional in parameters:
         return [f"whose parameter `{optional}` is given by the sweep; expected another name in {group}.parameters"]
-    given: Mapping[str, Any] = {optional: None} if optional and takes(function, optional) else {}
+    options: Mapping[str, Any] = {optional: None} if optional and takes(function, optional) else {}
     try:
-        inspect.signature(function).bind(*([first] if first else []), **given, **parameters)
+        inspect.signature(function).bind(*([first] if first else []), **options, **parameters)
     except ValueError:  # a compiled function may have no signature
         return []
     except TypeError as error:
         name = getattr(function, "__name__", "function")
-        shown = ", ".join([*([first] if first else []), *(f"{each}=..." for each in parameters)])
-        return [f"which cannot be called as {name}({shown}): {error}; see docs/own-pipeline.md"]
+        arguments = ", ".join([*([first] if first else []), *(f"{parameter}=..." for parameter in parameters)])
+        return [f"which cannot be called as {name}({arguments}): {error}; see docs/own-pipeline.md"]
     return []
 
 
@@ -120,5 +120,5 @@ def line_of(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _dotted(path: str) -> str:
+def _to_dotted(path: str) -> str:
     return path.replace(":", ".", 1)

@@ -33,20 +33,20 @@ def runnable_problems(
         return list(map(str, missing))
     if problems := import_problems(path, _EXAMPLE):
         return problems
-    found = imported(path)
-    if not _is_runnable(found):
-        if isinstance(found, type) or not callable(found):
-            return [f"which is a {type(found).__name__}, expected {_EXAMPLE}"]
-        return function_problems(found, "", "", parameters, group)
-    known = sorted({str(spec.id) for spec in found.config_specs})
+    target = imported(path)
+    if not _is_runnable(target):
+        if isinstance(target, type) or not callable(target):
+            return [f"which is a {type(target).__name__}, expected {_EXAMPLE}"]
+        return function_problems(target, "", "", parameters, group)
+    fields = sorted({str(spec.id) for spec in target.config_specs})
     unknown = [
-        f"which has no configurable field {name!r}, expected one or more of {', '.join(known) or 'none'} as "
+        f"which has no configurable field {name!r}, expected one or more of {', '.join(fields) or 'none'} as "
         f"parameters; a function that returns the {'chain' if group == 'pipeline' else 'retriever'} can have any "
         "parameters"
         for name in parameters
-        if name not in known
+        if name not in fields
     ]
-    return unknown + (_chain_problems(found, question_key, history_key) if group == "pipeline" else [])
+    return unknown + (_chain_problems(target, question_key, history_key) if group == "pipeline" else [])
 
 
 def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any], Parameters]":
@@ -55,11 +55,11 @@ def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any],
     A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError if the
     path cannot be imported, or if the function fails or returns something else.
     """
-    found = imported(path)
-    if _is_runnable(found):
-        return found, parameters
+    target = imported(path)
+    if _is_runnable(target):
+        return target, parameters
     try:
-        built = found(**parameters)
+        built = target(**parameters)
     except Exception as error:
         raise ComponentError(f"{path}: the function failed ({line_of(error)}); expected {_EXAMPLE}") from error
     if not _is_runnable(built):
@@ -100,7 +100,7 @@ def retriever_searching(path: str, parameters: Parameters) -> Callable[[str], ob
         documents = runnable.invoke(query, config)
         if isinstance(documents, str) or not isinstance(documents, Sequence):
             raise BadReply(f"got {shown(documents)}, expected a list of documents")
-        return [_passage(each) for each in documents]
+        return [_passage(document) for document in documents]
 
     return search
 
@@ -123,10 +123,10 @@ def _chain_problems(runnable: "Runnable[Any, Any]", question_key: str, history_k
     if not key and (keys or is_mapping):
         names = f"a mapping with {', '.join(keys)}" if keys else "a mapping"
         return [f"whose input is {names}; set pipeline.question_key to the name of the question in it"]
-    if lacking := [name for name in required if name not in (key, earlier)]:
+    if missing := [name for name in required if name not in (key, earlier)]:
         return [
-            f"whose input also needs {', '.join(lacking)}, which a question does not have; give the chain that finds "
-            f"{'it' if len(lacking) == 1 else 'them'}, or set pipeline.question_key if it needs only the question"
+            f"whose input also needs {', '.join(missing)}, which a question does not have; give the chain that finds "
+            f"{'it' if len(missing) == 1 else 'them'}, or set pipeline.question_key if it needs only the question"
         ]
     return []
 
@@ -139,8 +139,8 @@ def _input_keys(runnable: "Runnable[Any, Any]", question_key: str, history_key: 
     earlier = history_key or next((name for name in HISTORY_KEYS if name in keys), "")
     if not question_key:
         alone = [name for name in required if name != earlier]
-        known = [name for name in QUESTION_KEYS if name in keys]
-        question_key = known[0] if known else alone[0] if len(alone) == 1 else ""
+        matches = [name for name in QUESTION_KEYS if name in keys]
+        question_key = matches[0] if matches else alone[0] if len(alone) == 1 else ""
     return question_key, "" if earlier == question_key else earlier
 
 
@@ -175,13 +175,13 @@ def _reply(output: object, recorded: Recorded) -> Mapping[str, object]:
     fields = _fields(output)
     name = next((name for name in ANSWER_KEYS if name in fields), None)
     if name is None:
-        known = ", ".join(ANSWER_KEYS[:3])
-        raise BadReply(f"the output has {', '.join(map(str, fields)) or 'nothing'}, expected one of {known}")
+        expected = ", ".join(ANSWER_KEYS[:3])
+        raise BadReply(f"the output has {', '.join(map(str, fields)) or 'nothing'}, expected one of {expected}")
     answer = fields[name]
     if name == "messages" and isinstance(answer, Sequence) and answer:
         answer = answer[-1]
-    given = (_passages(fields[name]) for name in PASSAGE_KEYS if name in fields)
-    passages = next((each for each in given if each is not None), None)
+    passage_lists = (_passages(fields[name]) for name in PASSAGE_KEYS if name in fields)
+    passages = next((candidate for candidate in passage_lists if candidate is not None), None)
     return {
         "answer": _text(answer),
         "passages": _passages(recorded.documents) if passages is None else passages,
@@ -207,7 +207,11 @@ def _text(value: object) -> object:
 
 def _passages(value: object) -> list[object] | None:
     """Return the documents of an output as passages; None for what is no list of documents, such as a text."""
-    return None if isinstance(value, str) or not isinstance(value, Sequence) else [_passage(each) for each in value]
+    return (
+        None
+        if isinstance(value, str) or not isinstance(value, Sequence)
+        else [_passage(document) for document in value]
+    )
 
 
 def _passage(document: "Document | object") -> object:

@@ -26,16 +26,20 @@ class Recorded:
     @property
     def documents(self) -> "list[Document] | None":
         """The documents of all searches, in the order of the searches. None if there was no search."""
-        return [each for own in self.found.values() for each in own] if self.found else None
+        return (
+            [document for search_documents in self.found.values() for document in search_documents]
+            if self.found
+            else None
+        )
 
     @property
     def usage(self) -> dict[str, int] | None:
         """The sums of prompt_tokens and completion_tokens. None if a model does not report them."""
-        known = [each for each in self.tokens if each]
-        if not known or len(known) < len(self.tokens):
+        reported = [counts for counts in self.tokens if counts]
+        if not reported or len(reported) < len(self.tokens):
             return None
         names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
-        return {name: sum(each.get(theirs, 0) for each in known) for name, theirs in names.items()}
+        return {name: sum(counts.get(theirs, 0) for counts in reported) for name, theirs in names.items()}
 
     def begin(self, run: "UUID", parent: "UUID | None", *, is_search: bool) -> None:
         """Note that a step of the chain begins."""
@@ -52,7 +56,7 @@ class Recorded:
 
     def end_model(self, result: "LLMResult") -> None:
         """Note the tokens of a model's replies."""
-        messages = (getattr(each, "message", None) for some in result.generations for each in some)
+        messages = (getattr(generation, "message", None) for some in result.generations for generation in some)
         self.tokens += [getattr(message, "usage_metadata", None) for message in messages]
 
 

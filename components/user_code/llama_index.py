@@ -21,10 +21,10 @@ def engine_problems(path: str, parameters: Parameters, group: str) -> list[str]:
     expected = f"{_OF_GROUP[group]}, {_OR_FUNCTION}"
     if problems := import_problems(path, expected):
         return problems
-    found = imported(path)
-    if problems := _kind_problems(found, group):
-        is_function = callable(found) and not isinstance(found, type) and not _is_known(found)
-        return function_problems(found, "", "", parameters, group) if is_function else problems
+    target = imported(path)
+    if problems := _kind_problems(target, group):
+        is_function = callable(target) and not isinstance(target, type) and not _is_known(target)
+        return function_problems(target, "", "", parameters, group) if is_function else problems
     if parameters:
         return [
             f"which has no parameters, got {', '.join(parameters)}; expected a function that takes them and returns "
@@ -38,11 +38,11 @@ def engine_at(path: str, parameters: Parameters, group: str) -> Any:
 
     Raises ComponentError if the path cannot be imported, or leads to no engine of `group`.
     """
-    found = imported(path)
-    if not _kind_problems(found, group):
-        return found
+    target = imported(path)
+    if not _kind_problems(target, group):
+        return target
     try:
-        built = found(**parameters)
+        built = target(**parameters)
     except Exception as error:
         raise ComponentError(f"{path}: the function failed ({line_of(error)})") from error
     for problem in _kind_problems(built, group):
@@ -68,7 +68,7 @@ def engine_answering(path: str, parameters: Parameters) -> Callable[[str, list[d
             nodes = None
         return {
             "answer": "" if text is None else text if isinstance(text, str) else str(text),
-            "passages": None if nodes is None else [_passage(each) for each in nodes],
+            "passages": None if nodes is None else [_passage(node) for node in nodes],
         }
 
     return answer
@@ -83,7 +83,7 @@ def engine_searching(path: str, parameters: Parameters) -> Callable[[str], objec
 
     engine = engine_at(path, parameters, "retriever")
 
-    return lambda query: [_passage(each) for each in engine.retrieve(QueryBundle(query))]
+    return lambda query: [_passage(node) for node in engine.retrieve(QueryBundle(query))]
 
 
 def _kinds() -> tuple[type, type]:
@@ -113,9 +113,9 @@ def _kind_problems(value: object, group: str) -> list[str]:
     return [f"which is a {type(value).__name__}, expected {_OF_GROUP[group]}, {_OR_FUNCTION}"]
 
 
-def _passage(found: Any) -> object:
+def _passage(hit: Any) -> object:
     """Return a node with its score as a record with `text` and hints where it is."""
-    node = found.node
+    node = hit.node
     start = getattr(node, "start_char_idx", None)
     source = node.metadata.get("file_name") or node.metadata.get("source")
     return {

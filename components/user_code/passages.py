@@ -44,26 +44,26 @@ def read_passages(value: object) -> list[GivenPassage]:
         raise BadReply(f"passages: got {shown(value)}, expected a list of texts, or of records with `text`")
     if len(value) > MOST_PASSAGES:
         raise BadReply(f"passages: got {len(value):,}, expected at most {MOST_PASSAGES:,}")
-    passages = [_passage(each, f"passages[{place}]") for place, each in enumerate(value)]
-    n_characters = sum(len(each.text) for each in passages)
+    passages = [_passage(passage, f"passages[{index}]") for index, passage in enumerate(value)]
+    n_characters = sum(len(passage.text) for passage in passages)
     if n_characters > MOST_PASSAGE_CHARACTERS:
         raise BadReply(f"passages: have {n_characters:,} characters, expected at most {MOST_PASSAGE_CHARACTERS:,}")
     return passages
 
 
-def fields_of(value: object, place: str, expected: str) -> Mapping[str, object]:
+def fields_of(value: object, location: str, expected: str) -> Mapping[str, object]:
     """Return a mapping, or the fields of a dataclass. Raises BadReply for anything else."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return value
-    raise BadReply(f"{place}: got {shown(value)}, expected {expected}")
+    raise BadReply(f"{location}: got {shown(value)}, expected {expected}")
 
 
-def text_of(value: object, place: str) -> str:
+def text_of(value: object, location: str) -> str:
     """Return a string without halves of characters. Raises BadReply for anything else."""
     if not isinstance(value, str):
-        raise BadReply(f"{place}: got {shown(value)}, expected a string")
+        raise BadReply(f"{location}: got {shown(value)}, expected a string")
     return whole_characters(str(value))
 
 
@@ -72,12 +72,12 @@ def shown(value: object) -> str:
     return f"{shortened(repr(value), _SHOWN_CHARACTERS)} ({type(value).__name__})"
 
 
-def _passage(value: object, place: str) -> GivenPassage:
+def _passage(value: object, location: str) -> GivenPassage:
     if isinstance(value, str):
         return GivenPassage(whole_characters(value))
-    record = fields_of(value, place, "a text, or a record with `text`")
+    record = fields_of(value, location, "a text, or a record with `text`")
     start = record.get("start")
     if start is not None and not (type(start) is int and start >= 0):
-        raise BadReply(f"{place}.start: got {shown(start)}, expected a position in the document, from 0")
-    hints = {name: text_of(record.get(name) or "", f"{place}.{name}") for name in ("document_id", "source")}
-    return GivenPassage(text_of(record.get("text"), f"{place}.text"), **hints, start=start)
+        raise BadReply(f"{location}.start: got {shown(start)}, expected a position in the document, from 0")
+    hints = {name: text_of(record.get(name) or "", f"{location}.{name}") for name in ("document_id", "source")}
+    return GivenPassage(text_of(record.get("text"), f"{location}.text"), **hints, start=start)

@@ -49,15 +49,15 @@ class Binary:
 
         Zero vectors have no signs, and are left out. Raises ComponentError if the vectors have fewer dimensions.
         """
-        bits, kept = [], []
+        bits, masks = [], []
         for block in shortened_blocks(vectors, self.dimensions):
             rows = block.any(axis=1)
-            kept.append(rows)
+            masks.append(rows)
             bits.append(_bits(block[rows]))
         nothing = _bits(shortened(vectors[:0], self.dimensions))
         return {
             "bits": np.concatenate([*bits, nothing]),
-            "rows": np.flatnonzero(np.concatenate([*kept, np.zeros(0, dtype=bool)])).astype(np.int32),
+            "rows": np.flatnonzero(np.concatenate([*masks, np.zeros(0, dtype=bool)])).astype(np.int32),
         }
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
@@ -68,16 +68,16 @@ class Binary:
         import faiss
 
         rows, hits = np.asarray(index["rows"]), empty_hits(len(queries), depth)
-        asked = np.flatnonzero(queries.any(axis=1))
-        if not len(rows) or not len(asked):
+        query_rows = np.flatnonzero(queries.any(axis=1))
+        if not len(rows) or not len(query_rows):
             return hits
         # The variant with heaps keeps the first of several at one distance, so ties break by position.
-        distance, found = faiss.knn_hamming(
-            _bits(queries[asked]), np.ascontiguousarray(index["bits"]), min(depth, len(rows)), variant="hc"
+        distance, positions = faiss.knn_hamming(
+            _bits(queries[query_rows]), np.ascontiguousarray(index["bits"]), min(depth, len(rows)), variant="hc"
         )
         score = (1 - 2 * distance / queries.shape[1]).astype(np.float32)
-        ordered = sort_hits(rows[found].astype(np.int32), score, depth)
-        hits.chunk[asked], hits.score[asked] = ordered.chunk, ordered.score
+        ordered = sort_hits(rows[positions].astype(np.int32), score, depth)
+        hits.chunk[query_rows], hits.score[query_rows] = ordered.chunk, ordered.score
         return hits
 
 

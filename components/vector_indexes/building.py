@@ -16,10 +16,10 @@ def sampled(vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
     """Return at most `n` of the vectors in their order. The selection is always the same."""
     if len(vectors) <= n:
         return np.ascontiguousarray(vectors)
-    drawn = np.random.default_rng(_SEED).choice(len(vectors), n, replace=False)
+    chosen = np.random.default_rng(_SEED).choice(len(vectors), n, replace=False)
     sample = np.empty((n, vectors.shape[1]), dtype=np.float32)
     first = 0
-    for block in taken(vectors, np.sort(drawn)):
+    for block in taken(vectors, np.sort(chosen)):
         sample[first : first + len(block)] = block
         first += len(block)
     return sample

@@ -55,34 +55,40 @@ def nearest(
     if device is not Device.CPU:
         obstacle = _obstacle(n)
         if not obstacle:
-            return _on_gpu(np.ascontiguousarray(queries), vectors, n)
+            return _search_on_gpu(np.ascontiguousarray(queries), vectors, n)
         if device is Device.GPU:
             raise ComponentError(f"vector_index.device: got gpu, but {obstacle}; or set vector_index.device=cpu")
     batches = (queries[first : first + _QUERIES_AT_ONCE] for first in range(0, max(len(queries), 1), _QUERIES_AT_ONCE))
-    score, found = zip(*(_on_cpu(batch, vectors, n) for batch in batches), strict=True)
-    return np.concatenate(score), np.concatenate(found)
+    score, positions = zip(*(_search_on_cpu(batch, vectors, n) for batch in batches), strict=True)
+    return np.concatenate(score), np.concatenate(positions)
 
 
-def _on_cpu(
+def _search_on_cpu(
     queries: NDArray[np.float32], vectors: NDArray[np.float32], n: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     with loading():
         import faiss
 
     score = np.zeros((len(queries), 0), dtype=np.float32)
-    found = np.zeros((len(queries), 0), dtype=np.int64)
+    positions = np.zeros((len(queries), 0), dtype=np.int64)
     first = 0
     for block in row_blocks(vectors):
-        own = faiss.knn(queries, block, min(n, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
-        score, found = best(np.concatenate([score, own[0]], axis=1), np.concatenate([found, own[1] + first], axis=1), n)
+        block_best = faiss.knn(queries, block, min(n, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
+        score, positions = best(
+            np.concatenate([score, block_best[0]], axis=1),
+            np.concatenate([positions, block_best[1] + first], axis=1),
+            n,
+        )
         first += len(block)
-    return score, found
+    return score, positions
 
 
-def best(score: NDArray[np.float32], found: NDArray[Position], n: int) -> tuple[NDArray[np.float32], NDArray[Position]]:
+def best(
+    score: NDArray[np.float32], positions: NDArray[Position], n: int
+) -> tuple[NDArray[np.float32], NDArray[Position]]:
     """Return the `n` largest scores of each row and their positions. Of equal scores the first comes first."""
     order = np.argsort(-score, axis=1, kind="stable")[:, :n]
-    return np.take_along_axis(score, order, axis=1), np.take_along_axis(found, order, axis=1)
+    return np.take_along_axis(score, order, axis=1), np.take_along_axis(positions, order, axis=1)
 
 
 def _obstacle(n: int) -> str:
@@ -115,7 +121,7 @@ def n_gpus() -> int:
     return int(faiss.get_num_gpus())
 
 
-def _on_gpu(
+def _search_on_gpu(
     queries: NDArray[np.float32], vectors: NDArray[np.float32], n: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     import faiss
@@ -124,7 +130,7 @@ def _on_gpu(
     limits = block_limits(vectors.nbytes, queries.nbytes + n_bytes_of_hits, free_gpu_bytes() - _RESERVED)
     resources = faiss.StandardGpuResources()
     resources.setTempMemory(_RESERVED // 3)
-    found: tuple[Any, Any] = faiss.knn_gpu(
+    result: tuple[Any, Any] = faiss.knn_gpu(
         resources,
         queries,
         vectors,
@@ -133,7 +139,7 @@ def _on_gpu(
         vectorsMemoryLimit=limits[0],
         queriesMemoryLimit=limits[1],
     )
-    return found
+    return result
 
 
 def block_limits(vectors_bytes: int, queries_bytes: int, free_bytes: int) -> tuple[int, int]:

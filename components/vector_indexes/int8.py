@@ -54,20 +54,20 @@ class Int8:
         """
         import faiss
 
-        lows, highs, kept = [], [], []
+        lows, highs, masks = [], [], []
         for block in shortened_blocks(vectors, self.dimensions):
             rows = block.any(axis=1)
-            kept.append(rows)
+            masks.append(rows)
             if rows.any():
                 lows.append(block[rows].min(axis=0))
                 highs.append(block[rows].max(axis=0))
-        rows_kept = np.flatnonzero(np.concatenate([*kept, np.zeros(0, dtype=bool)])).astype(np.int32)
+        rows_kept = np.flatnonzero(np.concatenate([*masks, np.zeros(0, dtype=bool)])).astype(np.int32)
         if not lows:
             return {"rows": rows_kept}
         index = faiss.IndexScalarQuantizer(len(lows[0]), faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
         # QT_8bit learns only the range of each dimension, so the ends of the ranges suffice.
         index.train(np.stack([np.min(lows, axis=0), np.max(highs, axis=0)]))
-        for block, rows in zip(shortened_blocks(vectors, self.dimensions), kept, strict=True):
+        for block, rows in zip(shortened_blocks(vectors, self.dimensions), masks, strict=True):
             index.add(block[rows])
         return {"faiss": index_in_file(place / "faiss.npy", index), "rows": rows_kept}
 
@@ -80,5 +80,5 @@ class Int8:
         if not len(rows) or not len(queries):
             return empty_hits(len(queries), depth)
         loaded = index_over(index["faiss"])
-        score, found = loaded.search(np.ascontiguousarray(queries), min(depth + BEYOND, loaded.ntotal))
-        return ranked(score, np.where(found >= 0, rows[found], -1), depth)
+        score, positions = loaded.search(np.ascontiguousarray(queries), min(depth + BEYOND, loaded.ntotal))
+        return ranked(score, np.where(positions >= 0, rows[positions], -1), depth)

@@ -107,8 +107,10 @@ class IvfFlat:
         n_asked = min(depth + BEYOND, lists.longest)
         n = max(1, _CANDIDATES_AT_ONCE // (n_asked * min(self.n_probes, len(lists.centroids))))
         batches = (np.ascontiguousarray(queries[first : first + n]) for first in range(0, len(queries), n))
-        found = [self._search(lists, batch, n_asked, depth) for batch in batches]
-        return Hits(np.concatenate([hits.chunk for hits in found]), np.concatenate([hits.score for hits in found]))
+        batch_hits = [self._search(lists, batch, n_asked, depth) for batch in batches]
+        return Hits(
+            np.concatenate([hits.chunk for hits in batch_hits]), np.concatenate([hits.score for hits in batch_hits])
+        )
 
     def _search(self, lists: "_Lists", queries: NDArray[np.float32], n_asked: int, depth: int) -> Hits:
         """Search one batch of queries. Each list is read once, and yields its `n_asked` nearest vectors per query."""
@@ -124,8 +126,8 @@ class IvfFlat:
             if len(rows):
                 query, probe = np.nonzero(probed == number)
                 n = min(n_asked, len(rows))
-                own = faiss.knn(queries[query], vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
-                score[query, probe, :n], chunk[query, probe, :n] = own[0], rows[own[1]]
+                nearest = faiss.knn(queries[query], vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
+                score[query, probe, :n], chunk[query, probe, :n] = nearest[0], rows[nearest[1]]
                 release(lists.vectors)
 
         # A list is too small for several threads, so each thread searches other lists.
@@ -134,7 +136,7 @@ class IvfFlat:
         ) as pool:
             for _ in pool.map(search_list, np.unique(probed)):
                 pass
-        return ranked(*best(_joined(score), _joined(chunk), depth + BEYOND), depth)
+        return ranked(*best(_join(score), _join(chunk), depth + BEYOND), depth)
 
 
 class _Lists:
@@ -170,6 +172,6 @@ def _nearest_centroids(vectors: NDArray[np.float32], centroids: NDArray[np.float
     return assigned
 
 
-def _joined(found: NDArray[Number]) -> NDArray[Number]:
+def _join(by_list: NDArray[Number]) -> NDArray[Number]:
     """Concatenate the results of all lists that a query probes."""
-    return found.reshape(len(found), -1)
+    return by_list.reshape(len(by_list), -1)

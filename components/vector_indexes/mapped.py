@@ -38,12 +38,12 @@ def taken(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[
     then share. These pages are released soon.
     """
     for first in range(0, len(positions), ROWS_AT_ONCE):
-        wanted = positions[first : first + ROWS_AT_ONCE]
-        block = np.empty((len(wanted), *rows.shape[1:]), dtype=rows.dtype)
-        order = np.argsort(wanted)
+        chosen = positions[first : first + ROWS_AT_ONCE]
+        block = np.empty((len(chosen), *rows.shape[1:]), dtype=rows.dtype)
+        order = np.argsort(chosen)
         for start in range(0, len(order), _SCATTERED_AT_ONCE):
             few = order[start : start + _SCATTERED_AT_ONCE]
-            block[few] = rows[wanted[few]]
+            block[few] = rows[chosen[few]]
             release(rows)
         yield block
 
@@ -67,14 +67,14 @@ def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions
     Raises StoreError if the file cannot be written.
     """
     n_rows = 0
-    with _written(path) as file:
+    with _open_to_write(path) as file:
         _write_header(file, np.float32, (0, n_dimensions))
         for block in blocks:
             file.write(np.ascontiguousarray(block, dtype=np.float32).data)
             n_rows += len(block)
         file.seek(0)
         _write_header(file, np.float32, (n_rows, n_dimensions))
-    return _mapped(path)
+    return _map(path)
 
 
 def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
@@ -84,7 +84,7 @@ def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
     """
     import faiss
 
-    with _written(path) as file:
+    with _open_to_write(path) as file:
         _write_header(file, np.uint8, (0,))
         n_header = file.tell()
         writer = faiss.PyCallbackIOWriter(file.write)  # type: ignore[attr-defined]  # missing in its stubs
@@ -93,7 +93,7 @@ def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
         n_bytes = file.tell() - n_header
         file.seek(0)
         _write_header(file, np.uint8, (n_bytes,))
-    return _mapped(path)
+    return _map(path)
 
 
 def index_over(array: NDArray[np.generic]) -> Any:
@@ -112,7 +112,7 @@ def index_over(array: NDArray[np.generic]) -> Any:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[BinaryIO]:
+def _open_to_write(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("wb") as file:
             yield file
@@ -129,6 +129,6 @@ def _write_header(file: BinaryIO, dtype: type[np.generic], shape: tuple[int, ...
     np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
 
 
-def _mapped(path: Path) -> NDArray[Any]:
+def _map(path: Path) -> NDArray[Any]:
     array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array

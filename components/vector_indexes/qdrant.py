@@ -94,7 +94,7 @@ class Qdrant:
         """
         name = f"rag-grid-{place.name}"
         if vectors.size:
-            with self._connected() as client:
+            with self._connection() as client:
                 n = _n_vectors(client, name)
                 if n is not None and n > len(vectors):  # they are not from this index
                     client.delete_collection(name)
@@ -106,7 +106,7 @@ class Qdrant:
                 self._wait_for_graph(client, name)
                 if (n := _n_vectors(client, name)) != len(vectors):
                     raise ComponentError(
-                        f"{self._place(name)} has {n} vectors, expected the {len(vectors)} that were sent"
+                        f"{self._label(name)} has {n} vectors, expected the {len(vectors)} that were sent"
                     )
         return {"collection": np.array(name), "n_vectors": np.array(len(vectors) if vectors.size else 0)}
 
@@ -141,7 +141,7 @@ class Qdrant:
         while (status := client.get_collection(name).status) is models.CollectionStatus.YELLOW:
             time.sleep(_POLL_INTERVAL_S)
         if status is models.CollectionStatus.RED:
-            raise ComponentError(f"{self._place(name)}: the server reports a failure (status red); see its log")
+            raise ComponentError(f"{self._label(name)}: the server reports a failure (status red); see its log")
 
     def lost(self, index: Arrays) -> list[str]:
         """Return a message if the collection does not exist or has lost vectors, else []. Raises ComponentError if the
@@ -150,11 +150,11 @@ class Qdrant:
         name, n_wanted = str(index["collection"]), int(index["n_vectors"])
         if not n_wanted:
             return []
-        with self._connected() as client:
+        with self._connection() as client:
             n = _n_vectors(client, name)
         if n == n_wanted:
             return []
-        return [f"{self._place(name)} {'does not exist' if n is None else f'has {n} vectors, expected {n_wanted}'}"]
+        return [f"{self._label(name)} {'does not exist' if n is None else f'has {n} vectors, expected {n_wanted}'}"]
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Return the `depth` nearest by inner product.
@@ -168,11 +168,13 @@ class Qdrant:
         if lost := self.lost(index):
             raise DamagedEntryError(f"{'; '.join(lost)}; a sweep with this index builds it again")
         candidates = np.full((len(queries), min(depth + BEYOND, len(vectors))), -1, dtype=np.int32)
-        with self._connected() as client:
+        with self._connection() as client:
             for first in range(0, len(queries), _QUERIES_AT_ONCE):
                 some = queries[first : first + _QUERIES_AT_ONCE]
-                for row, found in enumerate(self._nearest(client, str(index["collection"]), some, candidates.shape[1])):
-                    candidates[first + row, : len(found)] = found
+                for row, positions in enumerate(
+                    self._nearest(client, str(index["collection"]), some, candidates.shape[1])
+                ):
+                    candidates[first + row, : len(positions)] = positions
         return rescored(candidates, vectors, queries, depth)
 
     def _nearest(self, client: "QdrantClient", name: str, queries: NDArray[np.float32], n: int) -> Iterator[list[int]]:
@@ -184,10 +186,10 @@ class Qdrant:
         for reply in client.query_batch_points(name, requests):
             yield [int(point.id) for point in reply.points]
 
-    def _connected(self) -> "AbstractContextManager[QdrantClient]":
+    def _connection(self) -> "AbstractContextManager[QdrantClient]":
         return connected(self.base_url, self.api_key_env, self.timeout_s, "vector_index")
 
-    def _place(self, name: str) -> str:
+    def _label(self, name: str) -> str:
         return f"the collection {name} at {self.base_url}"
 
 

@@ -23,8 +23,8 @@ def ranked(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -
     """Return rounded rankings without chunks of similarity 0 (zero vectors); ties break by position."""
     # If FAISS finds fewer hits than requested, it pads with chunk -1 and a meaningless score.
     rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)
-    found = np.where(rounded != 0, chunk, -1).astype(np.int32)
-    return sort_hits(found, rounded, depth)
+    chunks = np.where(rounded != 0, chunk, -1).astype(np.int32)
+    return sort_hits(chunks, rounded, depth)
 
 
 def first_stage_problems(dimensions: int | None, oversampling: float) -> list[str]:
@@ -91,8 +91,8 @@ def search_in_two_stages(
     """
     depth = min(depth, len(vectors))
     n_wanted = min(ceil(depth * index.oversampling), len(vectors)) if index.rescore else depth
-    found = first_stage(shortened(queries, index.dimensions), n_wanted)
-    return rescored(found.chunk, vectors, queries, depth) if index.rescore else found
+    candidates = first_stage(shortened(queries, index.dimensions), n_wanted)
+    return rescored(candidates.chunk, vectors, queries, depth) if index.rescore else candidates
 
 
 def rescored(

@@ -187,7 +187,7 @@ def test_block_size_changes_no_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_synonyms_are_the_near_pairs() -> None:
     unit = np.array([[1, 0], [0.8, 0.6], [0, 1], [0, 0], [2, 0]], dtype=np.float32)
-    found = synonyms.synonyms(unit, 0.6, most=9)
+    found = synonyms.synonyms(unit, 0.6, max_synonyms=9)
     pairs = list(zip(found.one.tolist(), found.other.tolist(), found.cosine.tolist(), strict=True))
     near = [(one, other, round(cosine, 3)) for one, other, cosine in pairs]
     assert near == [
@@ -196,9 +196,9 @@ def test_synonyms_are_the_near_pairs() -> None:
         (1, 2, 0.6),
         (1, 4, 0.8),
     ]
-    nearest = synonyms.synonyms(unit, 0.6, most=1)
+    nearest = synonyms.synonyms(unit, 0.6, max_synonyms=1)
     assert list(zip(nearest.one.tolist(), nearest.other.tolist(), strict=True)) == [(0, 1), (0, 4), (1, 2)]
-    assert len(synonyms.synonyms(unit, 0.6, most=0).one) == 0
+    assert len(synonyms.synonyms(unit, 0.6, max_synonyms=0).one) == 0
 
 
 def test_edge_weight_counts_passages_that_state_the_fact() -> None:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from components.datasets.demo import Demo
-from components.llms.extractive import Extractive, _joined
+from components.llms.extractive import Extractive, _join
 from components.records import AnswerState, Kind, Request, Turn
 from components.text.sentences import sentence_ends
 from components.tokenizers.character_bigrams import CharacterBigrams
@@ -126,7 +126,7 @@ def _plainly(given: Request, llm: Extractive) -> str:
         terms = best[1][1]
         open_terms -= terms
         left = [o for o in left if o is not best and len(o[1][1] & terms) / len(o[1][1] | terms) < 0.7]
-    return _joined([text for _, (text, _) in sorted(chosen)])
+    return _join([text for _, (text, _) in sorted(chosen)])
 
 
 def test_extractive_answers_equal_a_plain_implementation() -> None:

@@ -30,7 +30,7 @@ def test_sums_of_no_rows_are_zero() -> None:
 
 
 def test_the_cache_of_draws_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    recent = draws._Recent()
+    recent = draws._RecentDraws()
     monkeypatch.setattr(draws, "_recent", recent)
     monkeypatch.setattr(draws, "_CACHED_BYTES", 30_000)
     first = draws_of(20, 500, (0,))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from components.pretrained.load_once import _Loaded, keep_all, load_once, say_needed
+from components.pretrained.load_once import _LoadedModels, keep_all, load_once, say_needed
 
 
 class Network:
@@ -14,8 +14,8 @@ class Network:
 
 @pytest.fixture(autouse=True)
 def _nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Loaded, "by_arguments", {})
-    monkeypatch.setattr(_Loaded, "needed", None)
+    monkeypatch.setattr(_LoadedModels, "by_arguments", {})
+    monkeypatch.setattr(_LoadedModels, "needed", None)
 
 
 @load_once
@@ -56,7 +56,7 @@ def test_a_folder_whose_files_changed_is_loaded_again(tmp_path: Path) -> None:
         (tmp_path / name / "weights.bin").write_bytes(b"changed")
         after = _load_with_adapter(str(tmp_path / "model"), "", wanted)
         assert after is not before
-        assert len(_Loaded.by_arguments) == 1, "the earlier one is released"
+        assert len(_LoadedModels.by_arguments) == 1, "the earlier one is released"
         before = after
 
 

@@ -64,6 +64,6 @@ def test_a_full_folder_for_temporary_files_is_an_error_with_the_remedy(monkeypat
     monkeypatch.setattr(Path, "write_bytes", refuse)
     with (
         pytest.raises(ComponentError, match=r"unpack its vocabulary .* No space left for 7 bytes\. .*set TMPDIR"),
-        cl100k._unpacked(b"0123456"),
+        cl100k._unpack(b"0123456"),
     ):
         pass

@@ -26,7 +26,7 @@ def split(prompt: str, flawed_share: float) -> str | None:
     """Return the sentences of a text as claims, without refusals and questions."""
     if '{"claims":' not in prompt:
         return None
-    text = _between(prompt, ("[Text]", "【文本】"), ("Split the text", "文本是对问题的回答"))
+    text = _text_between(prompt, ("[Text]", "【文本】"), ("Split the text", "文本是对问题的回答"))
     sentences = dict.fromkeys(sentence for line in _lines(text) for sentence in sentences_of(line))
     claims = [sentence for sentence in sentences if not is_refusal(sentence) and sentence[-1] not in "?？"]
     return _reply(claims=claims)
@@ -36,8 +36,8 @@ def check(prompt: str, flawed_share: float) -> str | None:
     """Return the verdict on each claim."""
     if '{"verdicts":' not in prompt:
         return None
-    passages = _between(prompt, ("[Passages]", "【资料】"), ("[Claims]", "【陈述】"))
-    claims = _between(
+    passages = _text_between(prompt, ("[Passages]", "【资料】"), ("[Claims]", "【陈述】"))
+    claims = _text_between(
         prompt,
         ("[Claims]", "【陈述】"),
         ("Check each claim", "The claims are the", "请逐条对照", "这些陈述是"),
@@ -46,7 +46,7 @@ def check(prompt: str, flawed_share: float) -> str | None:
         {
             "number": number,
             "reason": "by its characters",
-            "verdict": _flawed(verdict_on(claim, passages), prompt, claim, flawed_share),
+            "verdict": _add_flaw(verdict_on(claim, passages), prompt, claim, flawed_share),
         }
         for number, claim in enumerate(_ITEM.findall(claims), start=1)
     ]
@@ -55,17 +55,17 @@ def check(prompt: str, flawed_share: float) -> str | None:
 
 def verdict_on(claim: str, text: str) -> str:
     """Return "supported", "contradicted" or "neither"."""
-    known, parts = _compact(text), [_compact(part) for part in _AND.split(claim)]
-    if all(part in known for part in parts):
+    compact_text, parts = _compact(text), [_compact(part) for part in _AND.split(claim)]
+    if all(part in compact_text for part in parts):
         return "supported"
-    masked = _NUMBER.sub("#", known)
+    masked = _NUMBER.sub("#", compact_text)
     has_numbers = any(_NUMBER.search(part) for part in parts)
     if has_numbers and all(_NUMBER.sub("#", part) in masked for part in parts):
         return "contradicted"
     return "neither"
 
 
-def _flawed(verdict: str, prompt: str, claim: str, flawed_share: float) -> str:
+def _add_flaw(verdict: str, prompt: str, claim: str, flawed_share: float) -> str:
     if fraction_of(f"{claim}\n{prompt}") >= flawed_share:
         return verdict
     return "neither" if verdict == "supported" else "supported"
@@ -75,7 +75,7 @@ def derive(prompt: str, flawed_share: float) -> str | None:
     """Return the answer itself, as as many questions as asked for."""
     if '"noncommittal":' not in prompt:
         return None
-    answer = _between(prompt, ("[Answer]", "【回答】"), ("Write ", "请写出 ")).strip()
+    answer = _text_between(prompt, ("[Answer]", "【回答】"), ("Write ", "请写出 ")).strip()
     number = re.search(r"(?:Write|请写出) (\d+)", prompt)
     questions = [f"{answer[:80].rstrip(_ENDS)} ({n})?" for n in range(1, int(number[1] if number else 1) + 1)]
     return _reply(questions=questions, noncommittal=is_refusal(answer))
@@ -85,10 +85,10 @@ def choose_sentences(prompt: str, flawed_share: float) -> str | None:
     """Return the numbers of the sentences that have a word of the question."""
     if '{"sentences":' not in prompt or not re.search(r"^(?:\[Sentences\]|【句子】)$", prompt, re.MULTILINE):
         return None
-    question = _between(prompt, ("[Question]", "【问题】"), ("[Sentences]", "【句子】"))
-    sentences = _between(prompt, ("[Sentences]", "【句子】"), ("Which of", "哪些句子"))
-    found = enumerate(_ITEM.findall(sentences), start=1)
-    return _reply(sentences=[number for number, sentence in found if _words(question) & _words(sentence)])
+    question = _text_between(prompt, ("[Question]", "【问题】"), ("[Sentences]", "【句子】"))
+    sentences = _text_between(prompt, ("[Sentences]", "【句子】"), ("Which of", "哪些句子"))
+    numbered_sentences = enumerate(_ITEM.findall(sentences), start=1)
+    return _reply(sentences=[number for number, sentence in numbered_sentences if _words(question) & _words(sentence)])
 
 
 def rate(prompt: str, flawed_share: float) -> str | None:
@@ -99,25 +99,25 @@ def rate(prompt: str, flawed_share: float) -> str | None:
         return _grade_by_words(prompt)
     if not re.search(r"^(?:\[Reference answers\]|\[Answer\]|【参考答案】|【回答】)$", prompt, re.MULTILINE):
         return _rate_by_words(prompt)
-    wanted = _between(
+    expected = _text_between(
         prompt, ("[Reference answers]", "[Answer]", "【参考答案】", "【回答】"), ("[Passage]", "【资料】")
     )
-    passage = _compact(_between(prompt, ("[Passage]", "【资料】"), ("Was this", "要得出")))
-    sentences = [sentence for line in _lines(wanted) for sentence in sentences_of(line)]
+    passage = _compact(_text_between(prompt, ("[Passage]", "【资料】"), ("Was this", "要得出")))
+    sentences = [sentence for line in _lines(expected) for sentence in sentences_of(line)]
     return _reply(reason="by its sentences", grade=int(any(_compact(sentence) in passage for sentence in sentences)))
 
 
 def _grade_by_words(prompt: str) -> str:
-    words = _words(_between(prompt, ("[Question]", "【问题】"), ("[Passage]", "【资料】")))
-    passage = _words(_between(prompt, ("[Passage]", "【资料】"), ("How well", "这段资料")))
+    words = _words(_text_between(prompt, ("[Question]", "【问题】"), ("[Passage]", "【资料】")))
+    passage = _words(_text_between(prompt, ("[Passage]", "【资料】"), ("How well", "这段资料")))
     share = len(words & passage) / len(words) if words else 0.0
     return _reply(reason="by its words", grade=sum(share > limit for limit in _GRADES_ABOVE))
 
 
 def _rate_by_words(prompt: str) -> str:
     ends = ("Do the passages", "Suppose", "这些资料", "假如")
-    passages = _between(prompt, ("[Passages]", "【资料】"), ("[Question]", "【问题】", *ends))
-    words = _words(_between(prompt, ("[Question]", "【问题】"), ("[Passages]", "【资料】", *ends)))
+    passages = _text_between(prompt, ("[Passages]", "【资料】"), ("[Question]", "【问题】", *ends))
+    words = _words(_text_between(prompt, ("[Question]", "【问题】"), ("[Passages]", "【资料】", *ends)))
     share = len(words & _words(passages)) / len(words) if words else 0.0
     return _reply(reason="by its words", grade=2 if share > _ALL_FROM else 1 if share > _PART_FROM else 0)
 
@@ -126,10 +126,10 @@ def make_nuggets(prompt: str, flawed_share: float) -> str | None:
     """Return the sentences of a text as nuggets, of which the first is vital."""
     if '{"nuggets":' not in prompt:
         return None
-    text = _between(prompt, ("[Text]", "【文本】"), ("The text answers", "文本是对问题的回答"))
+    text = _text_between(prompt, ("[Text]", "【文本】"), ("The text answers", "文本是对问题的回答"))
     sentences = dict.fromkeys(sentence for line in _lines(text) for sentence in sentences_of(line))
     nuggets = [
-        {"nugget": sentence, "importance": "okay" if place else "vital"} for place, sentence in enumerate(sentences)
+        {"nugget": sentence, "importance": "okay" if number else "vital"} for number, sentence in enumerate(sentences)
     ]
     return _reply(nuggets=nuggets)
 
@@ -138,8 +138,8 @@ def assign_nuggets(prompt: str, flawed_share: float) -> str | None:
     """Return how far an answer states each nugget: fully, in part if it has half of its words, or not."""
     if '{"assignments":' not in prompt:
         return None
-    answer = _between(prompt, ("[Answer]", "【回答】"), ("[Nuggets]", "【要点】"))
-    nuggets = _between(prompt, ("[Nuggets]", "【要点】"), ("Does the answer", "回答有没有"))
+    answer = _text_between(prompt, ("[Answer]", "【回答】"), ("[Nuggets]", "【要点】"))
+    nuggets = _text_between(prompt, ("[Nuggets]", "【要点】"), ("Does the answer", "回答有没有"))
     assignments = [
         {"number": number, "assignment": _assignment(nugget, answer)}
         for number, nugget in enumerate(_ITEM.findall(nuggets), start=1)
@@ -165,12 +165,12 @@ EXAMINERS: list[Callable[[str, float], str | None]] = [
 ]
 
 
-def _between(prompt: str, starts: Sequence[str], ends: Sequence[str]) -> str:
+def _text_between(prompt: str, starts: Sequence[str], ends: Sequence[str]) -> str:
     """Return the text between the first line that begins with a start and the last later line that begins with an end.
 
     Raises LookupError if the prompt lacks such lines.
     """
-    first = min((place for start in starts if (place := prompt.find(f"\n{start}\n")) >= 0), default=-1)
+    first = min((position for start in starts if (position := prompt.find(f"\n{start}\n")) >= 0), default=-1)
     begin = prompt.find("\n", first + 1) + 1
     last = max(prompt.rfind(f"\n{end}", begin - 1) for end in ends)
     if first < 0 or last < 0:
@@ -190,7 +190,7 @@ def _compact(text: str) -> str:
 def _words(text: str) -> set[str]:
     lowered = text.lower()
     bigrams = {lowered[i : i + 2] for i in range(len(lowered) - 1)}
-    return set(_WORD.findall(lowered)) | {own for own in bigrams if re.fullmatch(r"[\u4e00-\u9fff]{2}", own)}
+    return set(_WORD.findall(lowered)) | {bigram for bigram in bigrams if re.fullmatch(r"[\u4e00-\u9fff]{2}", bigram)}
 
 
 def _reply(**reply: object) -> str:

@@ -40,7 +40,7 @@ def vote(prompt: str, flawed_share: float) -> str | None:
     """
     if '"topic":' not in prompt:
         return None
-    options = {_name(shown): int(number) for number, shown in _OPTION.findall(prompt[: prompt.index('"topic":')])}
+    options = {_name(option): int(number) for number, option in _OPTION.findall(prompt[: prompt.index('"topic":')])}
     text = prompt[prompt.index('"topic":') :]
     is_document = "<document>" in text
     is_adjudicator = "Opinions differ" in prompt or "不同意见" in prompt
@@ -59,9 +59,9 @@ def draft_topics(prompt: str, flawed_share: float) -> str | None:
     """Return the most common words of the documents, or the first names of the drafts."""
     if '"topics":' not in prompt:
         return None
-    lines = [shown for _, shown in _OPTION.findall(prompt[prompt.index('"topics":') :])]
+    lines = [option for _, option in _OPTION.findall(prompt[prompt.index('"topics":') :])]
     drafted = [re.fullmatch(r"(.+?) / (.+?)(?:: .*)? \(\d+ / \d+\)", line) for line in lines]
-    names = list(dict.fromkeys(own[2] for own in drafted if own))
+    names = list(dict.fromkeys(match[2] for match in drafted if match))
     if not names:
         names = [word for word, _ in Counter(word for line in lines for word in set(_WORD.findall(line))).most_common()]
     topics = [{"area": "All", "name": name, "description": f"what has to do with {name}"} for name in names[:4]]
@@ -85,8 +85,8 @@ def read(prompt: str, flawed_share: float) -> str | None:
     if '"answer":' not in prompt or '"question":' in prompt:
         return None
     question, documents = _question(prompt), _DOCUMENT.findall(prompt)
-    found = [_numbers(documents, clues) for clues in _clues(question)]
-    answer = "; ".join(own[0] for own in found) if found and all(found) else ""
+    numbers = [_numbers(documents, clues) for clues in _clues(question)]
+    answer = "; ".join(matching[0] for matching in numbers) if numbers and all(numbers) else ""
     return _reply(answer=answer if documents else _known_answer(question))
 
 
@@ -94,10 +94,10 @@ def compare(prompt: str, flawed_share: float) -> str | None:
     """Compare the numbers in reference and answer."""
     if '"match":' not in prompt:
         return None
-    asked = _blocks(
+    blocks = _blocks(
         prompt, ("Reference", "参考答案"), ("Answer", "待比对的答案"), ("Does the answer", "就这个问题而言")
     )
-    reference, answer = (Counter(_NUMBER.findall(block)) for block in asked[:2])
+    reference, answer = (Counter(_NUMBER.findall(block)) for block in blocks[:2])
     return _reply(match=reference - Counter(["1"]) == answer or reference == answer)
 
 
@@ -109,8 +109,8 @@ def look_for_others(prompt: str, flawed_share: float) -> str | None:
         :2
     ]
     for number, document in enumerate(_DOCUMENT.findall(prompt), 1):
-        found = [value for clues in _clues(question) for value in _numbers([document], clues)]
-        if other := next((value for value in found if value not in reference), ""):
+        values = [value for clues in _clues(question) for value in _numbers([document], clues)]
+        if other := next((value for value in values if value not in reference), ""):
             return _reply(other_answer=other, document=number)
     return _reply(other_answer="", document=0)
 
@@ -120,9 +120,9 @@ def support(prompt: str, flawed_share: float) -> str | None:
     if '"unsupported":' not in prompt:
         return None
     (summary,) = _blocks(prompt, ("Summary:", "摘要："), ("Excerpts", "文档摘录"))
-    known = {number for document in _DOCUMENT.findall(prompt) for number in _NUMBER.findall(document)}
+    known_numbers = {number for document in _DOCUMENT.findall(prompt) for number in _NUMBER.findall(document)}
     numbers = _NUMBER.findall(summary.strip().removeprefix("[1] "))
-    return _reply(unsupported=next((number for number in numbers if number not in known), ""))
+    return _reply(unsupported=next((number for number in numbers if number not in known_numbers), ""))
 
 
 def inspect(prompt: str, flawed_share: float) -> str | None:
@@ -156,7 +156,7 @@ def _reply(**reply: object) -> str:
 def _voter(prompt: str) -> int:
     """Return the number of the voter, 0 to 2."""
     signs = (("librarian", "图书馆"), ("examination", "考试"))
-    return next((n for n, own in enumerate(signs, 1) if any(sign in prompt for sign in own)), 0)
+    return next((n for n, words in enumerate(signs, 1) if any(sign in prompt for sign in words)), 0)
 
 
 def _name(option: str) -> str:
@@ -171,13 +171,13 @@ def _question(prompt: str) -> str:
 
 def _blocks(prompt: str, *headings: Sequence[str]) -> list[str]:
     """Return the texts between lines that start with these headings, in either language."""
-    places = []
+    matches = []
     for heading in headings:
-        found = re.search(rf"^(?:{'|'.join(map(re.escape, heading))})[^\n]*$", prompt, re.MULTILINE)
-        if found is None:
+        match = re.search(rf"^(?:{'|'.join(map(re.escape, heading))})[^\n]*$", prompt, re.MULTILINE)
+        if match is None:
             raise LookupError(f"no line begins with {heading} in a prompt that begins with {prompt[:80]!r}")
-        places.append(found)
-    return [prompt[one.end() : other.start()] for one, other in pairwise(places)]
+        matches.append(match)
+    return [prompt[one.end() : other.start()] for one, other in pairwise(matches)]
 
 
 def _clues(question: str) -> list[tuple[str, str]]:
@@ -186,15 +186,15 @@ def _clues(question: str) -> list[tuple[str, str]]:
 
 def _numbers(documents: Sequence[str], clues: tuple[str, str]) -> list[str]:
     """Return the first number of each sentence that contains both clues."""
-    found = []
+    numbers = []
     for document in documents:
         start = 0
         for end in sentence_ends(document).tolist():
             sentence, start = document[start:end], end
             number = _NUMBER.search(sentence)
             if number and all(clue in sentence for clue in clues):
-                found.append(number[0])
-    return found
+                numbers.append(number[0])
+    return numbers
 
 
 def _known_answer(question: str) -> str:

@@ -42,7 +42,7 @@ Reply = dict[str, Any]
 def write(prompt: str, flawed_share: float) -> str | None:
     """Return a reply for the task whose form the prompt contains, None if there is no form."""
     form = _FORM.search(prompt)
-    documents = [_SENTENCE.findall(own) for _, own in _DOCUMENT.findall(prompt)]
+    documents = [_SENTENCE.findall(text) for _, text in _DOCUMENT.findall(prompt)]
     if not (form and documents):
         return None
     chance = fraction_of(prompt)
@@ -50,13 +50,13 @@ def write(prompt: str, flawed_share: float) -> str | None:
     flaw = marker[1] if marker else sorted(FLAWS)[int(chance * 1e6) % len(FLAWS)] if chance < flawed_share else ""
     if flaw == "unreadable":
         return "There is much to be said about these documents."
-    facts = [_facts(own, chance) for own in documents]
+    facts = [_facts(sentences, chance) for sentences in documents]
     n_wanted = 2 if '"turns"' in form[0] else 1
-    if flaw == "declined" or any(len(own) < n_wanted for own in facts):
+    if flaw == "declined" or any(len(document_facts) < n_wanted for document_facts in facts):
         return _reply_text({"not_applicable": "no number with two clues in a document"})
     reply = next(written(facts) for key, written in _FORMS if key in form[0])
-    reply = FLAWS[flaw](reply, [own[0] for own in facts]) if flaw in FLAWS else reply
-    return _reply_text(reply if flaw in ("no_topic", "other_language") else _on_topic(reply, prompt))
+    reply = FLAWS[flaw](reply, [document_facts[0] for document_facts in facts]) if flaw in FLAWS else reply
+    return _reply_text(reply if flaw in ("no_topic", "other_language") else _add_topic(reply, prompt))
 
 
 def question_about(facts: list[Fact]) -> str:
@@ -69,7 +69,7 @@ def question_about(facts: list[Fact]) -> str:
 
 
 def _question(facts: list[list[Fact]]) -> Reply:
-    return _reply_about([own[0] for own in facts])
+    return _reply_about([document_facts[0] for document_facts in facts])
 
 
 def _long_question(facts: list[list[Fact]]) -> Reply:
@@ -94,7 +94,7 @@ def _conversation(facts: list[list[Fact]]) -> Reply:
 def _summary(facts: list[list[Fact]]) -> Reply:
     """Return a summary of all documents after the first."""
     event = _EVENTS[0 if _CHINESE.search(facts[0][0].clues[0]) else 1].format(*facts[0][0].clues)
-    others = [own[0] for own in facts[1:]]
+    others = [document_facts[0] for document_facts in facts[1:]]
     summary = " ".join(f"{fact.clues[0]}, {fact.clues[1]}: {fact.value}." for fact in others)
     return {"event": event, "summary": summary, "evidence": [fact.cited for fact in others]}
 
@@ -108,11 +108,11 @@ def _correction(facts: list[list[Fact]]) -> Reply:
     return {"words": f"{before}{fact.value}{after}", "replacement": f"{before}{other}{after}"}
 
 
-def _on_topic(reply: Reply, prompt: str) -> Reply:
+def _add_topic(reply: Reply, prompt: str) -> Reply:
     """Add the requested topic to the question, or to the first of several."""
     if "turns" in reply:
         first, *later = reply["turns"]
-        return {"turns": [_on_topic(first, prompt), *later]}
+        return {"turns": [_add_topic(first, prompt), *later]}
     topic = _TOPIC.search(prompt)
     if "question" not in reply or topic is None:
         return reply
@@ -135,9 +135,9 @@ _FORMS: list[tuple[str, Callable[[list[list[Fact]]], Reply]]] = [
 
 def _facts(sentences: list[tuple[str, str]], chance: float) -> list[Fact]:
     """Return the facts of a document, starting from a random one."""
-    found = [fact for number, text in sentences if (fact := _fact_in_sentence(int(number), text))]
-    first = int(chance * 1000) % len(found) if found else 0
-    return found[first:] + found[:first]
+    facts = [fact for number, text in sentences if (fact := _fact_in_sentence(int(number), text))]
+    first = int(chance * 1000) % len(facts) if facts else 0
+    return facts[first:] + facts[:first]
 
 
 def _fact_in_sentence(number: int, text: str) -> Fact | None:

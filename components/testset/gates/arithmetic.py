@@ -54,30 +54,30 @@ class Arithmetic:
             yield Finding("expression_unreadable", str(error))
             return
         for reference in draft.references:
-            if not _is_given(computed.value, reference):
+            if not _states_value(computed.value, reference):
                 yield Finding(
                     "arithmetic_wrong", f"{draft.expression} is {computed.value:g}; the reference: {reference}"
                 )
         gold = [texts[unit.document_id][unit.start : unit.end] for unit in draft.gold if unit.document_id in texts]
-        if missing := list(self._missing(computed, quantities("\n".join(gold)))):
+        if missing := list(self._missing_operands(computed, quantities("\n".join(gold)))):
             yield Finding("operand_not_in_gold", f"{', '.join(missing)} of {draft.expression}")
 
-    def _missing(self, computed: Computed, known: Sequence[Quantity]) -> Iterator[str]:
-        values = {abs(value) for quantity in known for value, _ in quantity.readings()}
+    def _missing_operands(self, computed: Computed, stated: Sequence[Quantity]) -> Iterator[str]:
+        values = {abs(value) for quantity in stated for value, _ in quantity.readings()}
         free = {*map(float, self.constants), *computed.counts}
         for operand in computed.operands:
             readings = [abs(value) for value, _ in operand.readings()]
-            is_known = any(math.isclose(own, value, rel_tol=_CLOSE) for own in readings for value in values)
+            is_known = any(math.isclose(reading, value, rel_tol=_CLOSE) for reading in readings for value in values)
             if not is_known and abs(operand.value) not in free:
                 yield f"{abs(operand.value):g}"
 
 
-def _is_given(value: float, reference: str) -> bool:
+def _states_value(value: float, reference: str) -> bool:
     """Return True if the value is one of the numbers of the reference, at that number's precision."""
     values = [value, abs(value)] if value < 0 and _LESS.search(reference) else [value]
     return any(
-        abs(own - given) <= step / 2 + _CLOSE * abs(given)
-        for own in values
+        abs(candidate - stated) <= step / 2 + _CLOSE * abs(stated)
+        for candidate in values
         for quantity in quantities(reference)
-        for given, step in quantity.readings()
+        for stated, step in quantity.readings()
     )

@@ -41,7 +41,7 @@ def gold_by_document(draft: Draft, corpus: SourceCorpus) -> dict[str, str]:
     pieces: dict[str, list[str]] = {}
     for unit in (unit for unit in draft.gold if unit.document_id in corpus.texts):
         pieces.setdefault(unit.document_id, []).append(corpus.texts[unit.document_id][unit.start : unit.end])
-    return {document_id: " … ".join(own) for document_id, own in pieces.items()}
+    return {document_id: " … ".join(texts) for document_id, texts in pieces.items()}
 
 
 def shown_gold(gold: Mapping[str, str], corpus: SourceCorpus) -> str:

@@ -60,14 +60,14 @@ class Containment:
     def _findings(self, texts: Sequence[str]) -> Iterator[Finding]:
         """Yield the most contained text, if any is contained."""
         contained = []
-        for place, text in enumerate(texts):
-            share = contained_share(text, [*texts[:place], *texts[place + 1 :]])
+        for index, text in enumerate(texts):
+            share = contained_share(text, [*texts[:index], *texts[index + 1 :]])
             if len(text) >= _FEWEST_CHARACTERS and share >= (self.half if len(text) >= self.shortest else self.whole):
-                contained.append((share, -place))
+                contained.append((share, -index))
         if contained:
-            share, place = max(contained)
+            share, index = max(contained)
             reason = "text_contained" if share >= self.whole else "text_half_contained"
-            yield Finding(reason, f"{share:.0%} of text {1 - place} of {len(texts)}: {texts[-place]}")
+            yield Finding(reason, f"{share:.0%} of text {1 - index} of {len(texts)}: {texts[-index]}")
 
 
 def _overlap(one: Extract | Evidence, other: Extract | Evidence) -> bool:

@@ -57,17 +57,17 @@ class EachDocument:
 
     def _tasks(self, draft: Draft, gold: dict[str, str], corpus: SourceCorpus) -> Iterator[tuple[Draft, str]]:
         for dropped in gold if len(gold) <= self.most_documents else ():
-            yield draft, shown_gold({own: text for own, text in gold.items() if own != dropped}, corpus)
+            yield draft, shown_gold({an_id: text for an_id, text in gold.items() if an_id != dropped}, corpus)
 
     def _verdict(self, gold: dict[str, str], attempts: Iterator[ReadingAttempt | Unread]) -> GateVerdict:
         if len(gold) > self.most_documents:
             seen = f"gold in {len(gold)} documents; expected at most {self.most_documents}"
             return verdict_of([Finding("too_many_documents", seen)], self.tags)
-        own = list(islice(attempts, len(gold)))
-        for dropped, attempt in zip(gold, own, strict=True):
+        draft_attempts = list(islice(attempts, len(gold)))
+        for dropped, attempt in zip(gold, draft_attempts, strict=True):
             if isinstance(attempt, ReadingAttempt) and attempt.matches:
                 return verdict_of([Finding("document_not_needed", f"{dropped}: {attempt.answer}")], self.tags)
-        unread = [attempt for attempt in own if isinstance(attempt, Unread)]
+        unread = [attempt for attempt in draft_attempts if isinstance(attempt, Unread)]
         # A failed request precedes an unreadable reply: it is worth repeating, and its reply may decide.
         worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED, default=None)
         return PASSED if worst is None else verdict_on(worst, self.tags, lambda _: ())

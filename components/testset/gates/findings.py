@@ -18,10 +18,10 @@ def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[
 
     The verdict is TAGGED if the gate `tags`, or if all findings are among `only_tagged`.
     """
-    found = sorted(findings, key=lambda finding: finding.reason in only_tagged)
-    if not found:
+    ordered = sorted(findings, key=lambda finding: finding.reason in only_tagged)
+    if not ordered:
         return PASSED
-    reason, detail = found[0]
+    reason, detail = ordered[0]
     state = VerdictState.TAGGED if tags or reason in only_tagged else VerdictState.REJECTED
     return GateVerdict(state, reason, cut(detail))
 

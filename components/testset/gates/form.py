@@ -84,8 +84,8 @@ class Form:
         if not question:
             yield Finding("question_empty", "no question")
         for text in (question, *references):
-            if found := _UNPRINTABLE.search(text):
-                yield Finding("unprintable", f"character {ord(found[0]):#06x} after {text[: found.start()][-20:]!a}")
+            if match := _UNPRINTABLE.search(text):
+                yield Finding("unprintable", f"character {ord(match[0]):#06x} after {text[: match.start()][-20:]!a}")
         if draft.kind in ASKED and question:
             yield from self._flaws_of_question(question, references)
         yield from _other_languages(question, references, language)
@@ -116,8 +116,8 @@ def _other_languages(question: str, references: Sequence[str], language: str) ->
         "question_in_other_language": (question,),
         "reference_in_other_language": references,
     }
-    for reason, own in texts.items():
-        for text in own:
+    for reason, group in texts.items():
+        for text in group:
             other = _language_of(text)
             if UNKNOWN not in (language, other) and other != language:
                 yield Finding(reason, f"{other}, the corpus is {language}: {text}")
@@ -136,9 +136,9 @@ def _personal_data(texts: Sequence[str], kind: Kind) -> Iterator[Finding]:
     """
     public = () if kind in ASKED else ("email", "phone")
     for text in texts:
-        for name, found in personal_data(text).items():
+        for name, fragment in personal_data(text).items():
             if name not in public:
-                yield Finding(f"personal_{name}", f"{found[:3]}… in a text of {len(text)} characters")
+                yield Finding(f"personal_{name}", f"{fragment[:3]}… in a text of {len(text)} characters")
 
 
 def _is_refusal(text: str) -> bool:

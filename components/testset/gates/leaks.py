@@ -53,21 +53,21 @@ class Leaks:
         return [verdict_of(self._findings(draft, corpus.texts, corpus.titles), self.tags) for draft in drafts]
 
     def _findings(self, draft: Draft, texts: Mapping[str, str], titles: Mapping[str, str]) -> Iterator[Finding]:
-        asked = "\n".join([*(turn.question for turn in draft.history), draft.question])
-        form = form_to_search(asked)
+        questions = "\n".join([*(turn.question for turn in draft.history), draft.question])
+        form = form_to_search(questions)
         for reference in draft.references:
             is_long = n_characters(tokens(reference)) >= self.shortest_reference
-            if is_long and not _CHOICE.search(asked.lower()) and contains(form, form_to_search(reference)):
+            if is_long and not _CHOICE.search(questions.lower()) and contains(form, form_to_search(reference)):
                 yield Finding("reference_in_question", reference)
         question = tokens(draft.question)
-        known = [unit for unit in draft.gold if unit.document_id in texts]
-        for unit in known:
+        units = [unit for unit in draft.gold if unit.document_id in texts]
+        for unit in units:
             run = _longest_run(question, tokens(texts[unit.document_id][unit.start : unit.end]), self.longest_run)
             if run:
                 yield Finding("gold_wording_in_question", " ".join(run))
-        for title in dict.fromkeys(titles.get(unit.document_id, "") for unit in known):
-            own = tokens(title)
-            if n_characters(own) >= self.shortest_title and _is_within(own, question):
+        for title in dict.fromkeys(titles.get(unit.document_id, "") for unit in units):
+            title_tokens = tokens(title)
+            if n_characters(title_tokens) >= self.shortest_title and _is_within(title_tokens, question):
                 yield Finding("title_in_question", title)
 
 

@@ -26,12 +26,12 @@ def matches_by_rule(answer: str, references: Sequence[str]) -> bool | None:
     from every reference only in whole numbers.
     """
     form = _form(answer)
-    forms = [own for own in map(_form, references) if own]
+    forms = [expected for expected in map(_form, references) if expected]
     if not form or is_refusal(answer):
         return False
-    if form in forms or (not _LISTED.search(answer) and any(_contains_reference(form, own) for own in forms)):
+    if form in forms or (not _LISTED.search(answer) and any(_contains_reference(form, expected) for expected in forms)):
         return True
-    return False if forms and all(_other_numbers(form, own) for own in forms) else None
+    return False if forms and all(_differ_in_numbers(form, expected) for expected in forms) else None
 
 
 def _form(text: str) -> str:
@@ -55,9 +55,9 @@ def _contains_reference(form: str, reference: str) -> bool:
     )
 
 
-def _other_numbers(form: str, reference: str) -> bool:
+def _differ_in_numbers(form: str, reference: str) -> bool:
     """Return True if two texts differ only in whole numbers. Numbers with a decimal point may be rounded."""
-    own, expected = _NUMBER.findall(form), _NUMBER.findall(reference)
-    if own == expected or any("." in number for number in (*own, *expected)):
+    stated, expected = _NUMBER.findall(form), _NUMBER.findall(reference)
+    if stated == expected or any("." in number for number in (*stated, *expected)):
         return False
-    return len(own) == len(expected) and _NUMBER.sub("0", form) == _NUMBER.sub("0", reference)
+    return len(stated) == len(expected) and _NUMBER.sub("0", form) == _NUMBER.sub("0", reference)

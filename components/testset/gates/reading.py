@@ -51,23 +51,23 @@ class Reading:
 
         All questions are asked in one call. A second call compares the answers that no rule decides.
         """
-        inquiries = [self._reading_inquiry(f"reading {n}", draft, shown) for n, (draft, shown) in enumerate(tasks)]
+        inquiries = [self._reading_inquiry(f"reading {n}", draft, texts) for n, (draft, texts) in enumerate(tasks)]
         read = ask_until_readable(inquiries, ask, self.reading.reminder, self.max_attempts)
         settled: dict[int, ReadingAttempt | Unread] = {}
         undecided: dict[int, Inquiry[ReadingAttempt]] = {}
-        for place, ((draft, _), reply) in enumerate(zip(tasks, read, strict=True)):
+        for index, ((draft, _), reply) in enumerate(zip(tasks, read, strict=True)):
             if isinstance(reply, Unread):
-                settled[place] = reply
+                settled[index] = reply
             elif (matches := matches_by_rule(reply.answer, draft.references)) is not None:
-                settled[place] = replace(reply, matches=matches)
+                settled[index] = replace(reply, matches=matches)
             else:
-                undecided[place] = self._comparing_inquiry(f"answer {place}", draft, reply)
+                undecided[index] = self._comparing_inquiry(f"answer {index}", draft, reply)
         compared = ask_until_readable(list(undecided.values()), ask, self.comparing.reminder, self.max_attempts)
         settled |= dict(zip(undecided, compared, strict=True))
-        return [settled[place] for place in range(len(tasks))]
+        return [settled[index] for index in range(len(tasks))]
 
-    def _reading_inquiry(self, request_id: str, draft: Draft, shown: str) -> Inquiry[ReadingAttempt]:
-        values = {"{question}": asked(draft), "{documents}": shown}
+    def _reading_inquiry(self, request_id: str, draft: Draft, texts: str) -> Inquiry[ReadingAttempt]:
+        values = {"{question}": asked(draft), "{documents}": texts}
         return Inquiry(self.reading.request(request_id, values, draft.kind, _ANSWER), _answer)
 
     def _comparing_inquiry(self, request_id: str, draft: Draft, attempt: ReadingAttempt) -> Inquiry[ReadingAttempt]:
@@ -78,18 +78,18 @@ class Reading:
         }
 
         def read(reply: str) -> ReadingAttempt | None:
-            found = read_object(reply, "match") or {}
-            matches = flag(found.get("match"))
-            reason = str(found.get("reason") or "").strip()
+            fields = read_object(reply, "match") or {}
+            matches = flag(fields.get("match"))
+            reason = str(fields.get("reason") or "").strip()
             return None if matches is None else ReadingAttempt(attempt.answer, matches, reason)
 
         return Inquiry(self.comparing.request(request_id, values, draft.kind, _MATCH), read)
 
 
 def _answer(reply: str) -> ReadingAttempt | None:
-    found = read_object(reply, "answer")
-    if found is None or isinstance(found.get("answer"), dict):
+    fields = read_object(reply, "answer")
+    if fields is None or isinstance(fields.get("answer"), dict):
         return None
-    answer = found["answer"]
-    said = ", ".join(map(str, answer)) if isinstance(answer, list) else str("" if answer is None else answer)
-    return ReadingAttempt(said.strip(), matches=False, reason=str(found.get("reason") or "").strip())
+    answer = fields["answer"]
+    text = ", ".join(map(str, answer)) if isinstance(answer, list) else str("" if answer is None else answer)
+    return ReadingAttempt(text.strip(), matches=False, reason=str(fields.get("reason") or "").strip())

@@ -50,20 +50,20 @@ class SelfContained:
         return draft.kind in ASKED
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
-        shown = [[draft, replace(draft, history=())] if draft.history else [draft] for draft in drafts]
-        flat = [one for own in shown for one in own]
+        versions = [[draft, replace(draft, history=())] if draft.history else [draft] for draft in drafts]
+        flat = [one for group in versions for one in group]
         inquiries = [self._inquiry(f"question {n}", one) for n, one in enumerate(flat)]
         read = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
         replies = iter(read)
-        return [self._verdict(list(islice(replies, len(own)))) for own in shown]
+        return [self._verdict(list(islice(replies, len(group)))) for group in versions]
 
     def _inquiry(self, request_id: str, draft: Draft) -> Inquiry[Understood]:
         return Inquiry(self.wording.request(request_id, {"{question}": asked(draft)}, draft.kind, _SCHEMA), _read)
 
     def _verdict(self, replies: Sequence[Understood | Unread]) -> GateVerdict:
         """Return the first verdict that is not PASSED: with the history, then without."""
-        found = [verdict_on(reply, self.tags, partial(_findings, n > 0)) for n, reply in enumerate(replies)]
-        return next((verdict for verdict in found if verdict.state is not VerdictState.PASSED), found[0])
+        verdicts = [verdict_on(reply, self.tags, partial(_findings, n > 0)) for n, reply in enumerate(replies)]
+        return next((verdict for verdict in verdicts if verdict.state is not VerdictState.PASSED), verdicts[0])
 
 
 def _findings(is_without_history: bool, understood: Understood) -> Iterable[Finding]:
@@ -74,7 +74,7 @@ def _findings(is_without_history: bool, understood: Understood) -> Iterable[Find
 
 
 def _read(reply: str) -> Understood | None:
-    found = read_object(reply, "self_contained") or {}
-    is_clear = flag(found.get("self_contained"))
-    detail = str(found.get("about" if is_clear else "missing") or "").strip()
+    fields = read_object(reply, "self_contained") or {}
+    is_clear = flag(fields.get("self_contained"))
+    detail = str(fields.get("about" if is_clear else "missing") or "").strip()
     return None if is_clear is None else Understood(is_clear, detail)

@@ -53,58 +53,58 @@ class SingleAnswer:
         return draft.kind in (Kind.QA, Kind.CONVERSATION)
 
     def verdicts(self, drafts: Sequence[Draft], corpus: SourceCorpus, ask: Ask) -> list[GateVerdict]:
-        found = self._distractors(drafts, corpus)
-        inquiries = [self._inquiry(draft, near) for draft, near in zip(drafts, found, strict=True) if near]
+        distractors = self._distractors(drafts, corpus)
+        inquiries = [self._inquiry(draft, pieces) for draft, pieces in zip(drafts, distractors, strict=True) if pieces]
         read = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
         replies = iter(read)
         verdicts = []
-        for draft, near in zip(drafts, found, strict=True):
-            reply = next(replies) if near else Other("", 0)
-            verdict = verdict_on(reply, self.tags, partial(_findings, near))
-            verdicts.append(_with_distractors(verdict, draft, near))
+        for draft, pieces in zip(drafts, distractors, strict=True):
+            reply = next(replies) if pieces else Other("", 0)
+            verdict = verdict_on(reply, self.tags, partial(_findings, pieces))
+            verdicts.append(_note_distractors(verdict, draft, pieces))
         return verdicts
 
     def _distractors(self, drafts: Sequence[Draft], corpus: SourceCorpus) -> list[list[Extract]]:
         left_out = [{unit.document_id for unit in draft.gold} | {*draft.removed} for draft in drafts]
         queries = ["\n".join([*(turn.question for turn in draft.history), draft.question]) for draft in drafts]
-        near: list[list[Extract]] = [[] for _ in drafts]
+        pieces: list[list[Extract]] = [[] for _ in drafts]
         # The depth of a search must not depend on the other drafts, which change with `per_cell`.
-        for n_left_out in {len(own) for own in left_out}:
-            rows = [row for row, own in enumerate(left_out) if len(own) == n_left_out]
-            found = corpus.nearest([queries[row] for row in rows], self.n_distractors + n_left_out)
-            for row, nearest in zip(rows, found, strict=True):
-                near[row] = [own for own in nearest if own.document_id not in left_out[row]][: self.n_distractors]
-        return near
+        for n_left_out in {len(ids) for ids in left_out}:
+            rows = [row for row, ids in enumerate(left_out) if len(ids) == n_left_out]
+            neighbours = corpus.nearest([queries[row] for row in rows], self.n_distractors + n_left_out)
+            for row, nearest in zip(rows, neighbours, strict=True):
+                pieces[row] = [one for one in nearest if one.document_id not in left_out[row]][: self.n_distractors]
+        return pieces
 
-    def _inquiry(self, draft: Draft, near: Sequence[Extract]) -> Inquiry[Other]:
+    def _inquiry(self, draft: Draft, distractors: Sequence[Extract]) -> Inquiry[Other]:
         values = {
             "{question}": asked(draft),
             "{references}": numbered(draft.references),
-            "{documents}": shown_texts([(extract.title, extract.text) for extract in near]),
+            "{documents}": shown_texts([(extract.title, extract.text) for extract in distractors]),
         }
 
         def read(reply: str) -> Other | None:
-            found = read_object(reply, "other_answer")
-            answer = str((found or {}).get("other_answer") or "").strip()
-            number = whole_number((found or {}).get("document")) or 0
-            if found is None or (answer and not 1 <= number <= len(near)):
+            fields = read_object(reply, "other_answer")
+            answer = str((fields or {}).get("other_answer") or "").strip()
+            number = whole_number((fields or {}).get("document")) or 0
+            if fields is None or (answer and not 1 <= number <= len(distractors)):
                 return None
             return Other(answer, number - 1)
 
         return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), read)
 
 
-def _findings(near: Sequence[Extract], other: Other) -> Iterable[Finding]:
+def _findings(distractors: Sequence[Extract], other: Other) -> Iterable[Finding]:
     if other.answer:
-        yield Finding("several_answers", f"{_place(near[other.document])}: {other.answer}")
+        yield Finding("several_answers", f"{_name_span(distractors[other.document])}: {other.answer}")
 
 
-def _with_distractors(verdict: GateVerdict, draft: Draft, near: Sequence[Extract]) -> GateVerdict:
-    if verdict.state is VerdictState.FAILED or not near:
+def _note_distractors(verdict: GateVerdict, draft: Draft, distractors: Sequence[Extract]) -> GateVerdict:
+    if verdict.state is VerdictState.FAILED or not distractors:
         return verdict
-    notes = {**draft.notes, "distractors": "; ".join(map(_place, near))}
+    notes = {**draft.notes, "distractors": "; ".join(map(_name_span, distractors))}
     return replace(verdict, draft=replace(draft, notes=notes))
 
 
-def _place(extract: Extract) -> str:
+def _name_span(extract: Extract) -> str:
     return f"{extract.document_id} [{extract.start}:{extract.end}]"

@@ -57,8 +57,8 @@ class Supported:
 
 
 def _read(reply: str) -> str | None:
-    found = read_object(reply, "unsupported")
-    return None if found is None else str(found["unsupported"] or "").strip()
+    fields = read_object(reply, "unsupported")
+    return None if fields is None else str(fields["unsupported"] or "").strip()
 
 
 def _findings(unsupported: str) -> Iterable[Finding]:

@@ -53,8 +53,8 @@ def pointing(text: str) -> str:
 
     Named texts do not count: "the articles of association", "该文化".
     """
-    found = _POINTING.search(_plain(text))
-    return found[0] if found else ""
+    match = _POINTING.search(_plain(text))
+    return match[0] if match else ""
 
 
 def _plain(text: str) -> str:

@@ -45,24 +45,24 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
     return []
 
 
-def _equal(form: Callable[[str], Form], quote: str, text: str) -> Iterator[tuple[int, int]]:
+def _find_equal(form: Callable[[str], Form], quote: str, text: str) -> Iterator[tuple[int, int]]:
     pattern, searched = form(quote).text, form(text)
     start = searched.text.find(pattern)
     while start >= 0:
-        found = searched.original(start, start + len(pattern))
-        if _is_same(quote, text, *found):
-            yield found
+        span = searched.original(start, start + len(pattern))
+        if _is_same(quote, text, *span):
+            yield span
         start = searched.text.find(pattern, start + 1)
 
 
 def _is_same(quote: str, text: str, start: int, end: int) -> bool:
     if is_cut_off(text, start, end):
         return False
-    place = text[start:end]  # an exact copy leaves out nothing, although a number may follow its full stop
-    return place == quote or (have_same_facts(quote, place) and not is_number_left_out(quote, text, start, end))
+    passage = text[start:end]  # an exact copy leaves out nothing, although a number may follow its full stop
+    return passage == quote or (have_same_facts(quote, passage) and not is_number_left_out(quote, text, start, end))
 
 
-def _near(quote: str, text: str) -> Iterator[tuple[int, int]]:
+def _find_near(quote: str, text: str) -> Iterator[tuple[int, int]]:
     from rapidfuzz import fuzz
 
     pattern, form = folded(quote).text, folded(text)
@@ -71,15 +71,15 @@ def _near(quote: str, text: str) -> Iterator[tuple[int, int]]:
         if len(pattern) > len(rest):  # rapidfuzz would search for the text in the quote
             start, end, score = 0, len(rest), fuzz.ratio(pattern, rest)
         else:
-            found = fuzz.partial_ratio_alignment(pattern, rest, score_cutoff=FUZZY_PERCENT - 5)
-            if found is None:
+            alignment = fuzz.partial_ratio_alignment(pattern, rest, score_cutoff=FUZZY_PERCENT - 5)
+            if alignment is None:
                 return
-            start, end, score = _exact_ends(pattern, rest, found.dest_start, found.dest_end)
+            start, end, score = _exact_ends(pattern, rest, alignment.dest_start, alignment.dest_end)
         if score < FUZZY_PERCENT or not end:
             return
-        place = form.original(start, end)
-        if _is_same(quote, text, *place):
-            yield place
+        span = form.original(start, end)
+        if _is_same(quote, text, *span):
+            yield span
         rest = rest[:start] + _MASK * (end - start) + rest[end:]
 
 
@@ -99,9 +99,9 @@ def _exact_ends(quote: str, text: str, start: int, end: int) -> tuple[int, int, 
 
 
 _WAYS: Sequence[Callable[[str, str], Iterator[tuple[int, int]]]] = (
-    partial(_equal, as_it_is),
-    partial(_equal, without_white_space),
-    partial(_equal, without_marks),
-    partial(_equal, folded),
-    _near,
+    partial(_find_equal, as_it_is),
+    partial(_find_equal, without_white_space),
+    partial(_find_equal, without_marks),
+    partial(_find_equal, folded),
+    _find_near,
 )

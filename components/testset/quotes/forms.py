@@ -28,13 +28,13 @@ def as_it_is(text: str) -> Form:
 @lru_cache(maxsize=128)
 def without_white_space(text: str) -> Form:
     """Return the text without white space and invisible characters, such as zero-width spaces."""
-    return _form(text, _shown)
+    return _form(text, _visible)
 
 
 @lru_cache(maxsize=128)
 def without_marks(text: str) -> Form:
     """Return the text as in `folded`, but with case."""
-    return _form(text, _unmarked)
+    return _form(text, _strip_marks)
 
 
 @lru_cache(maxsize=128)
@@ -43,25 +43,25 @@ def folded(text: str) -> Form:
 
     12.5 and 125 become equal, so callers must distinguish them by other means.
     """
-    return _form(text, _folded)
+    return _form(text, _fold)
 
 
 def _form(text: str, form_of: Callable[[str], str]) -> Form:
     pieces = [form_of(character) for character in text]
-    return Form("".join(pieces), tuple(place for place, piece in enumerate(pieces) for _ in piece))
+    return Form("".join(pieces), tuple(position for position, piece in enumerate(pieces) for _ in piece))
 
 
 @lru_cache(maxsize=50_000)
-def _shown(character: str) -> str:
+def _visible(character: str) -> str:
     return "" if character.isspace() or unicodedata.category(character) in ("Cc", "Cf") else character
 
 
 @lru_cache(maxsize=50_000)
-def _folded(character: str) -> str:
-    return _unmarked(character).casefold()
+def _fold(character: str) -> str:
+    return _strip_marks(character).casefold()
 
 
 @lru_cache(maxsize=50_000)
-def _unmarked(character: str) -> str:
+def _strip_marks(character: str) -> str:
     parts = unicodedata.normalize("NFKD", character)
     return "".join(part for part in parts if part in _MEANINGFUL_MARKS or unicodedata.category(part)[0] in "LMN")

@@ -27,7 +27,7 @@ class _NotLocated:
     detail: str
 
 
-class _Cited(NamedTuple):
+class _Citation(NamedTuple):
     """Sentences that contain the evidence. `remark` is set if the writer cited other sentences than those with its
     words.
     """
@@ -60,18 +60,18 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> GateV
         return PASSED
     extracts = draft.evidence.extracts
     _require_slices(extracts, texts)
-    shown = numbered_sentences(extracts)
+    sentences = numbered_sentences(extracts)
     cited: set[int] = set()
     remarks = []
     for quote in draft.quotes:
-        found = _sentences_of(quote, shown, extracts)
-        if isinstance(found, _NotLocated):
-            return GateVerdict(VerdictState.REJECTED, found.reason, found.detail)
-        cited |= found.sentences
-        remarks += [found.remark] if found.remark else []
+        outcome = _sentences_of(quote, sentences, extracts)
+        if isinstance(outcome, _NotLocated):
+            return GateVerdict(VerdictState.REJECTED, outcome.reason, outcome.detail)
+        cited |= outcome.sentences
+        remarks += [outcome.remark] if outcome.remark else []
     if not cited:
         return GateVerdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited nothing")
-    gold = _gold(cited, Sections(extracts, shown, texts), most_added)
+    gold = _gold(cited, Sections(extracts, sentences, texts), most_added)
     if isinstance(gold, _NotLocated):
         return GateVerdict(VerdictState.REJECTED, gold.reason, gold.detail)
     unused = {extract.document_id for extract in extracts} - {unit.document_id for unit in gold}
@@ -94,40 +94,46 @@ def _require_slices(extracts: Sequence[Extract], texts: Mapping[str, str]) -> No
             )
 
 
-def _sentences_of(quote: Quote, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> _Cited | _NotLocated:
-    numbers = frozenset(number - 1 for number in quote.sentences if 0 < number <= len(shown))
+def _sentences_of(
+    quote: Quote, sentences: Sequence[ShownSentence], extracts: Sequence[Extract]
+) -> _Citation | _NotLocated:
+    numbers = frozenset(number - 1 for number in quote.sentences if 0 < number <= len(sentences))
     if not folded(quote.text).text:
         if numbers and len(numbers) == len(set(quote.sentences)):
-            return _Cited(numbers)
-        wrong = sorted({number for number in quote.sentences if not 0 < number <= len(shown)})
-        what = f"sentences {', '.join(map(str, wrong))} of {len(shown)}" if wrong else "neither a sentence nor words"
+            return _Citation(numbers)
+        wrong = sorted({number for number in quote.sentences if not 0 < number <= len(sentences)})
+        what = (
+            f"sentences {', '.join(map(str, wrong))} of {len(sentences)}" if wrong else "neither a sentence nor words"
+        )
         return _NotLocated(NOT_FOUND, f"cited: {what}")
-    places = _places_of(quote.text, shown, extracts)
+    places = _find_places(quote.text, sentences, extracts)
     if not places:
-        return _NotLocated(NOT_FOUND, _cut(quote.text))
+        return _NotLocated(NOT_FOUND, _shorten(quote.text))
     if any(place <= numbers for place in places):
-        return _Cited(numbers)
+        return _Citation(numbers)
     touching = [place for place in places if place & numbers] or places
     if len(touching) > 1:
-        return _NotLocated(AMBIGUOUS, f"in {len(touching)} places: {_cut(quote.text)}")
+        return _NotLocated(AMBIGUOUS, f"in {len(touching)} places: {_shorten(quote.text)}")
     (place,) = touching
     if place & numbers or not quote.sentences:
-        return _Cited(numbers | place)
-    return _Cited(place, f"cited: {_numbered(quote.sentences)}, the words are in {_numbered(n + 1 for n in place)}")
+        return _Citation(numbers | place)
+    return _Citation(
+        place, f"cited: {_name_sentences(quote.sentences)}, the words are in {_name_sentences(n + 1 for n in place)}"
+    )
 
 
-def _places_of(words: str, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> list[frozenset[int]]:
+def _find_places(words: str, sentences: Sequence[ShownSentence], extracts: Sequence[Extract]) -> list[frozenset[int]]:
     """Return the sentences of each place where the words occur."""
-    found = find_quote(words, [extract.text for extract in extracts])
+    matches = find_quote(words, [extract.text for extract in extracts])
     return [
         frozenset(
             number
-            for number, sentence in enumerate(shown)
-            if sentence.extract == place.text
-            and sentence.start < extracts[place.text].start + place.end
-            and sentence.end > extracts[place.text].start + place.start
+            for number, sentence in enumerate(sentences)
+            if sentence.extract == match.text
+            and sentence.start < extracts[match.text].start + match.end
+            and sentence.end > extracts[match.text].start + match.start
         )
-        for place in found
+        for match in matches
     ]
 
 
@@ -137,16 +143,16 @@ def _gold(cited: Collection[int], sections: Sections, most_added: int) -> tuple[
     for run in sections.runs(cited):
         wider = sections.until_unique(run, most_added)
         if wider is None:
-            where = sections.unit(run).document_id
-            return _NotLocated(AMBIGUOUS, f"more than once in {where}: {_cut(sections.text(run))}")
+            document_id = sections.unit(run).document_id
+            return _NotLocated(AMBIGUOUS, f"more than once in {document_id}: {_shorten(sections.text(run))}")
         widened.update(range(wider.first, wider.last + 1))
     units = map(sections.unit, sections.runs(widened))
     return tuple(sorted(units, key=lambda unit: (unit.document_id, unit.start or 0)))
 
 
-def _numbered(numbers: Iterable[int]) -> str:
+def _name_sentences(numbers: Iterable[int]) -> str:
     return f"sentences {', '.join(map(str, sorted(set(numbers))))}"
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"

@@ -58,7 +58,7 @@ def negations(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    return _MEANINGLESS_BLANK.sub("", _wide_as_narrow(text).lower())
+    return _MEANINGLESS_BLANK.sub("", _narrow(text).lower())
 
 
 def have_same_facts(one: str, other: str) -> bool:
@@ -68,23 +68,23 @@ def have_same_facts(one: str, other: str) -> bool:
 
 def _digits(text: str) -> list[str]:
     """Return all digits. A leading zero, as in 0.5, does not change a number, but it changes a quote."""
-    return [character for character in _wide_as_narrow(text) if character.isdigit()]
+    return [character for character in _narrow(text) if character.isdigit()]
 
 
 def is_cut_off(text: str, start: int, end: int) -> bool:
     """Return True if text[start:end] begins or ends within a number or a word of letters, or beside a negation."""
-    before = _wide_as_narrow(text[max(0, start - _N_BESIDE) : start])
-    after = _wide_as_narrow(text[end : end + _N_BESIDE])
-    own = _wide_as_narrow(text[start:end])
-    if not own:
+    before = _narrow(text[max(0, start - _N_BESIDE) : start])
+    after = _narrow(text[end : end + _N_BESIDE])
+    inner = _narrow(text[start:end])
+    if not inner:
         return True
-    if (_is_letter(before[-1:]) and _is_letter(own[0])) or (_is_letter(own[-1]) and _is_letter(after[:1])):
+    if (_is_letter(before[-1:]) and _is_letter(inner[0])) or (_is_letter(inner[-1]) and _is_letter(after[:1])):
         return True
-    if _NUMERIC.match(own) and _NUMERIC.match(before[-1:]):
+    if _NUMERIC.match(inner) and _NUMERIC.match(before[-1:]):
         return True
-    if own[0].isdigit() and _SIGN_OF_NUMBER.search(before):
+    if inner[0].isdigit() and _SIGN_OF_NUMBER.search(before):
         return True
-    if _NUMERIC.match(own[-1]) and _NUMBER_GOES_ON.match(after):
+    if _NUMERIC.match(inner[-1]) and _NUMBER_GOES_ON.match(after):
         return True
     return _NEGATED.search(before) is not None or after[:1] in frozenset(CHINESE_NEGATIONS)
 
@@ -96,8 +96,8 @@ def is_number_left_out(quote: str, text: str, start: int, end: int) -> bool:
     """
     before, after = text[max(0, start - _N_BESIDE) : start], text[end : end + _N_BESIDE]
     first, last = quote[:_N_BESIDE], quote[-_N_BESIDE:]
-    return _number_is_nearer(_wide_as_narrow(before)[::-1], _wide_as_narrow(first)) or _number_is_nearer(
-        _wide_as_narrow(after), _wide_as_narrow(last)[::-1]
+    return _number_is_nearer(_narrow(before)[::-1], _narrow(first)) or _number_is_nearer(
+        _narrow(after), _narrow(last)[::-1]
     )
 
 
@@ -107,7 +107,7 @@ def _number_is_nearer(beside: str, quote: str) -> bool:
     return number is not None and word is not None and _n_shown(number[1]) < _n_shown(word[1])
 
 
-def _wide_as_narrow(text: str) -> str:
+def _narrow(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 

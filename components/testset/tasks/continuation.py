@@ -37,15 +37,15 @@ class Continuation:
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask) -> WrittenDraft:
         """Return one draft for each evidence set whose text has enough sentences; the others count as declined."""
         drafts, short = [], []
-        for own in evidence:
-            (extract,) = own.extracts
+        for entry in evidence:
+            (extract,) = entry.extracts
             ends = sentence_ends(extract.text).tolist()
             if len(ends) < self.least_sentences:
                 detail = f"{len(ends)} sentences, expected at least {self.least_sentences}"
-                short.append(NotDrafted(own, Refusal.DECLINED, detail))
+                short.append(NotDrafted(entry, Refusal.DECLINED, detail))
                 continue
             middle = min(ends[:-1], key=lambda end: abs(end - len(extract.text) / 2))
             beginning, rest = extract.text[:middle].strip(), extract.text[middle:].strip()
             removed = (extract.document_id,)
-            drafts.append(Draft(own.id, name, own.topic, self.kind, own, beginning, (rest,), removed=removed))
+            drafts.append(Draft(entry.id, name, entry.topic, self.kind, entry, beginning, (rest,), removed=removed))
         return WrittenDraft(tuple(drafts), tuple(short))

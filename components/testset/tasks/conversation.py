@@ -55,7 +55,7 @@ class Conversation:
         form = Form("turns", {"turns": {"type": "array", "items": _TURN}}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)
 
-    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+    def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
         turns = reply["turns"]
         if not isinstance(turns, list) or len(turns) < self.least_turns:
             return None
@@ -68,8 +68,8 @@ class Conversation:
                 return None
             drafts.append(
                 Draft(
-                    f"{own.id}-{number}", name, own.topic, self.kind, own, question, (answer,), quotes,
-                    history=history, conversation=own.id, turn=number,
+                    f"{evidence.id}-{number}", name, evidence.topic, self.kind, evidence, question, (answer,), quotes,
+                    history=history, conversation=evidence.id, turn=number,
                     expression=text_in(turn, "expression"), notes=notes,
                 )
             )  # fmt: skip

@@ -58,18 +58,18 @@ class Correction:
         form = Form("words", {"words": TEXT, "replacement": TEXT}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)
 
-    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-        (extract,) = own.extracts
+    def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+        (extract,) = evidence.extracts
         words, replacement = text_in(reply, "words"), text_in(reply, "replacement")
         if not self._is_error(extract.text, words, replacement):
             return None
-        place = extract.text.index(words)
-        start, end = passage_around(extract, place, place + len(words), self.n_characters)
+        position = extract.text.index(words)
+        start, end = passage_around(extract, position, position + len(words), self.n_characters)
         right = extract.text[start:end]
-        wrong = extract.text[start:place] + replacement + extract.text[place + len(words) : end]
-        notes = {"original": words, "replacement": replacement, "error_start": str(place - start)}
+        wrong = extract.text[start:position] + replacement + extract.text[position + len(words) : end]
+        notes = {"original": words, "replacement": replacement, "error_start": str(position - start)}
         draft = Draft(
-            own.id, name, own.topic, self.kind, own, wrong, (right,),
+            evidence.id, name, evidence.topic, self.kind, evidence, wrong, (right,),
             gold=(Evidence(extract.document_id, extract.start + start, extract.start + end),),
             notes={**notes_in(reply, self.steps), **notes},
         )  # fmt: skip

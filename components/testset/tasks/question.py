@@ -54,12 +54,12 @@ class Question:
         )
         return written(self, form, evidence, corpus, ask)
 
-    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+    def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
         question, answer, quotes = text_in(reply, "question"), text_in(reply, "answer"), quotes_in(reply)
         if not (question and answer and quotes):
             return None
         draft = Draft(
-            own.id, name, own.topic, self.kind, own, question, (answer,), quotes,
+            evidence.id, name, evidence.topic, self.kind, evidence, question, (answer,), quotes,
             expression=text_in(reply, "expression"), notes=notes_in(reply, self.steps),
         )  # fmt: skip
         return (draft,)

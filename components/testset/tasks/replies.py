@@ -37,13 +37,13 @@ def text_in(reply: object, key: str) -> str:
 
 def notes_in(reply: Reply, keys: Sequence[str]) -> dict[str, str]:
     """Return those values of the reply under `keys` that are strings or lists."""
-    found = {}
+    notes = {}
     for key in keys:
         value = reply.get(key)
         text = "\n".join(map(str, value)) if isinstance(value, list) else text_in(reply, key)
         if text.strip():
-            found[key] = text
-    return found
+            notes[key] = text
+    return notes
 
 
 def quotes_in(reply: object) -> tuple[Quote, ...]:
@@ -51,8 +51,8 @@ def quotes_in(reply: object) -> tuple[Quote, ...]:
     words.
     """
     cited = reply.get("evidence") if isinstance(reply, Mapping) else None
-    found = [_quote(item) for item in (cited if isinstance(cited, list) else [cited])]
-    return tuple(quote for quote in found if quote.sentences or quote.text)
+    quotes = [_quote(item) for item in (cited if isinstance(cited, list) else [cited])]
+    return tuple(quote for quote in quotes if quote.sentences or quote.text)
 
 
 def _quote(item: object) -> Quote:
@@ -65,12 +65,12 @@ def _quote(item: object) -> Quote:
 def _numbers(value: object) -> tuple[int, ...]:
     """Return the distinct numbers of sentences, in order; "3-5" gives three."""
     texts = value if isinstance(value, list) else [value]
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     for text in texts:
         if (number := whole_number(text)) is not None:  # -3 too, which is not the third sentence
-            found[number] = None
+            numbers[number] = None
             continue
         for first, last in _NUMBERS.findall(str(text)) if isinstance(text, int | str) else []:
             end = min(int(last or first), int(first) + _LONGEST_RANGE)
-            found |= dict.fromkeys(range(int(first), end + 1) or [int(first), int(last)])
-    return tuple(found)
+            numbers |= dict.fromkeys(range(int(first), end + 1) or [int(first), int(last)])
+    return tuple(numbers)

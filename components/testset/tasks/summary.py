@@ -53,20 +53,20 @@ class Summary:
         form = Form("summary", {"event": TEXT, "summary": TEXT, "evidence": EVIDENCE}, partial(self._read, name))
         return written(self, form, evidence, corpus, ask)
 
-    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-        event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _quotes_of_others(own, reply)
+    def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+        event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _quotes_of_others(evidence, reply)
         if not (event and summary and quotes):
             return None
         draft = Draft(
-            own.id, name, own.topic, self.kind, own, event, (summary,), quotes,
-            removed=(own.extracts[0].document_id,), notes=notes_in(reply, self.steps),
+            evidence.id, name, evidence.topic, self.kind, evidence, event, (summary,), quotes,
+            removed=(evidence.extracts[0].document_id,), notes=notes_in(reply, self.steps),
         )  # fmt: skip
         return (draft,)
 
 
 def _quotes_of_others(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
     """Return the quotes of documents that stay in the corpus. Their sentences follow the sentences of the source."""
-    n_of_source = sum(shown.extract == 0 for shown in numbered_sentences(evidence.extracts))
+    n_of_source = sum(sentence.extract == 0 for sentence in numbered_sentences(evidence.extracts))
     quotes = []
     for quote in quotes_in(reply):
         sentences = tuple(number for number in quote.sentences if number > n_of_source)

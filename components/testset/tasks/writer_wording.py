@@ -40,7 +40,7 @@ class WriterWording:
 
     def messages(self, evidence: EvidenceSet, corpus: SourceCorpus) -> tuple[Message, ...]:
         """Return the messages. The common part of a task's requests comes first, so that servers can cache it."""
-        topic = next((own for own in corpus.topics if own.slug == evidence.topic), None)
+        topic = next((candidate for candidate in corpus.topics if candidate.slug == evidence.topic), None)
         values = {
             "{documents}": shown_documents(evidence.extracts),
             "{topic}": _topic_text(topic) if topic else self.any_topic,

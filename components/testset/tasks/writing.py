@@ -73,18 +73,19 @@ def written(
     # The schema requires all its properties, including `not_applicable`, which is empty unless the writer declines.
     schema = object_schema(**dict.fromkeys(task.steps, TEXT), not_applicable=TEXT, **form.properties)
     inquiries: list[Inquiry[Result]] = [
-        Inquiry(task.wording.request(own, corpus, task.kind, schema), partial(_result, form, own)) for own in evidence
+        Inquiry(task.wording.request(entry, corpus, task.kind, schema), partial(_result, form, entry))
+        for entry in evidence
     ]
     results: list[Result | Unread] = ask_until_readable(inquiries, ask, task.wording.reminder, task.max_attempts)
     drafts: list[Draft] = []
     not_drafted: list[NotDrafted] = []
-    for own, result in zip(evidence, results, strict=True):
+    for entry, result in zip(evidence, results, strict=True):
         match result:
             case Declined(reason):
-                not_drafted.append(NotDrafted(own, Refusal.DECLINED, reason))
+                not_drafted.append(NotDrafted(entry, Refusal.DECLINED, reason))
             case Unread(state, reason):
                 refusal = Refusal.FAILED if state is ScoreState.FAILED else Refusal.UNREADABLE
-                not_drafted.append(NotDrafted(own, refusal, reason))
+                not_drafted.append(NotDrafted(entry, refusal, reason))
             case _:
                 drafts.extend(result)
     return WrittenDraft(tuple(drafts), tuple(not_drafted))

@@ -71,8 +71,8 @@ class DraftedTopics:
     def _drafts(self, corpus: SourceCorpus, ask: Ask) -> list[tuple[Topic, ...]]:
         inquiries = []
         for number, ids in enumerate(self._samples(sorted(corpus.texts))):
-            shown = numbered([self._shown(corpus.titles.get(own, ""), corpus.texts[own]) for own in ids])
-            inquiries.append(self._inquiry(self.draft, f"draft {number}", "{documents}", shown))
+            texts = numbered([self._show(corpus.titles.get(an_id, ""), corpus.texts[an_id]) for an_id in ids])
+            inquiries.append(self._inquiry(self.draft, f"draft {number}", "{documents}", texts))
         replies = ask_until_readable(inquiries, ask, self.draft.reminder, self.max_attempts)
         return _require_read(replies, "draft")
 
@@ -82,14 +82,14 @@ class DraftedTopics:
         return _require_read(replies, "merged tree")[0]
 
     def _samples(self, ids: Sequence[str]) -> list[list[str]]:
-        drawn = random.Random(self.seed).sample(ids, min(len(ids), self.n_samples * self.n_documents))  # noqa: S311
-        return [drawn[first : first + self.n_documents] for first in range(0, len(drawn), self.n_documents)]
+        chosen = random.Random(self.seed).sample(ids, min(len(ids), self.n_samples * self.n_documents))  # noqa: S311
+        return [chosen[first : first + self.n_documents] for first in range(0, len(chosen), self.n_documents)]
 
-    def _shown(self, title: str, text: str) -> str:
+    def _show(self, title: str, text: str) -> str:
         return quoted(" | ".join(filter(None, [title[:LONGEST_NAME], text[: self.n_characters]])))
 
-    def _inquiry(self, wording: Wording, name: str, place: str, shown: str) -> Inquiry[tuple[Topic, ...]]:
-        values = {place: shown, "{n}": str(self.n_topics)}
+    def _inquiry(self, wording: Wording, name: str, placeholder: str, text: str) -> Inquiry[tuple[Topic, ...]]:
+        values = {placeholder: text, "{n}": str(self.n_topics)}
         return Inquiry(wording.request(name, values, Kind.QA, _SCHEMA), self._read)
 
     def _read(self, reply: str) -> tuple[Topic, ...] | None:
@@ -104,10 +104,10 @@ class DraftedTopics:
 
 def _leaf(item: object) -> Leaf:
     """Return the leaf of an item. Raises DataError if it is not a topic with a name."""
-    own = item if isinstance(item, dict) else {"name": item}
-    area, name = own.get("area"), checked_name(own.get("name"), _WHERE)
+    record = item if isinstance(item, dict) else {"name": item}
+    area, name = record.get("area"), checked_name(record.get("name"), _WHERE)
     path = (name,) if area in (None, "") else (checked_name(area, _WHERE), name)
-    return Leaf(path, str(own.get("description") or ""))
+    return Leaf(path, str(record.get("description") or ""))
 
 
 def _require_read(replies: Sequence[tuple[Topic, ...] | Unread], what: str) -> list[tuple[Topic, ...]]:
@@ -127,10 +127,10 @@ def _require_read(replies: Sequence[tuple[Topic, ...] | Unread], what: str) -> l
 
 def _lines(drafts: Sequence[tuple[Topic, ...]]) -> list[str]:
     """Return each path once, the most frequent first, with its number of drafts and its first description."""
-    shown: dict[tuple[str, ...], str] = {}
+    lines: dict[tuple[str, ...], str] = {}
     n_of: Counter[tuple[str, ...]] = Counter()
     for topic in (topic for draft in drafts for topic in draft):
         form = tuple(plain_name(name).lower() for name in topic.path)
-        shown.setdefault(form, ": ".join(filter(None, [" / ".join(topic.path), topic.description])))
+        lines.setdefault(form, ": ".join(filter(None, [" / ".join(topic.path), topic.description])))
         n_of[form] += 1
-    return [f"{shown[form]} ({n} / {len(drafts)})" for form, n in n_of.most_common()]
+    return [f"{lines[form]} ({n} / {len(drafts)})" for form, n in n_of.most_common()]

@@ -31,7 +31,7 @@ class Options:
     @property
     def shown(self) -> str:
         """One line per topic: [1] Investment / Funds: its description."""
-        return numbered([": ".join(filter(None, [" / ".join(own.path), own.description])) for own in self.topics])
+        return numbered([": ".join(filter(None, [" / ".join(topic.path), topic.description])) for topic in self.topics])
 
     @property
     def schema(self) -> Mapping[str, object]:
@@ -41,12 +41,12 @@ class Options:
 
     def read(self, reply: str) -> Choice | None:
         """Return the choice in a reply; None without a valid choice."""
-        found = read_object(reply, "topic") or {}
-        number = whole_number(found.get("topic"))
+        fields = read_object(reply, "topic") or {}
+        number = whole_number(fields.get("topic"))
         if number is None or not 0 <= number <= len(self.topics):
             return None
         slug = self.topics[number - 1].slug if number else OUT_OF_DOMAIN
-        return Choice(slug, str(found.get("reason") or "").strip())
+        return Choice(slug, str(fields.get("reason") or "").strip())
 
 
 def shuffled(topics: Sequence[Topic], *order_of: str) -> Options:

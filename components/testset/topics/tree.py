@@ -23,41 +23,45 @@ class Leaf(NamedTuple):
     description: str = ""
 
 
-def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> tuple[Topic, ...]:
+def topics_of(leaves: Iterable[Leaf], location: str, depth: int | None = None) -> tuple[Topic, ...]:
     """Return the topics, in order. With `depth`, deeper levels are not topics: their names describe the topic above
     them.
 
-    Raises DataError, which begins with `where`, without any topic, for more than 500 topics, for blank names or names
-    of more than 200 characters, for paths of more than 8 names, and for topics that cannot be distinguished.
+    Raises DataError, which begins with `location`, without any topic, for more than 500 topics, for blank names or
+    names of more than 200 characters, for paths of more than 8 names, and for topics that cannot be distinguished.
     """
-    merged_leaves = _merge(leaves, where, depth)
+    merged_leaves = _merge(leaves, location, depth)
     if not merged_leaves:
-        raise DataError(f"{where}: has no topics; expected at least one, e.g. {{Banking: [Loans, Cards]}}")
+        raise DataError(f"{location}: has no topics; expected at least one, e.g. {{Banking: [Loans, Cards]}}")
     topics = [Topic("", path, _description(path, merged)) for path, merged in merged_leaves.items()]
     labels = _labels(topics)
     slugs = [slugs_of([label])[label] for label in labels]
     for slug, n in Counter(slugs).items():
         if n > 1:
-            alike = " and ".join(f"'{label}'" for label, own in zip(labels, slugs, strict=True) if own == slug)
-            raise DataError(f"{where}: the topics {alike} have the same short form '{slug}'; rename one of them")
+            alike = " and ".join(f"'{label}'" for label, other in zip(labels, slugs, strict=True) if other == slug)
+            raise DataError(f"{location}: the topics {alike} have the same short form '{slug}'; rename one of them")
     return tuple(Topic(slug, topic.path, topic.description) for slug, topic in zip(slugs, topics, strict=True))
 
 
-def _merge(leaves: Iterable[Leaf], where: str, depth: int | None) -> dict[tuple[str, ...], list[Leaf]]:
+def _merge(leaves: Iterable[Leaf], location: str, depth: int | None) -> dict[tuple[str, ...], list[Leaf]]:
     """Return the leaves by the path of their topic. Raises DataError for an invalid tree."""
-    found: dict[tuple[str, ...], list[Leaf]] = {}
+    by_path: dict[tuple[str, ...], list[Leaf]] = {}
     for leaf in leaves:
-        path = tuple(checked_name(name, where) for name in leaf.path)
+        path = tuple(checked_name(name, location) for name in leaf.path)
         if len(path) > DEEPEST:
-            raise too_deep(path, where)
-        found.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
-        if len(found) > MOST_TOPICS:
-            raise DataError(f"{where}: got more than {MOST_TOPICS} topics, expected fewer; leave out the lowest level")
-    inner = {path[:n] for path in found for n in range(1, len(path))}
-    for path, merged in found.items():
+            raise too_deep(path, location)
+        by_path.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
+        if len(by_path) > MOST_TOPICS:
+            raise DataError(
+                f"{location}: got more than {MOST_TOPICS} topics, expected fewer; leave out the lowest level"
+            )
+    inner = {path[:n] for path in by_path for n in range(1, len(path))}
+    for path, merged in by_path.items():
         if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):
-            raise DataError(f"{where}: got the topic '{path[-1]}' twice under one parent, expected it once; remove one")
-    return found
+            raise DataError(
+                f"{location}: got the topic '{path[-1]}' twice under one parent, expected it once; remove one"
+            )
+    return by_path
 
 
 def nested(topics: Iterable[Topic]) -> dict[str, Json]:
@@ -66,10 +70,10 @@ def nested(topics: Iterable[Topic]) -> dict[str, Json]:
     """
     tree: dict[str, Json] = {}
     for topic in topics:
-        place = tree
+        node = tree
         for name in topic.path[:-1]:
-            place = place.setdefault(name, {})
-        place[topic.path[-1]] = topic.description or None
+            node = node.setdefault(name, {})
+        node[topic.path[-1]] = topic.description or None
     return tree
 
 
@@ -95,19 +99,21 @@ def _description(path: tuple[str, ...], merged: Sequence[Leaf]) -> str:
     return ", ".join(below) or merged[0].description
 
 
-def checked_name(name: object, where: str) -> str:
+def checked_name(name: object, location: str) -> str:
     """Return a name in composed form, without invisible characters. Raises DataError for an invalid name."""
     if not isinstance(name, str):
-        raise DataError(f"{where}: got {name!r} ({type(name).__name__}) as a topic's name, expected a string; quote it")
-    shown = shown_text(name)
-    if not shown:
-        raise DataError(f"{where}: got a blank name ({name!r}), expected the name of a topic")
-    if len(shown) > LONGEST_NAME:
         raise DataError(
-            f"{where}: got a name of {len(shown)} characters ({shown[:40]}...), expected at most {LONGEST_NAME}; move "
+            f"{location}: got {name!r} ({type(name).__name__}) as a topic's name, expected a string; quote it"
+        )
+    text = shown_text(name)
+    if not text:
+        raise DataError(f"{location}: got a blank name ({name!r}), expected the name of a topic")
+    if len(text) > LONGEST_NAME:
+        raise DataError(
+            f"{location}: got a name of {len(text)} characters ({text[:40]}...), expected at most {LONGEST_NAME}; move "
             "the rest to a description"
         )
-    return shown
+    return text
 
 
 def shown_text(text: str) -> str:
@@ -118,9 +124,9 @@ def shown_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
-def too_deep(path: Sequence[str], where: str) -> DataError:
+def too_deep(path: Sequence[str], location: str) -> DataError:
     """Return the error for a path with too many levels."""
     names = " / ".join(path[:3])
     return DataError(
-        f"{where}: got more than {DEEPEST} levels (below {names}), expected at most {DEEPEST}, none below itself"
+        f"{location}: got more than {DEEPEST} levels (below {names}), expected at most {DEEPEST}, none below itself"
     )

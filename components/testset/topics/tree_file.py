@@ -26,14 +26,14 @@ def read_leaves(file: Path) -> list[Leaf]:
     Raises DataError for a file that cannot be read, a repeated name, an unknown parent, a cycle, or too many levels.
     """
     tree = _parse(file)
-    where = str(file)
+    location = str(file)
     if isinstance(tree, Mapping) and "topic_name" in tree:
-        return list(_omnieval(tree, (), where))
+        return list(_read_omnieval(tree, (), location))
     if isinstance(tree, list) and tree and all(isinstance(item, Mapping) and "name" in item for item in tree):
-        return list(_flat(tree, where))
+        return list(_read_flat(tree, location))
     if isinstance(tree, Mapping | list) or tree is None:
-        return list(_nested(tree or {}, (), where))
-    raise DataError(f"{where}: got {type(tree).__name__}, expected {_FORMS}")
+        return list(_read_nested(tree or {}, (), location))
+    raise DataError(f"{location}: got {type(tree).__name__}, expected {_FORMS}")
 
 
 def _parse(file: Path) -> Json:
@@ -49,7 +49,7 @@ def _parse(file: Path) -> Json:
 
 
 def _read_json(text: str) -> Json:
-    return json.loads(text, object_pairs_hook=_distinct)
+    return json.loads(text, object_pairs_hook=_to_mapping)
 
 
 def _read_yaml(text: str) -> Json:
@@ -59,11 +59,11 @@ def _read_yaml(text: str) -> Json:
         """Safe loader that rejects repeated keys."""
 
     def mapping(loader: Any, node: Any) -> Iterator[dict[object, Json]]:
-        found: dict[object, Json] = {}
-        yield found  # the mapping comes before its content, which may contain it
+        content: dict[object, Json] = {}
+        yield content  # the mapping comes before its content, which may contain it
         loader.flatten_mapping(node)
         pairs = [(loader.construct_object(key, deep=True), loader.construct_object(value)) for key, value in node.value]
-        found.update(_distinct(pairs))
+        content.update(_to_mapping(pairs))
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     try:
@@ -72,74 +72,76 @@ def _read_yaml(text: str) -> Json:
         raise ValueError(error) from error
 
 
-def _distinct(pairs: Sequence[tuple[object, Json]]) -> dict[object, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _to_mapping(pairs: Sequence[tuple[object, Json]]) -> dict[object, Json]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"got the name '{next(name for name in names if names.count(name) > 1)}' twice in one place")
-    return found
+    return mapping
 
 
-def _nested(value: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
+def _read_nested(value: Json, path: tuple[str, ...], location: str) -> Iterator[Leaf]:
     if len(path) > DEEPEST:
-        raise too_deep(path, where)
+        raise too_deep(path, location)
     if path and isinstance(value, str | None):
         yield Leaf(path, value or "")
     elif path and value in ({}, []):
         yield Leaf(path)
     elif isinstance(value, Mapping):
         for name, below in value.items():
-            yield from _nested(below, (*path, checked_name(name, where)), where)
+            yield from _read_nested(below, (*path, checked_name(name, location)), location)
     elif isinstance(value, list):
         for item in value:
             is_name = not isinstance(item, Mapping)
-            yield from _nested({checked_name(item, where): None} if is_name else item, path, where)
+            yield from _read_nested({checked_name(item, location): None} if is_name else item, path, location)
     else:
-        raise DataError(f"{where}: got {value!r} below {' / '.join(path)}, expected topics: {_FORMS}")
+        raise DataError(f"{location}: got {value!r} below {' / '.join(path)}, expected topics: {_FORMS}")
 
 
-def _omnieval(node: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
+def _read_omnieval(node: Json, path: tuple[str, ...], location: str) -> Iterator[Leaf]:
     if len(path) > DEEPEST:
-        raise too_deep(path, where)
+        raise too_deep(path, location)
     below = node.get("sub_topics") if isinstance(node, Mapping) else None
     if not isinstance(below, list):
-        raise DataError(f"{where}: got {str(node)[:80]!r}, expected 'topic_name' and a list of 'sub_topics'")
+        raise DataError(f"{location}: got {str(node)[:80]!r}, expected 'topic_name' and a list of 'sub_topics'")
     for child in below:
         if not isinstance(child, Mapping) or "topic_name" not in child:
-            raise DataError(f"{where}: got {str(child)[:80]!r} among sub_topics, expected a mapping with 'topic_name'")
-        yield from _omnieval(child, (*path, checked_name(child["topic_name"], where)), where)
+            raise DataError(
+                f"{location}: got {str(child)[:80]!r} among sub_topics, expected a mapping with 'topic_name'"
+            )
+        yield from _read_omnieval(child, (*path, checked_name(child["topic_name"], location)), location)
     if path and not below:
         yield Leaf(path)
 
 
-def _flat(items: Sequence[Mapping[str, Json]], where: str) -> Iterator[Leaf]:
+def _read_flat(items: Sequence[Mapping[str, Json]], location: str) -> Iterator[Leaf]:
     parents: dict[str, str | None] = {}
     for item in items:
         if unknown := [str(field) for field in item if field not in _FIELDS]:
             meant = get_close_matches(unknown[0], _FIELDS, n=1)
             hint = f"did you mean '{meant[0]}'?" if meant else f"expected one of {', '.join(_FIELDS)}"
-            raise DataError(f"{where}: got the field '{unknown[0]}' for {item['name']!r}; {hint}")
-        name, parent = checked_name(item["name"], where), item.get("parent")
+            raise DataError(f"{location}: got the field '{unknown[0]}' for {item['name']!r}; {hint}")
+        name, parent = checked_name(item["name"], location), item.get("parent")
         if name in parents:
-            raise DataError(f"{where}: got the name '{name}' twice, expected names that identify a parent")
-        parents[name] = None if parent in (None, "") else checked_name(parent, where)
+            raise DataError(f"{location}: got the name '{name}' twice, expected names that identify a parent")
+        parents[name] = None if parent in (None, "") else checked_name(parent, location)
     inner = set(parents.values())
-    paths = {name: _path(name, parents, where) for name in parents}
+    paths = {name: _path(name, parents, location) for name in parents}
     for item, (name, path) in zip(items, paths.items(), strict=True):
         if name not in inner:
             yield Leaf(path, str(item.get("description") or ""))
 
 
-def _path(name: str, parents: Mapping[str, str | None], where: str) -> tuple[str, ...]:
+def _path(name: str, parents: Mapping[str, str | None], location: str) -> tuple[str, ...]:
     """Return the names from the root down. Raises DataError for an unknown parent and for a cycle."""
     path = [name]
     while (above := parents[path[0]]) is not None:
         if above not in parents:
-            near = get_close_matches(above, parents, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else "add it, or leave it out"
-            raise DataError(f"{where}: '{path[0]}' has the parent '{above}', which is not a topic; {hint}")
+            matches = get_close_matches(above, parents, n=1)
+            hint = f"did you mean '{matches[0]}'?" if matches else "add it, or leave it out"
+            raise DataError(f"{location}: '{path[0]}' has the parent '{above}', which is not a topic; {hint}")
         if above in path:
             cycle = " -> ".join([*path[: path.index(above) + 1][::-1], above])
-            raise DataError(f"{where}: the parents of '{name}' form a cycle: {cycle}; expected a tree")
+            raise DataError(f"{location}: the parents of '{name}' form a cycle: {cycle}; expected a tree")
         path.insert(0, above)
     return tuple(path)

@@ -110,38 +110,39 @@ class TopicVoting:
         Without texts, no model is asked.
         """
         of_voter = {
-            name: _votes(voter, texts, [shuffled(topics, str(self.seed), name, own) for own in ids], ask_of(name))
+            name: _votes(voter, texts, [shuffled(topics, str(self.seed), name, an_id) for an_id in ids], ask_of(name))
             for name, voter in self.voters.items()
         }
         voted = [
-            _Voted(ids[row], texts[row], {name: own[row] for name, own in of_voter.items()}) for row in range(len(ids))
+            _VotedText(ids[row], texts[row], {name: votes[row] for name, votes in of_voter.items()})
+            for row in range(len(ids))
         ]
-        counted = [_count(own) for own in voted]
-        undecided = [own for own, decision in zip(voted, counted, strict=True) if decision is None]
+        counted = [_count_votes(entry) for entry in voted]
+        undecided = [entry for entry, decision in zip(voted, counted, strict=True) if decision is None]
         adjudicated = iter(self._adjudicate(undecided, topics, ask_of(ADJUDICATOR)) if undecided else ())
         return [decision or next(adjudicated) for decision in counted]
 
-    def _adjudicate(self, voted: Sequence["_Voted"], topics: Sequence[Topic], ask: Ask) -> list[TopicVotes]:
+    def _adjudicate(self, voted: Sequence["_VotedText"], topics: Sequence[Topic], ask: Ask) -> list[TopicVotes]:
         """Return the adjudicated votes. The options are the voted topics."""
         options = []
-        for own in voted:
-            named = {vote.slug for vote in own.votes.values()}
+        for entry in voted:
+            named = {vote.slug for vote in entry.votes.values()}
             candidates = [topic for topic in topics if topic.slug in named]
-            options.append(shuffled(candidates, str(self.seed), ADJUDICATOR, own.document_id))
-        said = _votes(self.adjudicator, [own.text for own in voted], options, ask)
+            options.append(shuffled(candidates, str(self.seed), ADJUDICATOR, entry.document_id))
+        votes = _votes(self.adjudicator, [entry.text for entry in voted], options, ask)
         return [
-            TopicVotes(own.document_id, own.votes, vote.slug or OUT_OF_DOMAIN, vote, is_pending=vote.has_failed)
-            for own, vote in zip(voted, said, strict=True)
+            TopicVotes(entry.document_id, entry.votes, vote.slug or OUT_OF_DOMAIN, vote, is_pending=vote.has_failed)
+            for entry, vote in zip(voted, votes, strict=True)
         ]
 
 
-class _Voted(NamedTuple):
+class _VotedText(NamedTuple):
     document_id: str
     text: str
     votes: Mapping[str, Vote]
 
 
-def _count(voted: _Voted) -> TopicVotes | None:
+def _count_votes(voted: _VotedText) -> TopicVotes | None:
     """Return the decision, or None if the adjudicator must decide.
 
     Without any vote for a topic the document is out of domain, and a missing vote keeps the decision pending.
@@ -161,18 +162,22 @@ def _votes(voter: Voter, texts: Sequence[str], options: Sequence[Options], ask: 
     parallel.
     """
     inquiries = []
-    for row, (text, own) in enumerate(zip(texts, options, strict=True)):
-        values = {"{text}": quoted(text[: voter.n_characters]), "{options}": own.shown}
-        inquiries.append(Inquiry(voter.wording.request(f"text {row}", values, Kind.QA, own.schema), own.read))
-    return [_vote(said) for said in ask_until_readable(inquiries, ask, voter.wording.reminder, voter.max_attempts)]
+    for row, (text, listed) in enumerate(zip(texts, options, strict=True)):
+        values = {"{text}": quoted(text[: voter.n_characters]), "{options}": listed.shown}
+        inquiries.append(Inquiry(voter.wording.request(f"text {row}", values, Kind.QA, listed.schema), listed.read))
+    return [
+        _to_vote(choice) for choice in ask_until_readable(inquiries, ask, voter.wording.reminder, voter.max_attempts)
+    ]
 
 
-def _vote(said: Choice | Unread) -> Vote:
-    if isinstance(said, Choice):
-        return Vote(said.slug, said.reason)
-    return Vote(None, said.reason, has_failed=said.state is ScoreState.FAILED)
+def _to_vote(choice: Choice | Unread) -> Vote:
+    if isinstance(choice, Choice):
+        return Vote(choice.slug, choice.reason)
+    return Vote(None, choice.reason, has_failed=choice.state is ScoreState.FAILED)
 
 
 def agreement(votes: Sequence[TopicVotes]) -> Alpha:
     """Return Krippendorff's alpha of the voters without the adjudicator. Out of domain counts as a topic."""
-    return krippendorff_alpha([[vote.slug for vote in own.votes.values()] for own in votes], MeasurementLevel.NOMINAL)
+    return krippendorff_alpha(
+        [[vote.slug for vote in entry.votes.values()] for entry in votes], MeasurementLevel.NOMINAL
+    )

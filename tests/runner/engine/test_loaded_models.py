@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.loading import loading
-from components.pretrained.load_once import _Loaded, load_once
+from components.pretrained.load_once import _LoadedModels, load_once
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
 from runner.engine.worker import Worker
@@ -36,8 +36,8 @@ def use_model(stage: Sum, run: Run) -> int:
 
 
 def test_a_model_is_kept_until_a_stage_loads_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Loaded, "by_arguments", {})
-    monkeypatch.setattr(_Loaded, "needed", None)
+    monkeypatch.setattr(_LoadedModels, "by_arguments", {})
+    monkeypatch.setattr(_LoadedModels, "needed", None)
     loaded.clear()
     worker = Worker(Store(tmp_path, "run"))
     alive = []
