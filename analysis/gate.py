@@ -38,7 +38,7 @@ from components.statistics import (
 )
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
-from runner.console.display import about, estimate, printable
+from runner.console.display import escape_control, estimate, significant_digits
 from runner.results import OPTIMISTIC, CellResult, LoadedSweep, chose_by_scores, search_text
 
 PASSED, WORSE, UNCLEAR = "passed", "worse", "cannot tell"
@@ -90,7 +90,7 @@ class Check:
     def reason(self) -> str:
         """The sentence behind the verdict."""
         if self.verdict == WORSE:
-            return f"{self.metric} is significantly worse by {about(-self.difference)} (p {self.p:.4f})"
+            return f"{self.metric} is significantly worse by {significant_digits(-self.difference)} (p {self.p:.4f})"
         if self.verdict == PASSED:
             same = "the same scores for every sample"
             return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
@@ -163,7 +163,7 @@ def _show(form: str, baseline: Baseline, cell: CellResult, checks: Sequence[Chec
         TableColumn("groups", [f"{row.n_clusters:,}" for row in checks], optional=True),
         TableColumn(
             "detectable loss",
-            [UNKNOWN if row.detectable is None else about(row.detectable) for row in checks],
+            [UNKNOWN if row.detectable is None else significant_digits(row.detectable) for row in checks],
             optional=True,
         ),
         TableColumn("verdict", [row.verdict for row in checks], is_number=False),
@@ -197,10 +197,10 @@ def junit(checks: Sequence[Check]) -> str:
         errors=str(counts[UNCLEAR]),
     )
     for result in checks:
-        case = ElementTree.SubElement(suite, "testcase", classname="gate", name=printable(result.metric))
+        case = ElementTree.SubElement(suite, "testcase", classname="gate", name=escape_control(result.metric))
         if result.verdict != PASSED:
             kind = "failure" if result.verdict == WORSE else "error"
-            ElementTree.SubElement(case, kind, type=result.verdict, message=printable(result.reason))
+            ElementTree.SubElement(case, kind, type=result.verdict, message=escape_control(result.reason))
     ElementTree.indent(suite)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
 

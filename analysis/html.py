@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.console.display import printable
+from runner.console.display import escape_control
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,4 +28,4 @@ def page_environment(*templates: Path) -> "Environment":
 
 def _finalize(value: object) -> object:
     """Show control characters and marks of writing direction in Python's notation."""
-    return printable(value) if type(value) is str else value  # Markup, a subclass, is ours
+    return escape_control(value) if type(value) is str else value  # Markup, a subclass, is ours

@@ -14,7 +14,7 @@ from components.errors import DataError
 from components.statistics import dominators
 from runner import results
 from runner.console.command_parser import METRIC, SWEEP
-from runner.console.display import about
+from runner.console.display import significant_digits
 from runner.console.styled_text import count
 from runner.results import COSTS, OK, PER_COST, CellResult, SubsetMetric, common_means, tokens_of
 
@@ -146,7 +146,7 @@ def _columns(
             TableColumn(axis, [escape(results.format_level(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes
         ),
-        TableColumn(head, [about(cost, _COST_DIGITS) for cost in costs.tolist()]),
+        TableColumn(head, [significant_digits(cost, _COST_DIGITS) for cost in costs.tolist()]),
         TableColumn(metric.metric, [terminal.number(value, digits) for value in values.tolist()]),
         TableColumn("front", _marks(cells, better, costs), is_number=False),
     ]

@@ -48,12 +48,12 @@ def clusters_of(samples: Sequence[Sample], groups: Groups = Groups.DOCUMENT) -> 
         return np.arange(len(samples), dtype=np.int64)
     openings = _openings(samples)
     if groups is Groups.SOURCE:
-        return connected(_sources(samples, openings))
+        return component_ids(_sources(samples, openings))
     ties: list[list[Hashable]] = []
     for sample, opening in zip(samples, openings, strict=True):
         document_ties: list[Hashable] = [("document", unit.document_id) for unit in sample.gold]
         ties.append([*document_ties, ("conversation", opening)] if opening is not None else document_ties)
-    return connected(ties)
+    return component_ids(ties)
 
 
 def _openings(samples: Sequence[Sample]) -> list[str | None]:
@@ -78,7 +78,7 @@ def _sources(samples: Sequence[Sample], openings: Sequence[str | None]) -> list[
     return ties
 
 
-def connected(ties: Sequence[Iterable[Hashable]]) -> NDArray[np.int64]:
+def component_ids(ties: Sequence[Iterable[Hashable]]) -> NDArray[np.int64]:
     """Return the ids of connected components, int64[n], numbered by first appearance.
 
     Items that share a tie belong to the same component, directly or through other items. An item without ties is its

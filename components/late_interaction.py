@@ -38,7 +38,7 @@ def score_pairs(queries: MultiVectors, chunks: MultiVectors, pairs: NDArray[np.i
     return scores
 
 
-def search(queries: MultiVectors, chunks: MultiVectors, depth: int) -> Hits:
+def best_chunks(queries: MultiVectors, chunks: MultiVectors, depth: int) -> Hits:
     """Return the `depth` best chunks of each query by the score of `score_pairs`. Of equal chunks, the first wins.
 
     Rows are shorter than `depth` if the corpus has fewer chunks. A query without vectors finds nothing, and a chunk

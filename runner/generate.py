@@ -33,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         from omegaconf import OmegaConf  # --help needs none of these
 
-        from runner.testset.making.composing import composed, settings_of
+        from runner.testset.making.composing import compose_generation, settings_of
         from runner.testset.making.generation_run import run
 
-        config = composed([word for word in words if word != "--cfg"])
+        config = compose_generation([word for word in words if word != "--cfg"])
         if "--cfg" in words:
             print(OmegaConf.to_yaml(OmegaConf.create(config)))
             return 0

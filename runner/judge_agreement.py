@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     from runner.labels.claim_labels import read_claim_labels
     from runner.labels.graders import graders_of
     from runner.labels.label_files import read_labels
-    from runner.labels.rating import rate
+    from runner.labels.rating import rate_items
     from runner.launch.compose import compose_config
     from runner.pipeline.building import plugins_of
     from runner.results import find_sweep
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             items = read_labels(options.labels)
             graders = graders_of(config, items)
-            rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
+            rated = [rating for grader in graders.values() for rating in rate_items(grader, items, store)]
             cells = compare_with_labels(sweep, graders, items) if sweep else []
             n_ties = sum(len(item.ties) for item in items)
         report = {**_report(rated, n_ties, cells_of), "cells": [_cell_entry(each) for each in cells]}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.clusters import Groups, clusters_of, connected, groups_of, largest_group
+from components.clusters import Groups, clusters_of, component_ids, groups_of, largest_group
 from components.datasets.demo import Demo
 from components.datasets.part import Part
 from components.records import Evidence, Kind, Sample, Turn
@@ -56,7 +56,7 @@ def test_a_document_and_a_question_of_one_name_are_not_the_same() -> None:
 
 def test_samples_without_keys_share_no_group() -> None:
     assert clusters_of([]).tolist() == []
-    assert connected([[], ["a"], [], ["a"]]).tolist() == [0, 1, 2, 1]
+    assert component_ids([[], ["a"], [], ["a"]]).tolist() == [0, 1, 2, 1]
 
 
 CHAIN = (

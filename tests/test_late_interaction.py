@@ -5,7 +5,7 @@ import pytest
 
 from components import late_interaction
 from components.encodings import MultiVectors
-from components.late_interaction import score_pairs, search
+from components.late_interaction import best_chunks, score_pairs
 from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
 
 
@@ -43,7 +43,7 @@ class TestByDefinition:
         np.testing.assert_allclose(scores, expected, atol=1e-5)
 
     def test_the_search_equals_the_definition(self) -> None:
-        hits = search(QUERIES, CHUNKS, 4)
+        hits = best_chunks(QUERIES, CHUNKS, 4)
         assert_is_ranking(hits, 4, 4)
         for query in (0, 1, 3):
             scores = {c: defined(QUERIES, CHUNKS, query, c) for c in (0, 2, 3, 4, 5, 6)}
@@ -51,7 +51,7 @@ class TestByDefinition:
             np.testing.assert_allclose(hits.score[query], sorted(scores.values(), reverse=True)[:4], atol=1e-5)
 
     def test_text_without_vectors_has_no_hits_and_is_no_hit(self) -> None:
-        hits = search(QUERIES, CHUNKS, 100)
+        hits = best_chunks(QUERIES, CHUNKS, 100)
         assert hits.chunk.shape == (4, 7)
         assert rankings_of(hits)[2] == []
         assert all(sorted(rankings_of(hits)[query]) == [0, 2, 3, 4, 5, 6] for query in (0, 1, 3))
@@ -59,19 +59,19 @@ class TestByDefinition:
 
     def test_equal_chunks_are_ordered_by_position(self) -> None:
         chunks = CHUNKS.rows(np.array([3, 5, 3, 5, 3]))
-        order = rankings_of(search(QUERIES, chunks, 5))[0]
+        order = rankings_of(best_chunks(QUERIES, chunks, 5))[0]
         assert [row for row in order if row % 2 == 0] == [0, 2, 4]
         assert [row for row in order if row % 2] == [1, 3]
 
 
 def test_rows_are_some_of_the_texts() -> None:
     np.testing.assert_array_equal(
-        search(QUERIES.rows(np.array([3, 0])), CHUNKS.rows(slice(2, 5)), 3).chunk,
-        search(QUERIES, CHUNKS.rows(np.array([2, 3, 4])), 3).chunk[[3, 0]],
+        best_chunks(QUERIES.rows(np.array([3, 0])), CHUNKS.rows(slice(2, 5)), 3).chunk,
+        best_chunks(QUERIES, CHUNKS.rows(np.array([2, 3, 4])), 3).chunk[[3, 0]],
     )
 
 
 def test_empty_inputs_give_empty_results() -> None:
     assert score_pairs(QUERIES, CHUNKS, np.zeros((0, 2), dtype=np.int32)).shape == (0,)
-    assert search(QUERIES.rows(slice(0, 0)), CHUNKS, 3).chunk.shape == (0, 3)
-    assert search(QUERIES, CHUNKS.rows(slice(0, 0)), 3).chunk.shape == (4, 0)
+    assert best_chunks(QUERIES.rows(slice(0, 0)), CHUNKS, 3).chunk.shape == (0, 3)
+    assert best_chunks(QUERIES, CHUNKS.rows(slice(0, 0)), 3).chunk.shape == (4, 0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 from runner.console import svg
-from runner.console.display import printable
+from runner.console.display import escape_control
 
 INK = "var(--ink, #1a1d21)"
 MUTED = "var(--muted, #5a626c)"
@@ -93,7 +93,7 @@ def text(
     weight = ' font-weight="600"' if bold else ""
     end = f' text-anchor="{anchor}"' if anchor != "start" else ""
     small = f' font-size="{size}"' if size != FONT_SIZE else ""
-    return f'<text x="{x:g}" y="{y:g}"{end}{weight}{small} fill="{ink}">{svg.text(printable(cut(plain)))}</text>'
+    return f'<text x="{x:g}" y="{y:g}"{end}{weight}{small} fill="{ink}">{svg.text(escape_control(cut(plain)))}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, width: float = 1, dash: str = "") -> str:
@@ -125,7 +125,7 @@ def svg_document(width: float, height: float, title: str, parts: Sequence[str]) 
     """Return the complete SVG. Screen readers read out `title`."""
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{svg.text(printable(title))}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{svg.text(escape_control(title))}" '
             f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" font-family="{svg.FONTS}" '
             f'font-size="{FONT_SIZE}">',
             *parts,

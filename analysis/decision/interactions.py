@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from analysis.decision.design import Tetrad, tetrads
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, ScoredCells
 from components.statistics import Contrasts, Tail, contrasts, share_as_far
-from runner.console.display import about
+from runner.console.display import significant_digits
 
 _N_DRAWS, _SEED = 4_999, 0
 _AT_ONCE = 200
@@ -54,12 +54,12 @@ class Interaction:
         if not self.difference:
             same = f"{instead} gains the same with {second}={self.more_with} and with {self.less_with}"
             return f"{self.unseen} does not affect the metric: {same}" if self.unseen else same
-        more, less = about(self.difference), about(-self.gain_less)
+        more, less = significant_digits(self.difference), significant_digits(-self.gain_less)
         if self.gain_less >= 0:
             return f"{instead} gains {more} more with {second}={self.more_with} than with {self.less_with}"
         return (
-            f"{instead} gains {about(self.gain_more)} with {second}={self.more_with} and loses {less} with "
-            f"{self.less_with}"
+            f"{instead} gains {significant_digits(self.gain_more)} with {second}={self.more_with} "
+            f"and loses {less} with {self.less_with}"
         )
 
 

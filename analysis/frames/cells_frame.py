@@ -14,7 +14,7 @@ from runner.results import (
     common_means,
     describe,
     format_level,
-    ranked,
+    rank_cells,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def cells_frame(sweep: LoadedSweep) -> "pd.DataFrame":
 
     metrics = sweep.headlines()
     common = common_means(sweep.cells, sweep.folder_of, metrics[0]) if metrics else OWN_MEANS
-    _, cells = ranked(sweep.cells, sweep.headline, common)
+    _, cells = rank_cells(sweep.cells, sweep.headline, common)
     names = cell_names(sweep)
     ids = [cell.cell_id for cell in cells]
     texts = {

@@ -80,7 +80,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
             return "No cell can be recommended, so none is described. python -m analysis samples shows any of them."
         failed = any(cell.status != OK for cell in source.sweep.cells)
         return "No cell succeeded: the section of all cells has the reasons." if failed else "No cell has results."
-    cells = looked_at(source, answer)
+    cells = cells_to_examine(source, answer)
     try:
         rows = [_row(source, cell) for cell in cells]
     except DataError as error:  # results of an earlier version: the page reports this, and has all other sections
@@ -103,7 +103,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Failures | str:
     )
 
 
-def looked_at(source: ReportSource, answer: ReportAnswer) -> list[CellResult]:
+def cells_to_examine(source: ReportSource, answer: ReportAnswer) -> list[CellResult]:
     """Return the cells to examine, in the order of the metric.
 
     They are the cell to take, the best one and the last one, then the next cells, as many as are affordable.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from runner.console.display import printable
+from runner.console.display import escape_control
 from runner.console.styled_text import Prose
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
@@ -11,7 +11,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 
 def plain(text: object) -> str:
     """Return the text on one line, with all markup of Markdown and HTML escaped."""
-    line = " ".join(printable(str(text)).split())
+    line = " ".join(escape_control(str(text)).split())
     return _MARKUP.sub(r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

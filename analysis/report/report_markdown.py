@@ -8,7 +8,7 @@ from analysis.report.markdown_text import plain, prose_text, table
 from analysis.report.report_record import Report
 from analysis.report.sample_classes import CLASSES
 from analysis.report.scenarios_section import ScenarioChoice, ScenarioRow, Scenarios
-from runner.console.display import printable
+from runner.console.display import escape_control
 from runner.console.styled_text import duration, number
 
 
@@ -254,7 +254,7 @@ def _reproduce(report: Report) -> Iterator[str]:
         yield ""
         yield f"{plain(command.purpose)}:"
         yield ""
-        yield f"    {' '.join(printable(command.line).split())}"
+        yield f"    {' '.join(escape_control(command.line).split())}"
     yield ""
     for name, text in report.reproduce.facts:
         yield f"- {plain(name)}: {plain(text)}"

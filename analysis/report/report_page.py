@@ -14,7 +14,7 @@ from analysis.report.cells_section import BEST, CellRow, CellTable, Span, interv
 from analysis.report.report_record import Report
 from analysis.report.sample_classes import CLASSES
 from analysis.report.samples_section import MOST_CHARACTERS
-from runner.console.display import printable
+from runner.console.display import escape_control
 from runner.console.styled_text import Prose, duration, number
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -59,13 +59,13 @@ def _own_file(name: str) -> Markup:
 
 def _breakable(name: str) -> Markup:
     """Return a name that may wrap after four characters and a "_" or ".": a head is no wider than its column."""
-    return Markup(re.sub(r"(?<=\w{4}[_.])(?=\w)", "<wbr>", str(escape(printable(name)))))  # noqa: S704 - escaped
+    return Markup(re.sub(r"(?<=\w{4}[_.])(?=\w)", "<wbr>", str(escape(escape_control(name)))))  # noqa: S704 - escaped
 
 
 def _prose(sentence: Prose) -> Markup:
     """Return the sentence with strong pieces in <strong>. All pieces, such as names of cells, are escaped."""
     formats = (Markup("{}"), Markup("<strong>{}</strong>"))
-    pieces = [formats[i % 2].format(printable(piece)) for i, piece in enumerate(sentence.pieces)]
+    pieces = [formats[i % 2].format(escape_control(piece)) for i, piece in enumerate(sentence.pieces)]
     return Markup("").join(pieces)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.report.answer_section import ReportAnswer
-from analysis.report.failures_section import looked_at, pair
+from analysis.report.failures_section import cells_to_examine, pair
 from analysis.report.report_input import ReportSource
 from analysis.report.sample_classes import CLASSES
 from analysis.samples.stories import kept_corpus
@@ -102,7 +102,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
     """Return the section; None if no cell has results, or if the results of an earlier version lack the gold."""
     if not answer.take:
         return None
-    take, other = pair(source, answer, looked_at(source, answer))
+    take, other = pair(source, answer, cells_to_examine(source, answer))
     cells = [take, *([other] if other else [])]
     try:
         tables = [_CellSamples(source, cell) for cell in cells]

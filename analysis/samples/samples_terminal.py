@@ -8,7 +8,7 @@ from rich.text import Text
 
 from analysis.samples import sample_wording
 from analysis.samples.story import Excerpt, Story, StorySide
-from runner.console.display import printable
+from runner.console.display import escape_control
 
 _GOLD = "bold yellow"
 _SPACE = re.compile(r"\s+")
@@ -23,7 +23,7 @@ def show(console: Console, stories: Sequence[Story], names: Sequence[str], metri
     """Print the stories. `names` are the names of the cells."""
     for number, story in enumerate(stories, 1):
         group = " · ".join(filter(None, (story.subset, story.topic, story.task)))
-        head = Text.assemble((f"{number}. {printable(story.id)}", "bold"), f"  {printable(group)}")
+        head = Text.assemble((f"{number}. {escape_control(story.id)}", "bold"), f"  {escape_control(group)}")
         console.print()
         console.print(head, soft_wrap=True)
         for label, content in _lines(story, names, metric):
@@ -51,7 +51,7 @@ def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
         yield "reference", _text(sample_wording.shortened(reference))
     for name, side in zip(names, story.sides, strict=True):
         if len(names) > 1:
-            yield "", Text(printable(name), style="bold")
+            yield "", Text(escape_control(name), style="bold")
         yield from _side_lines(side, metric)
         for number, search in enumerate(side.searches, start=1):
             yield "" if number > 1 else "searches", _text(sample_wording.search_text(number, search))
@@ -92,9 +92,9 @@ def marked(excerpt: Excerpt) -> Text:
     """Return the gold between « and », which a pipe shows too."""
     left_out = f" … ({excerpt.n_left_out:,} more characters) … " if excerpt.n_left_out else ""
     parts = (excerpt.before, f"«{excerpt.gold}{left_out}{excerpt.rest}»", excerpt.behind)
-    before, gold, behind = (_SPACE.sub(" ", printable(part)) for part in parts)
+    before, gold, behind = (_SPACE.sub(" ", escape_control(part)) for part in parts)
     return Text.assemble(before.lstrip(), (gold, _GOLD), behind.rstrip())
 
 
 def _text(text: str) -> Text:
-    return Text(printable(text))
+    return Text(escape_control(text))

@@ -9,7 +9,7 @@ from analysis.samples.sample_wording import N_UNITS, shortened
 from analysis.samples.samples_terminal import Line, marked, print_line
 from analysis.samples.story import Excerpt
 from analysis.testset.items import ACCEPTED, DraftPassage, Item
-from runner.console.display import printable
+from runner.console.display import escape_control
 
 _STYLES = {ACCEPTED: "green", "rejected": "red"}
 
@@ -19,8 +19,8 @@ def show(console: Console, items: Sequence[Item]) -> None:
     for number, item in enumerate(items, 1):
         group = " · ".join(filter(None, (item.topic, item.task)))
         head = Text.assemble(
-            (f"{number}. {printable(item.id)}", "bold"),
-            f"  {printable(group)}  ",
+            (f"{number}. {escape_control(item.id)}", "bold"),
+            f"  {escape_control(group)}  ",
             (item.state, _STYLES.get(item.state, "")),
         )
         console.print()
@@ -53,4 +53,4 @@ def head_of(passage: DraftPassage) -> str:
 
 
 def _text(text: str) -> Text:
-    return Text(printable(text))
+    return Text(escape_control(text))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from components.records import Message, Sample
 
 
-def numbered(texts: Sequence[str]) -> str:
+def number_lines(texts: Sequence[str]) -> str:
     """Return the texts, one per line, numbered [1], [2] and so on."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(texts, start=1))
 
@@ -24,7 +24,7 @@ def questions_by_line(questions: Sequence[str]) -> str:
 def reference_text(sample: Sample) -> str:
     """Return the reference, or several ones numbered as alternatives; "" without any."""
     references = [reference for reference in sample.references if reference.strip()]
-    return references[0] if len(references) == 1 else numbered(references)
+    return references[0] if len(references) == 1 else number_lines(references)
 
 
 def chat(system: str, user: str) -> tuple[Message, ...]:

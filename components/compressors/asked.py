@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.reply import json_values, whole_number, without_thoughts
-from components.asking.templates import chat, numbered
+from components.asking.templates import chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.compressors.sentence_pieces import Sentence, pieces_of, sentences_in, whole
+from components.compressors.sentence_pieces import Sentence, keep_whole, pieces_of, sentences_in
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import CompressedPassages, Kind, Passage, Request, Sample
@@ -59,7 +59,7 @@ class SentencesByModel:
 
     def _inquiry(self, question: str, sentences: Sequence[Sentence], request_id: str) -> Inquiry[list[int]]:
         texts = [" ".join(sentence.text.split()) for sentence in sentences]
-        values = {"{question}": question, "{sentences}": numbered(texts), "{n}": str(len(texts))}
+        values = {"{question}": question, "{sentences}": number_lines(texts), "{n}": str(len(texts))}
         messages = chat(self.system, fill(self.instruction, values))
         sample = Sample(request_id, "", Kind.QA, question, ())
         request = Request(request_id, messages, sample, tuple(map(Passage, texts)), _SCHEMA)
@@ -70,9 +70,9 @@ def _compress(
     reply: list[int] | Unread | None, sentences: Sequence[Sentence], passages: Sequence[str]
 ) -> CompressedPassages:
     if reply is None:
-        return whole(passages)
+        return keep_whole(passages)
     if isinstance(reply, Unread):
-        return whole(passages, reply.unread, reply.failed)
+        return keep_whole(passages, reply.unread, reply.failed)
     return pieces_of([sentences[number] for number in reply], len(passages))
 
 

@@ -7,7 +7,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.compressors.sentence_pieces import Sentence, best_within, count_tokens, pieces_of, sentences_in, whole
+from components.compressors.sentence_pieces import (
+    Sentence,
+    best_within,
+    count_tokens,
+    keep_whole,
+    pieces_of,
+    sentences_in,
+)
 from components.protocols import AsksInBatches, Reranker, Tokenizer, WordTokenizer
 from components.records import CompressedPassages, Passages
 from components.text.tables import build_term_table, query_terms
@@ -48,7 +55,7 @@ class ExtractiveByReranker:
         self, sentences: Sequence[Sentence], scores: NDArray[np.float32], passages: Sequence[str]
     ) -> CompressedPassages:
         if not sentences:
-            return whole(passages)
+            return keep_whole(passages)
         n_tokens = count_tokens([sentence.text for sentence in sentences], self.tokenizer)
         budget = self.share * int(count_tokens(passages, self.tokenizer).sum())
         return pieces_of([sentences[position] for position in best_within(n_tokens, scores, budget)], len(passages))

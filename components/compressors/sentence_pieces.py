@@ -46,7 +46,7 @@ def pieces_of(sentences: Iterable[Sentence], n_passages: int) -> CompressedPassa
     return CompressedPassages(tuple(map(tuple, pieces)))
 
 
-def whole(passages: Sequence[str], unread: str = "", failed: str = "") -> CompressedPassages:
+def keep_whole(passages: Sequence[str], unread: str = "", failed: str = "") -> CompressedPassages:
     """Return the passages unchanged."""
     return CompressedPassages(tuple(((0, len(text)),) if text else () for text in passages), unread, failed)
 

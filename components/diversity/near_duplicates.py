@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.limits import too_small
 from components.protocols import WordTokenizer
 from components.records import Hits, Passages, Terms
-from components.text.ranking import without
+from components.text.ranking import drop_hits
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -54,7 +54,7 @@ class NearDuplicates:
             for i, column in enumerate(columns.tolist()):
                 dropped[row, column] = bool((resemblance[i, kept] >= self.threshold).any())
                 kept += [] if dropped[row, column] else [i]
-        return without(hits, dropped)
+        return drop_hits(hits, dropped)
 
     def _shingle_matrix(self, terms: Terms, chunks: NDArray[np.int32]) -> Any:
         """Return a SciPy CSR array, int32[n_chunks, n_shingles], with 1 if a chunk contains a shingle."""

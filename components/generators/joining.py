@@ -6,7 +6,7 @@ from dataclasses import replace
 from components.records import Answer, AnswerState
 
 
-def built_on(answer: Answer, before: Sequence[Answer]) -> Answer:
+def depending_on(answer: Answer, before: Sequence[Answer]) -> Answer:
     """Return an answer that depends on earlier, concurrent answers, with the tokens and the time of all.
 
     It is TRUNCATED if one of the earlier answers was cut off.
@@ -15,7 +15,7 @@ def built_on(answer: Answer, before: Sequence[Answer]) -> Answer:
     return replace(cut_like(_add_tokens(answer, before), before), latency_s=latency_s)
 
 
-def chosen_of(answer: Answer, others: Sequence[Answer]) -> Answer:
+def choose_answer(answer: Answer, others: Sequence[Answer]) -> Answer:
     """Return one of several concurrent answers, with the tokens of all and the time of the slowest."""
     latency_s = max([answer.latency_s, *(other.latency_s for other in others)])
     return replace(_add_tokens(answer, others), latency_s=latency_s)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from components.generators.joining import chosen_of, first_failed
+from components.generators.joining import choose_answer, first_failed
 from components.protocols import Ask, Render
 from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Request
 from components.text.normalize import ANSWER_FORM_VERSION, answer_form
@@ -70,4 +70,4 @@ def _elect(answers: Sequence[Answer]) -> tuple[Answer, str]:
 
 
 def _add_usage(answer: Answer, answers: Sequence[Answer]) -> Answer:
-    return chosen_of(answer, [other for other in answers if other is not answer])
+    return choose_answer(answer, [other for other in answers if other is not answer])

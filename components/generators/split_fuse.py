@@ -6,7 +6,7 @@ from math import ceil, log2
 from typing import ClassVar
 
 from components.asking.templates import asked_question, chat
-from components.generators.joining import built_on, chosen_of, cut_like, first_failed
+from components.generators.joining import choose_answer, cut_like, depending_on, first_failed
 from components.limits import too_small
 from components.protocols import Ask, Render, Tokenizer
 from components.records import Answer, AnswerTask, GeneratedAnswer, Message, Request
@@ -87,7 +87,7 @@ class SplitFuse:
                         last_prompts[row] = request.messages
             replies = ask([request for _, _, request in requests.values()]) if requests else []
             for (row, part, _), answer in zip(requests.values(), replies, strict=True):
-                answers[row][part] = built_on(answer, [answers[row][half] for half in part.halves])
+                answers[row][part] = depending_on(answer, [answers[row][half] for half in part.halves])
         return [
             GeneratedAnswer(replace(task_answers[tree], request_id=task.sample.id), messages, _path(tree))
             for task, tree, task_answers, messages in zip(tasks, trees, answers, last_prompts, strict=True)
@@ -123,11 +123,11 @@ def _settle(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | None:
         return None
     left, right = (answers[half] for half in part.halves)
     if failed := first_failed([left, right]):
-        return chosen_of(failed, [right if failed is left else left])
+        return choose_answer(failed, [right if failed is left else left])
     if left.text and right.text:
         return None
     kept, other = (right, left) if right.text else (left, right)
-    return cut_like(chosen_of(kept, [other]), [other])
+    return cut_like(choose_answer(kept, [other]), [other])
 
 
 def _path(tree: _Part) -> str:

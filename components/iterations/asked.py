@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.reply import flag, json_values, repeats_form, without_thoughts
-from components.asking.templates import chat, numbered
+from components.asking.templates import chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_problems
 from components.json_value import Json
@@ -67,7 +67,7 @@ class AskedSearches:
         steps = [text for step in trail.steps for text in (step.thought, step.query) if text]
         values = {
             "{question}": trail.question,
-            "{passages}": numbered([shown(passage) for passage in passages]) or _NONE,
+            "{passages}": number_lines([passage_line(passage) for passage in passages]) or _NONE,
             "{steps}": "\n".join(steps) or _NONE,
         }
         messages = chat(self.system, fill(self.instruction, values))
@@ -102,7 +102,7 @@ class AskedSearches:
         return not text or (len(text) <= _LONGEST and not repeats_form(text, self.instruction))
 
 
-def shown(passage: Passage) -> str:
+def passage_line(passage: Passage) -> str:
     """Return a passage on one line, after its title."""
     return " ".join(f"{passage.title}: {passage.text}".split() if passage.title else passage.text.split())
 

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from typing import ClassVar, Protocol
 
 from components.asking.reply import without_form
-from components.asking.templates import asked_question, chat, numbered
+from components.asking.templates import asked_question, chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Support, Verdict, read_claims, read_verdicts
 from components.limits import too_small
@@ -182,7 +182,7 @@ class ClaimChecker:
         ]
 
     def _verdicts_on(self, check: Check) -> Inquiry[Verdicts]:
-        values = {"{claims}": numbered(check.claims), "{passages}": numbered(check.texts)}
+        values = {"{claims}": number_lines(check.claims), "{passages}": number_lines(check.texts)}
         messages = chat(self.system, fill(self.verdict_prompt, values))
         request = Request(f"{check.sample.id}#{check.name}", messages, check.sample, (), VERDICTS_SCHEMA)
 

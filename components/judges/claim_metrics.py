@@ -21,7 +21,7 @@ from components.judges.claim_checks import (
     worst_of,
 )
 from components.judges.claim_scores import CLAIM_METRICS, ClaimVerdicts, Comparison, Value
-from components.judges.prepared import Prepared, prepared, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, prepared_for
 from components.limits import unknown_names
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -116,16 +116,16 @@ class ClaimMetrics:
         """Return the claims of the references of each sample id, or the reason for their absence; {} if not needed."""
         if not self.n_rounds_to_prepare:
             return {}
-        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
+        preparation = {sample.id: preparation_entry(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
         sources = [SourceText("reference", sample, reference_text(sample)) for sample in samples]
         sources = [source for source in sources if source.text]
         for source, claims in zip(sources, self._extractor.claims(sources, ask), strict=True):
             if isinstance(claims, Unread):
-                entry = prepared(claims.state, f"claims of the reference: {claims.reason}")
+                entry = preparation_entry(claims.state, f"claims of the reference: {claims.reason}")
             elif claims:
-                entry = prepared(ScoreState.VALUE, "", claims=list(claims))
+                entry = preparation_entry(ScoreState.VALUE, "", claims=list(claims))
             else:
-                entry = prepared(ScoreState.NOT_APPLICABLE, "no claims in the reference")
+                entry = preparation_entry(ScoreState.NOT_APPLICABLE, "no claims in the reference")
             preparation[source.sample.id] = entry
         return preparation
 

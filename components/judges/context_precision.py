@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import asked_question, chat, numbered
+from components.asking.templates import asked_question, chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_checks import worst_of
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
@@ -106,7 +106,7 @@ class ContextPrecision:
     def _inquiries(self, item: JudgeInput) -> list[Inquiry[GradeVerdict]]:
         values = {
             "{question}": asked_question(item.sample),
-            "{references}": numbered(item.sample.references),
+            "{references}": number_lines(item.sample.references),
             "{answer}": item.answer,
         }
         return [

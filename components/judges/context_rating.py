@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import asked_question, chat, numbered
+from components.asking.templates import asked_question, chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_checks import worst_of
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
@@ -93,7 +93,7 @@ class ContextRating:
         return combine_mean(sums)
 
     def _inquiry(self, item: JudgeInput, number: int, prompt: str) -> Inquiry[GradeVerdict]:
-        passages = numbered([passage.text for passage in item.passages])
+        passages = number_lines([passage.text for passage in item.passages])
         messages = chat(self.system, fill(prompt, {"{question}": asked_question(item.sample), "{passages}": passages}))
         request = Request(f"{item.sample.id}#{number}", messages, item.sample, (), verdict_schema(_RATINGS))
         return Inquiry(request, lambda reply: read_verdict(reply, _RATINGS))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.reply import read_object, whole_number, without_form
-from components.asking.templates import asked_question, chat, numbered
+from components.asking.templates import asked_question, chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.json_value import Json
 from components.limits import too_small
@@ -87,7 +87,7 @@ class ContextRelevance:
         return combine_mean(sums)
 
     def _inquiry(self, item: JudgeInput, sentences: Sequence[str]) -> Inquiry[frozenset[int]]:
-        values = {"{question}": asked_question(item.sample), "{sentences}": numbered(sentences)}
+        values = {"{question}": asked_question(item.sample), "{sentences}": number_lines(sentences)}
         messages = chat(self.system, fill(self.prompt, values))
         request = Request(item.sample.id, messages, item.sample, (), _SCHEMA)
 

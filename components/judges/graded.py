@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import asked_question, chat, numbered
+from components.asking.templates import asked_question, chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.graded_replies import (
     APPLICABILITY_SCHEMA,
@@ -18,7 +18,7 @@ from components.judges.graded_replies import (
     read_verdict,
     verdict_schema,
 )
-from components.judges.prepared import Prepared, prepared, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, prepared_for
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
@@ -137,7 +137,7 @@ class Graded:
         inquiries = [Inquiry(self._applicability_request(sample), read_applicability) for sample in with_references]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         return {
-            **{sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples},
+            **{sample.id: preparation_entry(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples},
             **{sample.id: _applicability(reply) for sample, reply in zip(with_references, replies, strict=True)},
         }
 
@@ -190,7 +190,7 @@ class Graded:
         values = {
             **_shown_values(item.sample),
             "{answer}": item.answer,
-            "{passages}": numbered([passage.text for passage in item.passages]),
+            "{passages}": number_lines([passage.text for passage in item.passages]),
             "{passage}": passage,
         }
         messages = chat(self.system, fill(self.instruction, values))
@@ -224,10 +224,10 @@ def _lacks_references(template: str, sample: Sample) -> bool:
 
 
 def _shown_values(sample: Sample) -> dict[str, str]:
-    return {"{question}": asked_question(sample), "{references}": numbered(sample.references)}
+    return {"{question}": asked_question(sample), "{references}": number_lines(sample.references)}
 
 
 def _applicability(reply: Applicability | Unread) -> Prepared:
     if isinstance(reply, Unread):
-        return prepared(reply.state, reply.reason)
-    return prepared(ScoreState.VALUE if reply.applicable else ScoreState.NOT_APPLICABLE, reply.reason)
+        return preparation_entry(reply.state, reply.reason)
+    return preparation_entry(ScoreState.VALUE if reply.applicable else ScoreState.NOT_APPLICABLE, reply.reason)

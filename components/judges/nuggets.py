@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.reply import repeats_form, without_form
-from components.asking.templates import asked_question, chat, numbered, reference_text
+from components.asking.templates import asked_question, chat, number_lines, reference_text
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.fields import added_later
 from components.json_value import Json
 from components.judges.claim_replies import read_list, read_numbered
-from components.judges.prepared import Prepared, prepared, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, prepared_for
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -160,11 +160,11 @@ class Nuggets:
 
     def prepare_by_gold(self, samples: Sequence[Sample], gold: Sequence[Sequence[str]], ask: Ask) -> JudgePreparation:
         """Return the same from the texts of each sample's gold evidence."""
-        texts = [evidence[0] if len(evidence) == 1 else numbered(evidence) for evidence in gold]
+        texts = [evidence[0] if len(evidence) == 1 else number_lines(evidence) for evidence in gold]
         return self._prepare(samples, texts, "gold document in the corpus", ask)
 
     def _prepare(self, samples: Sequence[Sample], texts: Sequence[str], source: str, ask: Ask) -> JudgePreparation:
-        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, f"no {source}") for sample in samples}
+        preparation = {sample.id: preparation_entry(ScoreState.NOT_APPLICABLE, f"no {source}") for sample in samples}
         with_text = [(sample, text) for sample, text in zip(samples, texts, strict=True) if text.strip()]
         inquiries = [self._nuggets_of(sample, text) for sample, text in with_text]
         replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
@@ -208,18 +208,18 @@ class Nuggets:
 
     def _entry(self, reply: tuple[Nugget, ...] | Unread, source: str) -> Prepared:
         if isinstance(reply, Unread):
-            return prepared(reply.state, f"nuggets: {reply.reason}")
+            return preparation_entry(reply.state, f"nuggets: {reply.reason}")
         if not reply:
-            return prepared(ScoreState.NOT_APPLICABLE, f"no nuggets in the {source}")
+            return preparation_entry(ScoreState.NOT_APPLICABLE, f"no nuggets in the {source}")
         if len(reply) > self.max_nuggets:
             reason = f"{len(reply)} nuggets, more than max_nuggets={self.max_nuggets}"
-            return prepared(ScoreState.UNPARSABLE, f"nuggets: cannot be read: {reason}")
-        return prepared(ScoreState.VALUE, "", nuggets=[[nugget.text, nugget.vital] for nugget in reply])
+            return preparation_entry(ScoreState.UNPARSABLE, f"nuggets: cannot be read: {reason}")
+        return preparation_entry(ScoreState.VALUE, "", nuggets=[[nugget.text, nugget.vital] for nugget in reply])
 
     def _assignments_of(self, item: JudgeInput, nuggets: Sequence[Nugget]) -> Inquiry[tuple[Assignment, ...]]:
         values = {
             "{question}": asked_question(item.sample),
-            "{nuggets}": numbered([nugget.text for nugget in nuggets]),
+            "{nuggets}": number_lines([nugget.text for nugget in nuggets]),
             "{answer}": item.answer,
         }
         messages = chat(self.system, fill(self.assignment_prompt, values))

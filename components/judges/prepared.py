@@ -11,7 +11,7 @@ explains it. Other keys are specific to the judge.
 """
 
 
-def prepared(state: ScoreState, reason: str, **more: Json) -> Prepared:
+def preparation_entry(state: ScoreState, reason: str, **more: Json) -> Prepared:
     """Return the facts about one sample."""
     return {"state": state.value, "reason": reason, **more}
 

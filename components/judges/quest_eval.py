@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.asking.until_readable import Unread, ask_until_readable
 from components.errors import DataError
 from components.fields import runtime_only
-from components.judges.prepared import Prepared, prepared, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, prepared_for
 from components.judges.quest_eval_files import PublishedQuestions, hash_of_published, question_files, read_published
 from components.judges.quest_eval_inquiries import SourceText, answers_from, questions_about
 from components.judges.quest_eval_scores import NAMES, quest_scores
@@ -154,28 +154,30 @@ class QuestEval:
 
     def _prepare_published(self, entry: PublishedQuestions) -> Prepared:
         if not entry.questions and not entry.answers:
-            return prepared(ScoreState.NOT_APPLICABLE, "the published entry is empty")
+            return preparation_entry(ScoreState.NOT_APPLICABLE, "the published entry is empty")
         if len(entry.questions) != len(entry.answers):
             counts = f"{len(entry.questions)} questions and {len(entry.answers)} answers"
-            return prepared(ScoreState.NOT_APPLICABLE, f"the published entry has {counts}")
+            return preparation_entry(ScoreState.NOT_APPLICABLE, f"the published entry has {counts}")
         return self._prepare_questions(entry.questions, entry.answers, "published")
 
     def _ask_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Prepared]:
         """Return questions about the references, and the references' answers to them."""
-        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
+        preparation = {sample.id: preparation_entry(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
         references = [SourceText(sample, "\n".join(sample.references).strip()) for sample in samples]
         references = [source for source in references if source.text]
         with_questions = []
         for source, questions in zip(references, self._questions(references, ask), strict=True):
             if isinstance(questions, Unread):
-                preparation[source.sample.id] = prepared(questions.state, f"questions: {questions.reason}")
+                preparation[source.sample.id] = preparation_entry(questions.state, f"questions: {questions.reason}")
             elif questions:
                 with_questions.append(replace(source, questions=questions))
             else:
-                preparation[source.sample.id] = prepared(ScoreState.NOT_APPLICABLE, "the judge had nothing to ask")
+                preparation[source.sample.id] = preparation_entry(
+                    ScoreState.NOT_APPLICABLE, "the judge had nothing to ask"
+                )
         for source, answers in zip(with_questions, self._answers(with_questions, ask), strict=True):
             if isinstance(answers, Unread):
-                preparation[source.sample.id] = prepared(answers.state, f"reference answers: {answers.reason}")
+                preparation[source.sample.id] = preparation_entry(answers.state, f"reference answers: {answers.reason}")
             else:
                 preparation[source.sample.id] = self._prepare_questions(source.questions, answers, "asked for")
         return preparation
@@ -191,7 +193,7 @@ class QuestEval:
 
     def _prepare_questions(self, questions: Sequence[str], answers: Sequence[str], source: str) -> Prepared:
         n_unanswerable = sum(map(Phrases(self.cannot_infer).mean_unknown, answers))
-        return prepared(
+        return preparation_entry(
             ScoreState.VALUE,
             f"{len(questions)} questions ({source}), {n_unanswerable} without an answer in the reference",
             questions=list(questions),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from components.fields import runtime_only
 from components.llms.sampling import sampling_problems
 from components.openai_server.counts import CountedAt
-from components.openai_server.errors import Malformed, shown
+from components.openai_server.errors import Malformed, preview
 from components.openai_server.gate import Account
 from components.openai_server.look_up import LookUpFailed, look_up
 from components.openai_server.reading import count_in, objects_in, parsed, part_of, text_in
@@ -134,7 +134,7 @@ class OllamaChat:
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
     """Return the answer in an unchecked reply. Raises Malformed if it has no message."""
     if not isinstance(part_of(reply, "message"), dict):
-        raise Malformed(f"{shown(reply)}, expected an object as message")
+        raise Malformed(f"{preview(reply)}, expected an object as message")
     thoughts, text = split_thoughts(text_in(reply, "message", "content"))
     thoughts = thoughts or text_in(reply, "message", "thinking").strip()
     is_cut = reply.get("done_reason") == "length"

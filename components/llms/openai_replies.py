@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from components.openai_server.errors import Malformed, shown
+from components.openai_server.errors import Malformed, preview
 from components.openai_server.reading import count_in, objects_in, part_of, text_in
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
@@ -27,7 +27,7 @@ def read_replies(completion: object, request_ids: Sequence[str], latency_s: floa
     choices = objects_in(completion, "choices")[: len(request_ids)]
     read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
     if not read:
-        raise Malformed(shown(completion))
+        raise Malformed(preview(completion))
     n_prompt = count_in(completion, "usage", "prompt_tokens")
     n_cached = count_in(completion, "usage", "prompt_tokens_details", "cached_tokens")
     n_completion = count_in(completion, "usage", "completion_tokens")
@@ -66,11 +66,11 @@ def _read(choice: Mapping[str, object], request_id: str) -> Answer:
     """Return the answer in a choice. Raises Malformed for an aborted completion, and without a message."""
     message = part_of(choice, "message")
     if not isinstance(message, dict):
-        raise Malformed(f"{shown(choice)}, expected an object as message")
+        raise Malformed(f"{preview(choice)}, expected an object as message")
     thoughts, text = split_thoughts(text_in(message, "content"))
     reason = choice.get("finish_reason")
     if reason == "error":
-        raise Malformed(shown(choice))
+        raise Malformed(preview(choice))
     state = _state(text, reason, refusal=message.get("refusal"))
     answer_text = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
     return Answer(request_id, state, answer_text, thoughts=thoughts or _thoughts_beside(message))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.means import mean_scores
 from components.records import Sample, Scores, ScoreState, TextsWithUnits, Units
-from components.text.units import take
+from components.text.units import select_units
 
 Similarity = Callable[[Units, Units], NDArray[np.float64]]
 """Function from answers and references to their similarities, float64[n_pairs].
@@ -36,7 +36,7 @@ def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: T
         raise ComponentError("score_answers: got texts without units; a metric that reads units names their `form`")
     rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
     sample = owners(samples)[rows]
-    return Pairs(sample, take(answers.units, sample), take(references.units, rows))
+    return Pairs(sample, select_units(answers.units, sample), select_units(references.units, rows))
 
 
 def best_over_references(

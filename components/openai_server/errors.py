@@ -159,7 +159,7 @@ _TOO_LONG = ("context length", "context_length", "context window", "context size
 """Parts of messages about a prompt that does not fit. Only OpenAI has an error code for it."""
 
 
-def shown(value: object) -> str:
+def preview(value: object) -> str:
     """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
         return shortened(value[:_READ_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS)
@@ -223,7 +223,7 @@ def _message_in(body: object) -> str:
     """Return the message of an error body, which servers put under different names, or else the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
-    return shown(body or "without a word")
+    return preview(body or "without a word")
 
 
 def _is_quota_used_up(error: HttpError) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.openai_server.errors import Malformed, WebPage, shown
+from components.openai_server.errors import Malformed, WebPage, preview
 from components.text.normalize import whole_characters
 
 _MOST_TOKENS = 10**9
@@ -30,7 +30,7 @@ def parsed(received: bytes) -> Json:
         return _repair_surrogates(value) if "\\u" in text or not text.isascii() else value
     except (ValueError, RecursionError) as error:
         kind = WebPage if received.lstrip().startswith(b"<") else Malformed
-        raise kind(shown(received) or "nothing") from error
+        raise kind(preview(received) or "nothing") from error
 
 
 def _repair_surrogates(value: Json) -> Json:
@@ -50,7 +50,7 @@ def part_of(reply: object, *path: str) -> Json:
     value = reply
     for name in path:
         if not isinstance(value, dict):
-            raise Malformed(f"{shown(reply)}, expected {'.'.join(path)} in it")
+            raise Malformed(f"{preview(reply)}, expected {'.'.join(path)} in it")
         value = value.get(name)
     return value
 
@@ -59,7 +59,7 @@ def text_in(reply: object, *path: str) -> str:
     """Return the string under nested names, "" if it is missing or null. Raises Malformed for other values."""
     value = part_of(reply, *path)
     if value is not None and not isinstance(value, str):
-        raise Malformed(f"{'.'.join(path)} is {shown(value)}, expected a string")
+        raise Malformed(f"{'.'.join(path)} is {preview(value)}, expected a string")
     return value or ""
 
 
@@ -67,7 +67,7 @@ def objects_in(reply: object, *path: str) -> list[dict[str, Json]]:
     """Return the list of objects under nested names. Raises Malformed for a missing or another value."""
     value = part_of(reply, *path)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Malformed(f"{shown(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
+        raise Malformed(f"{preview(reply)}, expected a list of objects{' as ' if path else ''}{'.'.join(path)}")
     return value
 
 
@@ -78,14 +78,14 @@ def numbers_of(rows: Sequence[object]) -> NDArray[np.float32]:
     try:
         values = np.array(rows)
     except (OverflowError, RecursionError, TypeError, ValueError) as error:
-        raise Malformed(f"{shown(rows)}, expected numbers, and as many in each row") from error
+        raise Malformed(f"{preview(rows)}, expected numbers, and as many in each row") from error
     has_booleans = any(bool in set(map(type, row if isinstance(row, list) else [row])) for row in rows)
     if values.dtype.kind not in "fiu" or has_booleans:  # among numbers, NumPy reads true as 1
-        raise Malformed(f"{shown(rows)}, expected numbers")
+        raise Malformed(f"{preview(rows)}, expected numbers")
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
     if not np.isfinite(narrow).all():
-        raise Malformed(f"{shown(rows)}, expected finite numbers")
+        raise Malformed(f"{preview(rows)}, expected finite numbers")
     return narrow
 
 
@@ -95,9 +95,9 @@ def in_order(items: list[dict[str, Json]], n_wanted: int) -> list[dict[str, Json
     try:
         ordered = sorted(items, key=lambda item: item["index"])
     except (KeyError, TypeError) as error:
-        raise Malformed(f"results with the indexes {shown(indexes)}, expected 0 to {n_wanted - 1}") from error
+        raise Malformed(f"results with the indexes {preview(indexes)}, expected 0 to {n_wanted - 1}") from error
     if [item["index"] for item in ordered] != list(range(n_wanted)):
-        raise Malformed(f"results with the indexes {shown(indexes)}, expected 0 to {n_wanted - 1}")
+        raise Malformed(f"results with the indexes {preview(indexes)}, expected 0 to {n_wanted - 1}")
     return ordered
 
 

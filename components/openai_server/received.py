@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.openai_server.server import Failed, Server
-from components.openai_server.session import NotAsked, Session
+from components.openai_server.session import NotSent, Session
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 Numbers = NDArray[np.float32]
 
 
-class Received(Protocol):
+class ReceivedReplies(Protocol):
     """Results by key. A key covers everything that determines the result: model, parameters, text."""
 
     def get_all(self, keys: Collection[str]) -> dict[str, Numbers]:
@@ -37,7 +37,7 @@ class Received(Protocol):
 
 
 class NotKept:
-    """A `Received` that stores nothing."""
+    """A `ReceivedReplies` that stores nothing."""
 
     def get_all(self, keys: Collection[str]) -> dict[str, Numbers]:
         return {}
@@ -47,16 +47,16 @@ class NotKept:
     def drop(self) -> None: ...
 
 
-_received: ContextVar[Received] = ContextVar("received", default=NotKept())  # noqa: B039 - it has no state
+_received: ContextVar[ReceivedReplies] = ContextVar("received", default=NotKept())  # noqa: B039 - it has no state
 
 
-def current_received() -> Received:
+def current_received() -> ReceivedReplies:
     """Return the place for results of the current context."""
     return _received.get()
 
 
 @contextmanager
-def keeping_received(received: Received) -> Iterator[None]:
+def keeping_received(received: ReceivedReplies) -> Iterator[None]:
     """Store all results that arrive within the context in `received`."""
     token = _received.set(received)
     try:
@@ -77,7 +77,7 @@ def results_of_all(
 
     async def send_unless_failed(session: Session, item: Item) -> Result:
         if failed:
-            raise NotAsked
+            raise NotSent
         return await send(session, item)
 
     with closing(server.call(path, items, send_unless_failed)) as outcomes:

@@ -28,7 +28,7 @@ from components.openai_server.errors import (
     retry_after_s,
 )
 from components.openai_server.gate import Account, Gate, current_gate
-from components.openai_server.session import NotAsked, Session
+from components.openai_server.session import NotSent, Session
 from components.records import Answer, ErrorClass, Request
 
 _LONGEST_WAIT_S = 120.0
@@ -157,7 +157,7 @@ class Server:
         for attempt in range(1, self.max_retries + 2):
             try:
                 result = await send(session, item)
-            except NotAsked:
+            except NotSent:
                 again = " again" if attempt > 1 else ""
                 return Failed(f"not asked{again}: {breaker.reason}", breaker.error_class)
             except (BudgetReached, StoreError) as stop:

@@ -14,13 +14,13 @@ from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
 from components.openai_server.errors import HttpError, Unreachable, WebPage, is_too_slow
 from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_tokens_at_most
-from components.openai_server.patience import within
+from components.openai_server.patience import run_within
 
 _LOOK_EVERY_S = 0.02
 """Interval between checks for room in the window."""
 
 
-class NotAsked(Exception):
+class NotSent(Exception):
     """The breaker opened before the request was sent."""
 
 
@@ -64,7 +64,7 @@ class Session:
         used, was_sent, window = None, True, self.breaker.health.window
         sent_at, started = time.monotonic(), time.perf_counter()
         try:
-            async with within(self.timeout_s):
+            async with run_within(self.timeout_s):
                 content = await self.connection.post(self.path, sent, most_bytes)
             used = counted_at.used(content, attempt.most)
             window.answered(self.concurrency)
@@ -92,4 +92,4 @@ class Session:
                     window.enter()
                     return
                 await self.breaker.wait(wait_s)
-        raise NotAsked
+        raise NotSent

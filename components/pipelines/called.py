@@ -12,7 +12,7 @@ from components.pipelines.reply import question_of, read_reply
 from components.protocols import AnswersFrom
 from components.records import Answer, ErrorClass, Request
 from components.secrets.mask import shortened
-from components.user_code.calling import called
+from components.user_code.calling import call_each
 from components.user_code.calls import CallsUserCode, line_of
 from components.user_code.passages import BadReply
 
@@ -53,7 +53,7 @@ class CalledPipeline(CallsUserCode):
             return read_reply(answering(*question_of(request)), request.id, latency_s())
 
         breaker = Breaker(self.concurrency, current_gate().health(f"{self.path} {dict(self.parameters)}"))
-        for request, outcome in called(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
+        for request, outcome in call_each(answer, requests, self.concurrency, self.timeout_s, lambda: breaker.is_open):
             if outcome is None:
                 yield Answer.failed(request, f"not asked: {breaker.reason}", breaker.error_class)
             elif isinstance(outcome, Answer):

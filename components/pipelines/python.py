@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from components.fields import naming_user_code
 from components.pipelines.called import Answering, CalledPipeline
-from components.user_code.calls import function_problems, import_problems, imported, takes
+from components.user_code.calls import function_problems, has_parameter, import_object, import_problems
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class PythonPipeline(CalledPipeline):
     def problems(self) -> list[str]:
         """Return error messages if the function cannot be imported or called."""
         return import_problems(self.call, "a function, e.g. my_app.rag.answer") or function_problems(
-            imported(self.call), "question", "history", self.parameters
+            import_object(self.call), "question", "history", self.parameters
         )
 
     def answering(self) -> Answering:
         """Return the function with its parameters."""
-        function: Callable[..., object] = imported(self.call)
-        takes_history = takes(function, "history")
+        function: Callable[..., object] = import_object(self.call)
+        takes_history = has_parameter(function, "history")
 
         def answer(question: str, history: list[dict[str, str]]) -> object:
             earlier: Mapping[str, Any] = {"history": history} if takes_history else {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState, Request
-from components.user_code.passages import BadReply, GivenPassage, fields_of, read_passages, shown, text_of
+from components.user_code.passages import BadReply, GivenPassage, fields_of, preview, read_passages, text_of
 
 MOST_ANSWER_CHARACTERS = 100_000
 """Longer than any answer. A longer text is a document, a log or an error."""
@@ -88,5 +88,5 @@ def _seconds(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
-        raise BadReply(f"seconds: got {shown(value)}, expected seconds as a number from 0 to {MOST_SECONDS:,}")
+        raise BadReply(f"seconds: got {preview(value)}, expected seconds as a number from 0 to {MOST_SECONDS:,}")
     return float(value)

@@ -75,7 +75,7 @@ def suitable_batch_tokens(device: str) -> int:
     return 2048 if device == "cpu" else 16_384
 
 
-def computed(
+def compute_batches(
     features: Features, n_rows: int, batch_tokens: int, encoder: Any, compute: "Callable[[Features], torch.Tensor]"
 ) -> NDArray[np.float32]:
     """Return float32[n_rows, ...], the results of `compute` for all features, in the order of the rows.

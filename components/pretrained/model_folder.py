@@ -128,14 +128,14 @@ def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str
     Unless it is `trusted`, raises ComponentError for a model whose files name code of the hub, before anything is
     loaded.
     """
-    with reading(model, revision, trusted=trusted) as name:
+    with reading_files(model, revision, trusted=trusted) as name:
         if not trusted:
             refuse_kernels(model, local_folder(model) or _fetched_settings(model, revision))
         yield name
 
 
 @contextmanager
-def reading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
+def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
     """Yield the name of a model of which files are read, but not the network. Errors are those of `loading`.
 
     A model whose own code would have to run without `trusted` is such an error. Nobody is asked.

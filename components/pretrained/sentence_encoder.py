@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, computed, preprocess, readable_tokens, suitable_batch_tokens
+from components.pretrained.features import Features, compute_batches, preprocess, readable_tokens, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import loading, missing_packages, torch_device
@@ -102,7 +102,7 @@ class SentenceEncoder:
         vectors = np.zeros((len(texts), encoder.get_embedding_dimension() or 0), dtype=np.float32)
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
         for rows, features in prepared_ahead(tokenize, windows):
-            vectors[rows] = computed(features, len(rows), batch_tokens, encoder, embed)
+            vectors[rows] = compute_batches(features, len(rows), batch_tokens, encoder, embed)
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: got {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors "

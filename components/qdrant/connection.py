@@ -25,7 +25,7 @@ _SHOWN_CHARACTERS = 300
 
 
 @contextmanager
-def connected(base_url: str, api_key_env: str, timeout_s: float, settings: str) -> "Iterator[QdrantClient]":
+def connect(base_url: str, api_key_env: str, timeout_s: float, settings: str) -> "Iterator[QdrantClient]":
     """Yield a client. Errors inside become a ComponentError with advice.
 
     `settings` is the configuration group of the fields, for messages that name them.

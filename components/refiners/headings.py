@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.records import Documents, RefinedDocuments
-from components.refiners.pieces import Piece, assembled, copied
+from components.refiners.pieces import Piece, assemble_documents, copy_piece
 from components.text.markdown import Block, blocks, may_have_headings
 
 
@@ -32,7 +32,7 @@ class PrependedHeadings:
         blocks_of_documents = [blocks(text) if may_have_headings(text) else [] for text in documents.texts]
         has_headings = [any(block.level for block in document_blocks) for document_blocks in blocks_of_documents]
         pieces = [
-            list(self._pieces(text, document_blocks)) if has_heading else [copied(text)]
+            list(self._pieces(text, document_blocks)) if has_heading else [copy_piece(text)]
             for text, document_blocks, has_heading in zip(
                 documents.texts, blocks_of_documents, has_headings, strict=True
             )
@@ -41,14 +41,14 @@ class PrependedHeadings:
             "n_headings": sum(block.level > 0 for document_blocks in blocks_of_documents for block in document_blocks),
             "n_documents_with_headings": sum(has_headings),
         }
-        return assembled(documents, pieces, counts)
+        return assemble_documents(documents, pieces, counts)
 
     def _pieces(self, text: str, document_blocks: list[Block]) -> Iterator[Piece]:
         path: list[Block] = []
         position = 0
         for block, following in zip(document_blocks, [*document_blocks[1:], None], strict=True):
             if text[position : block.start].strip():  # text outside all blocks, such as the definition of a link
-                yield copied(text, position, block.start)
+                yield copy_piece(text, position, block.start)
             position = block.end
             if block.level:
                 path = [*(above for above in path if above.level < block.level), block]
@@ -57,16 +57,16 @@ class PrependedHeadings:
             else:
                 position = following.start if following else len(text)
                 yield from self._headings(text, path)
-                yield copied(text, block.start, position)
+                yield copy_piece(text, block.start, position)
         if text[position:].strip():
-            yield copied(text, position)
+            yield copy_piece(text, position)
 
     def _headings(self, text: str, path: list[Block]) -> Iterator[Piece]:
         for number, heading in enumerate(path):
             start = text.find(heading.title, heading.start, heading.end) if heading.title else -1
             yield Piece(self.separator if number else "")
             if start >= 0:
-                yield copied(text, start, start + len(heading.title))
+                yield copy_piece(text, start, start + len(heading.title))
             else:  # a heading of several lines, for example
                 yield Piece(heading.title, heading.start, heading.end)
         yield Piece("\n" if path else "")

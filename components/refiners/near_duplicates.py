@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.records import Documents, RefinedDocuments
-from components.refiners.pieces import assembled, copied
+from components.refiners.pieces import assemble_documents, copy_piece
 from components.text.near_duplicates import repeated_texts
 
 
@@ -38,5 +38,5 @@ class WithoutNearDuplicates:
     def refine(self, documents: Documents) -> RefinedDocuments:
         """Return the documents, with "" for removed texts."""
         repeated = repeated_texts(documents.texts, self.threshold)
-        pieces = [[] if row in repeated else [copied(text)] for row, text in enumerate(documents.texts)]
-        return assembled(documents, pieces, {"n_near_duplicates_left_out": len(repeated)})
+        pieces = [[] if row in repeated else [copy_piece(text)] for row, text in enumerate(documents.texts)]
+        return assemble_documents(documents, pieces, {"n_near_duplicates_left_out": len(repeated)})

@@ -20,7 +20,7 @@ class Piece(NamedTuple):
     end: int = 0
 
 
-def copied(text: str, start: int = 0, end: int | None = None) -> Piece:
+def copy_piece(text: str, start: int = 0, end: int | None = None) -> Piece:
     """Return the characters [start, end) of a text as an unchanged piece. Without an `end`, the piece ends with the
     text.
     """
@@ -28,7 +28,7 @@ def copied(text: str, start: int = 0, end: int | None = None) -> Piece:
     return Piece(text[start:end], start, end)
 
 
-def assembled(
+def assemble_documents(
     documents: Documents, pieces: Sequence[Sequence[Piece]], counts: Mapping[str, int] | None = None
 ) -> RefinedDocuments:
     """Return the documents with texts joined from `pieces`, one sequence per document in their order."""

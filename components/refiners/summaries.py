@@ -9,7 +9,7 @@ from components.asking.written_texts import wording_problems, written_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AskedText, Documents, Message, RefinedDocuments
-from components.refiners.pieces import Piece, assembled, copied
+from components.refiners.pieces import Piece, assemble_documents, copy_piece
 from components.text.templates import fill
 
 
@@ -57,8 +57,10 @@ class Summaries:
         written = written_texts(
             self.messages(documents), topics, ask, self.instruction, self.reminder, self.max_attempts
         )
-        pieces = [[copied(text)] for text in documents.texts]
+        pieces = [[copy_piece(text)] for text in documents.texts]
         for row, summary in zip(rows, written, strict=True):
             if summary.text:
                 pieces[row] = [Piece(summary.text, 0, len(documents.texts[row]))]
-        return assembled(documents, pieces, {"n_summaries": sum(bool(summary.text) for summary in written)}), written
+        return assemble_documents(
+            documents, pieces, {"n_summaries": sum(bool(summary.text) for summary in written)}
+        ), written

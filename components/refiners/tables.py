@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.records import Documents, RefinedDocuments
-from components.refiners.pieces import Piece, assembled, copied
+from components.refiners.pieces import Piece, assemble_documents, copy_piece
 from components.text import markdown
 from components.text.html_tables import HtmlRow, HtmlTable, html_tables
 from components.text.sentences import sentence_ends
@@ -43,14 +43,14 @@ class ExtractedTables:
             for document_id, text in zip(documents.ids, documents.texts, strict=True)
         ]
         pieces = [
-            list(self._pieces(text, tables)) if tables else [copied(text)]
+            list(self._pieces(text, tables)) if tables else [copy_piece(text)]
             for text, tables in zip(documents.texts, all_tables, strict=True)
         ]
         counts = {
             "n_tables": sum(len(tables) for tables in all_tables),
             "n_documents_cut_down_to_tables": sum(bool(tables) for tables in all_tables),
         }
-        return assembled(documents, pieces, counts)
+        return assemble_documents(documents, pieces, counts)
 
     def _pieces(self, text: str, tables: Sequence[HtmlTable]) -> Iterator[Piece]:
         for before, table in zip([None, *tables], [*tables, None], strict=True):
@@ -89,6 +89,6 @@ def _sentences(text: str, first: int, last: int) -> list[tuple[int, int]]:
 
 
 def _line(text: str, start: int, end: int) -> Iterator[Piece]:
-    yield copied(text, start, end)
+    yield copy_piece(text, start, end)
     if not text[start:end].endswith("\n"):
         yield Piece("\n")

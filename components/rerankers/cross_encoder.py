@@ -12,7 +12,7 @@ from components.fields import naming_code, runtime_only
 from components.limits import too_small
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, computed, preprocess, suitable_batch_tokens
+from components.pretrained.features import Features, compute_batches, preprocess, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
@@ -147,7 +147,7 @@ class PretrainedCrossEncoder:
             return relevance
 
         for rows, features in prepared_ahead(tokenized, windows):
-            scores[rows] = computed(features, len(rows), batch_tokens, encoder, score)
+            scores[rows] = compute_batches(features, len(rows), batch_tokens, encoder, score)
         return scores
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from components.asking.reply import json_values, whole_number, without_thoughts
-from components.asking.templates import chat, numbered
+from components.asking.templates import chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -104,7 +104,7 @@ class Listwise:
         return windows
 
     def _inquiry(self, question: str, texts: Sequence[str], request_id: str) -> Inquiry[list[int]]:
-        values = {"{question}": question, "{passages}": numbered(texts), "{n}": str(len(texts))}
+        values = {"{question}": question, "{passages}": number_lines(texts), "{n}": str(len(texts))}
         messages = chat(self.system, fill(self.instruction, values))
         request = request_about(texts, question, messages, _SCHEMA, request_id)
         return Inquiry(request, lambda text: read_ranking(text, len(texts)))

@@ -14,7 +14,7 @@ from components.records import IndexedText
 from components.retrievers.arms import depth_problems
 from components.retrievers.custom_hits import hits_of, in_order
 from components.secrets.mask import shortened
-from components.user_code.calling import called
+from components.user_code.calling import call_each
 from components.user_code.calls import CallsUserCode, line_of
 
 _SHOWN_CHARACTERS = 300
@@ -65,7 +65,7 @@ class CalledRetriever(CallsUserCode):
             return hits_of(searching(queries[row]), depth)
 
         rows = range(len(queries))
-        for row, outcome in called(search, rows, self.concurrency, self.timeout_s, setting="retriever.timeout_s"):
+        for row, outcome in call_each(search, rows, self.concurrency, self.timeout_s, setting="retriever.timeout_s"):
             if not isinstance(outcome, list):
                 why = shortened(line_of(outcome), _SHOWN_CHARACTERS) if outcome else "was not searched"
                 raise ComponentError(f"{self.option}: {self.path}: {why} (query {row + 1:,} of {len(queries):,})")

@@ -143,7 +143,7 @@ class ExistingCollection(ExistingIndex):
 
 
 def request_problems(request: str) -> list[str]:
-    """Return one message per error in a JSON template whose placeholders are whole strings: see `filled`."""
+    """Return one message per error in a JSON template whose placeholders are whole strings: see `fill_template`."""
     try:
         value = json.loads(request)
     except (ValueError, RecursionError) as error:
@@ -160,12 +160,12 @@ def request_problems(request: str) -> list[str]:
     ]
 
 
-def filled(template: Json, query: str, vector: Sequence[float] | None, top_k: int) -> Json:
+def fill_template(template: Json, query: str, vector: Sequence[float] | None, top_k: int) -> Json:
     """Return JSON with the values in place of strings that are a placeholder."""
     if isinstance(template, dict):
-        return {name: filled(value, query, vector, top_k) for name, value in template.items()}
+        return {name: fill_template(value, query, vector, top_k) for name, value in template.items()}
     if isinstance(template, list):
-        return [filled(value, query, vector, top_k) for value in template]
+        return [fill_template(value, query, vector, top_k) for value in template]
     values: Mapping[object, Json] = {VECTOR: vector, QUERY: query, TOP_K: top_k}
     return values[template] if isinstance(template, str) and template in values else template
 

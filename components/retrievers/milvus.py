@@ -18,7 +18,7 @@ from components.pretrained.model_folder import missing_packages
 from components.records import IndexedText
 from components.retrievers.existing_index import (
     ExistingCollection,
-    filled,
+    fill_template,
     with_dimensions,
 )
 from components.secrets.mask import HIDDEN, shortened
@@ -66,7 +66,11 @@ class MilvusCollection(ExistingCollection):
                     client.load_collection(self.collection)
             for row, query in enumerate(queries):
                 vector = None if vectors is None else vectors[row].tolist()
-                body = {"output_fields": fields, "timeout": self.timeout_s, **filled(template, query, vector, depth)}
+                body = {
+                    "output_fields": fields,
+                    "timeout": self.timeout_s,
+                    **fill_template(template, query, vector, depth),
+                }
                 with self._refusals(vectors):
                     reply = client.search(**{**body, "collection_name": self.collection})
                 yield [self.hit_of(hit["entity"], str(hit.id)) for hit in (reply[0] if reply else [])[:depth]]

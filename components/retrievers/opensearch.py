@@ -21,7 +21,7 @@ from components.records import IndexedText
 from components.retrievers.custom_hits import in_order
 from components.retrievers.existing_index import (
     ExistingIndex,
-    filled,
+    fill_template,
     request_problems,
     with_dimensions,
 )
@@ -81,7 +81,7 @@ class SearchServer(ExistingIndex):
 
         async def search(session: Session, row: int) -> list[Json]:
             vector = None if vectors is None else vectors[row].tolist()
-            body = filled(template, queries[row], vector, depth)
+            body = fill_template(template, queries[row], vector, depth)
             return _hits_in((await session.post(body, counted_at=_NO_TOKENS)).content)
 
         path = f"/{quote(self.index, safe=',*')}/_search"

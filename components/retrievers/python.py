@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from components.fields import naming_user_code
 from components.retrievers.called import CalledRetriever
-from components.user_code.calls import function_problems, import_problems, imported, takes
+from components.user_code.calls import function_problems, has_parameter, import_object, import_problems
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class PythonRetriever(CalledRetriever):
     def problems(self) -> list[str]:
         """Return error messages if the function cannot be imported or called."""
         return import_problems(self.call, "a function, e.g. my_app.search.find") or function_problems(
-            imported(self.call), "query", "top_k", self.parameters, "retriever"
+            import_object(self.call), "query", "top_k", self.parameters, "retriever"
         )
 
     def searching(self) -> Callable[[str], object]:
         """Return the function with its parameters."""
-        function: Callable[..., object] = imported(self.call)
-        options: Mapping[str, Any] = {"top_k": self.depth} if takes(function, "top_k") else {}
+        function: Callable[..., object] = import_object(self.call)
+        options: Mapping[str, Any] = {"top_k": self.depth} if has_parameter(function, "top_k") else {}
         return lambda query: function(query, **options, **self.parameters)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.openai_server.access import problems_of_proxy, problems_of_url
 from components.pretrained.model_folder import missing_packages
-from components.qdrant.connection import connected, opened_folder
+from components.qdrant.connection import connect, opened_folder
 from components.records import IndexedText
 from components.retrievers.existing_index import (
     ExistingCollection,
-    filled,
+    fill_template,
     with_dimensions,
 )
 from components.secrets.mask import shortened
@@ -62,7 +62,7 @@ class QdrantCollection(ExistingCollection):
         with self._connection() as client:
             for row, query in enumerate(queries):
                 vector = None if vectors is None else vectors[row].tolist()
-                body = {"with_payload": True, **filled(template, query, vector, depth)}
+                body = {"with_payload": True, **fill_template(template, query, vector, depth)}
                 try:
                     request = models.QueryRequest(**body)
                     (reply,) = client.query_batch_points(self.collection, [request])
@@ -76,4 +76,4 @@ class QdrantCollection(ExistingCollection):
     def _connection(self) -> "AbstractContextManager[QdrantClient]":
         if self.is_local:
             return opened_folder(self.base_url)
-        return connected(self.base_url, self.api_key_env, self.timeout_s, "retriever")
+        return connect(self.base_url, self.api_key_env, self.timeout_s, "retriever")

@@ -8,7 +8,7 @@ from components.asking.reply import flag, read_object
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
-from components.revisers.checking import PLACES, checked, has_passages, messages_about
+from components.revisers.checking import PLACES, has_passages, messages_about, verify_answers
 from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
 from components.text.templates import missing_places
@@ -53,7 +53,7 @@ class AbstainIfUnsupported:
         """Return the verdicts. The finding is the model's reason."""
         settled = [self._settle(item) for item in answers]
         unsettled = [item for item, verdict in zip(answers, settled, strict=True) if verdict is None]
-        verdicts = iter(checked(unsettled, self._request, _read, ask, self.reminder, self.max_attempts))
+        verdicts = iter(verify_answers(unsettled, self._request, _read, ask, self.reminder, self.max_attempts))
         return [next(verdicts) if verdict is None else verdict for verdict in settled]
 
     def revise(self, answers: Sequence[JudgeInput], verdicts: Sequence[AnswerCheck], ask: Ask) -> list[AskedText]:

@@ -11,7 +11,7 @@ from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AnswerCheck, AskedText, JudgeInput, Request
-from components.revisers.checking import PLACES, checked, has_passages, messages_about
+from components.revisers.checking import PLACES, has_passages, messages_about, verify_answers
 from components.text.templates import missing_places
 
 _LISTS = ("unsupported", "missing")
@@ -60,7 +60,9 @@ class Reflect:
     def check_answers(self, answers: Sequence[JudgeInput], ask: Ask) -> list[AnswerCheck]:
         """Return the verdicts. An answer without passages is unsupported, without a request and without a finding."""
         with_passages = [item for item in answers if has_passages(item)]
-        verdicts = iter(checked(with_passages, self._check_request, self._read, ask, self.reminder, self.max_attempts))
+        verdicts = iter(
+            verify_answers(with_passages, self._check_request, self._read, ask, self.reminder, self.max_attempts)
+        )
         return [next(verdicts) if has_passages(item) else AnswerCheck(False) for item in answers]
 
     def revise(self, answers: Sequence[JudgeInput], verdicts: Sequence[AnswerCheck], ask: Ask) -> list[AskedText]:

@@ -144,7 +144,7 @@ def may_be_best(
 class _SignChanges:
     def __init__(self, cells: Contributions, n_resamples: int, seed: int) -> None:
         self._cells = cells
-        both = np.hstack([cells.total, chance.weighted(cells)])
+        both = np.hstack([cells.total, chance.weight_by_clusters(cells)])
         resampled = resampled_sums(swaps(cells.n_clusters, n_resamples, seed), both)
         self._sums, self._weighted_sums = np.hsplit(resampled, 2)
 

@@ -80,11 +80,11 @@ def after_sign_changes(differences: Contributions, draws: Iterable[NDArray[np.fl
     draw.
     """
     n = differences.total.shape[1]
-    resampled = resampled_sums(draws, np.hstack([differences.total, weighted(differences)]))
+    resampled = resampled_sums(draws, np.hstack([differences.total, weight_by_clusters(differences)]))
     return in_standard_errors(differences, resampled[:, :n], resampled[:, n:])
 
 
-def weighted(cells: Contributions) -> NDArray[np.float64]:
+def weight_by_clusters(cells: Contributions) -> NDArray[np.float64]:
     """Return contributions times the weights of their clusters: `in_standard_errors` needs sums of both."""
     products: NDArray[np.float64] = cells.total * cells.shares[:, np.newaxis]
     return products
@@ -96,7 +96,7 @@ def in_standard_errors(
     """Return the sizes of `sums`, float64[n_draws, n], of contributions after sign changes; infinite where all clusters
     then differ by the same.
 
-    `weighted_sums` are the sums of `weighted`. The standard error comes from the remainder of every contribution after
+    `weighted_sums` are the sums of `weight_by_clusters`. The standard error comes from the remainder of every contribution after
     subtracting its cluster's part of the sum. If clusters have unequal weights, this remainder depends on which
     clusters changed their sign. Strata are treated as one.
     """

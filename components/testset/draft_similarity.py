@@ -47,7 +47,7 @@ class ComparedQuestions:
     is_text: bool
 
 
-def compared(draft: Draft) -> ComparedQuestions:
+def comparison_form(draft: Draft) -> ComparedQuestions:
     """Return the compared parts of a draft in folded form: width, case and punctuation do not count."""
     before = "\n".join(turn.question for turn in draft.history)
     earlier, question = tokens(before), tokens(draft.question)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.testset.draft_similarity import ComparedQuestions, are_alike, compared
+from components.testset.draft_similarity import ComparedQuestions, are_alike, comparison_form
 from components.testset.records import Draft
 
 
@@ -45,7 +45,7 @@ class NearDuplicates:
         It may repeat one of `earlier`, or an earlier draft of `new` that repeats none itself. Drafts in `earlier`
         always stay.
         """
-        drafts = [compared(draft) for draft in (*earlier, *new)]
+        drafts = [comparison_form(draft) for draft in (*earlier, *new)]
         index = _Index(self.threshold, Counter(part for draft in drafts for part in draft.question))
         repeated: dict[str, str] = {}
         for position, draft in enumerate(drafts):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from components.testset.quotes import numbered_sentences
 from components.testset.records import Extract
-from components.testset.wording import quoted
+from components.testset.wording import quote_text
 
 _LONGEST_TITLE = 200
 
@@ -18,9 +18,9 @@ def shown_documents(extracts: Sequence[Extract]) -> str:
     lines: list[list[str]] = [[] for _ in extracts]
     for number, (extract, start, end) in enumerate(numbered_sentences(extracts), 1):
         first = extracts[extract].start
-        lines[extract].append(f"[{number}] {quoted(extracts[extract].text[start - first : end - first])}")
+        lines[extract].append(f"[{number}] {quote_text(extracts[extract].text[start - first : end - first])}")
     documents = [
-        "\n".join([f"<document {n}>{quoted(extract.title)[:_LONGEST_TITLE]}", *sentences, f"</document {n}>"])
+        "\n".join([f"<document {n}>{quote_text(extract.title)[:_LONGEST_TITLE]}", *sentences, f"</document {n}>"])
         for n, (extract, sentences) in enumerate(zip(extracts, lines, strict=True), 1)
     ]
     return "\n\n".join(documents)

@@ -31,7 +31,7 @@ class Wording:
 _TAG = re.compile(r"<(?=\s*/?\s*document\b)", re.IGNORECASE)
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return text of another author on one line, without the tags that mark documents.
 
     It can then imitate neither the end of a document nor a line of an instruction.

@@ -19,7 +19,7 @@ def own_places(chunks: Spans) -> ChunkOrigins:
     return ChunkOrigins(chunks.document, chunks.start, chunks.end, chunk=np.arange(len(chunks), dtype=np.int32))
 
 
-def traced(places: ChunkOrigins, origins: Origins) -> ChunkOrigins:
+def trace_origins(places: ChunkOrigins, origins: Origins) -> ChunkOrigins:
     """Return the origins of places in refined texts, one refinement further back.
 
     Rows of a chunk keep their order. A chunk of added text alone gets one row without characters.
@@ -45,7 +45,7 @@ def traced(places: ChunkOrigins, origins: Origins) -> ChunkOrigins:
     return ChunkOrigins(document, start, end, chunk=chunk)
 
 
-def joined(parts: Sequence[Origins], n_documents: Sequence[int]) -> Origins:
+def join_origins(parts: Sequence[Origins], n_documents: Sequence[int]) -> Origins:
     """Return the origins of consecutive corpora with these numbers of documents."""
     first = np.cumsum([0, *n_documents])
     shifted = [replace(part, document=part.document + np.int32(n)) for part, n in zip(parts, first, strict=False)]
@@ -55,7 +55,7 @@ def joined(parts: Sequence[Origins], n_documents: Sequence[int]) -> Origins:
     return Origins(*columns)
 
 
-def carried(document: int, start: int, end: int, origins: Origins) -> list[tuple[int, int]]:
+def carry_spans(document: int, start: int, end: int, origins: Origins) -> list[tuple[int, int]]:
     """Return the ranges of a refined text that contain some of the characters [start, end) of its previous text."""
     first, last = np.searchsorted(origins.document, [document, document + 1])
     ranges = []

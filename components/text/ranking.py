@@ -90,7 +90,7 @@ def scaled_scores(hits: Hits) -> NDArray[np.float64]:
     return np.where(is_hit, (np.where(is_hit, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)
 
 
-def in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:
+def put_in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:
     """Return reranked hits followed by the chunks `tail`, int32[n_queries, n], which get lower, decreasing scores."""
     lowest = np.where(head.chunk >= 0, head.score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
     behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
@@ -98,7 +98,7 @@ def in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:
     return Hits(np.concatenate([head.chunk, tail], axis=1), scores.astype(np.float32))
 
 
-def without(hits: Hits, dropped: NDArray[np.bool_]) -> Hits:
+def drop_hits(hits: Hits, dropped: NDArray[np.bool_]) -> Hits:
     """Return the other hits in their order, with their scores. Rows keep their width."""
     gone = dropped | (hits.chunk < 0)
     order = np.argsort(gone, axis=1, kind="stable")

@@ -44,7 +44,7 @@ def number_units(units_of_texts: Iterable[Sequence[str]]) -> Units:
     return Units(ids, _offsets(np.array([len(row) for row in rows], dtype=np.int64)))
 
 
-def take(units: Units, rows: Rows) -> Units:
+def select_units(units: Units, rows: Rows) -> Units:
     """Return the units of some texts, in the order of `rows`. A text may be taken several times."""
     chosen = np.asarray(rows, dtype=np.int64)
     lengths = np.diff(units.offsets)[chosen]

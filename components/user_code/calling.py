@@ -14,7 +14,7 @@ Call = Callable[[Item, Callable[[], float]], Result]
 """A function of an item and of a clock that returns the seconds since its call began."""
 
 
-def called(
+def call_each(
     function: Call[Item, Result],
     items: Sequence[Item],
     concurrency: int,

@@ -56,7 +56,7 @@ class CallsUserCode:
         return [*problems, *(f"{self.path_field}: got {self.path!r}, {problem}" for problem in self.problems())]
 
 
-def imported(path: str) -> Any:
+def import_object(path: str) -> Any:
     """Return the object at a dotted path. Raises ComponentError if it cannot be imported."""
     module, _, name = _to_dotted(path).rpartition(".")
     try:
@@ -72,7 +72,7 @@ def import_problems(path: str, example: str) -> list[str]:
     if not _to_dotted(path).rpartition(".")[0]:
         return [f"expected the dotted path of {example}"]
     try:
-        imported(path)
+        import_object(path)
     except ComponentError as error:
         return [str(error)]
     return []
@@ -92,7 +92,7 @@ def function_problems(
         return ["which is asynchronous, expected a plain function; wrap it with asyncio.run"]
     if optional and optional in parameters:
         return [f"whose parameter `{optional}` is given by the sweep; expected another name in {group}.parameters"]
-    options: Mapping[str, Any] = {optional: None} if optional and takes(function, optional) else {}
+    options: Mapping[str, Any] = {optional: None} if optional and has_parameter(function, optional) else {}
     try:
         inspect.signature(function).bind(*([first] if first else []), **options, **parameters)
     except ValueError:  # a compiled function may have no signature
@@ -104,7 +104,7 @@ def function_problems(
     return []
 
 
-def takes(function: Callable[..., object], name: str) -> bool:
+def has_parameter(function: Callable[..., object], name: str) -> bool:
     """Return True if the function has a parameter of this name."""
     try:
         return name in inspect.signature(function).parameters

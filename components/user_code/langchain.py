@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
-from components.user_code.calls import Parameters, function_problems, import_problems, imported, line_of
+from components.user_code.calls import Parameters, function_problems, import_object, import_problems, line_of
 from components.user_code.langchain_runs import Recorded, handler_of
-from components.user_code.passages import BadReply, shown
+from components.user_code.passages import BadReply, preview
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -33,7 +33,7 @@ def runnable_problems(
         return list(map(str, missing))
     if problems := import_problems(path, _EXAMPLE):
         return problems
-    target = imported(path)
+    target = import_object(path)
     if not _is_runnable(target):
         if isinstance(target, type) or not callable(target):
             return [f"which is a {type(target).__name__}, expected {_EXAMPLE}"]
@@ -55,7 +55,7 @@ def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any],
     A function that returns a Runnable is called with the parameters, and none are left. Raises ComponentError if the
     path cannot be imported, or if the function fails or returns something else.
     """
-    target = imported(path)
+    target = import_object(path)
     if _is_runnable(target):
         return target, parameters
     try:
@@ -63,7 +63,7 @@ def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any],
     except Exception as error:
         raise ComponentError(f"{path}: the function failed ({line_of(error)}); expected {_EXAMPLE}") from error
     if not _is_runnable(built):
-        raise ComponentError(f"{path}: the function returned {shown(built)}, expected a Runnable")
+        raise ComponentError(f"{path}: the function returned {preview(built)}, expected a Runnable")
     return built, {}
 
 
@@ -99,7 +99,7 @@ def retriever_searching(path: str, parameters: Parameters) -> Callable[[str], ob
     def search(query: str) -> object:
         documents = runnable.invoke(query, config)
         if isinstance(documents, str) or not isinstance(documents, Sequence):
-            raise BadReply(f"got {shown(documents)}, expected a list of documents")
+            raise BadReply(f"got {preview(documents)}, expected a list of documents")
         return [_passage(document) for document in documents]
 
     return search

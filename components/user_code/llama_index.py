@@ -5,7 +5,7 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.pretrained.model_folder import missing_packages
-from components.user_code.calls import Parameters, function_problems, import_problems, imported, line_of
+from components.user_code.calls import Parameters, function_problems, import_object, import_problems, line_of
 
 _OF_GROUP = {"pipeline": "a query engine", "retriever": "a retriever or a query engine"}
 _OR_FUNCTION = "or a function that returns one, e.g. my_app.engine:engine"
@@ -21,7 +21,7 @@ def engine_problems(path: str, parameters: Parameters, group: str) -> list[str]:
     expected = f"{_OF_GROUP[group]}, {_OR_FUNCTION}"
     if problems := import_problems(path, expected):
         return problems
-    target = imported(path)
+    target = import_object(path)
     if problems := _kind_problems(target, group):
         is_function = callable(target) and not isinstance(target, type) and not _is_known(target)
         return function_problems(target, "", "", parameters, group) if is_function else problems
@@ -38,7 +38,7 @@ def engine_at(path: str, parameters: Parameters, group: str) -> Any:
 
     Raises ComponentError if the path cannot be imported, or leads to no engine of `group`.
     """
-    target = imported(path)
+    target = import_object(path)
     if not _kind_problems(target, group):
         return target
     try:

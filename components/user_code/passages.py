@@ -41,7 +41,7 @@ def read_passages(value: object) -> list[GivenPassage]:
     Raises BadReply for a value of another form, and for too many or too long passages.
     """
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise BadReply(f"passages: got {shown(value)}, expected a list of texts, or of records with `text`")
+        raise BadReply(f"passages: got {preview(value)}, expected a list of texts, or of records with `text`")
     if len(value) > MOST_PASSAGES:
         raise BadReply(f"passages: got {len(value):,}, expected at most {MOST_PASSAGES:,}")
     passages = [_passage(passage, f"passages[{index}]") for index, passage in enumerate(value)]
@@ -57,17 +57,17 @@ def fields_of(value: object, location: str, expected: str) -> Mapping[str, objec
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return value
-    raise BadReply(f"{location}: got {shown(value)}, expected {expected}")
+    raise BadReply(f"{location}: got {preview(value)}, expected {expected}")
 
 
 def text_of(value: object, location: str) -> str:
     """Return a string without halves of characters. Raises BadReply for anything else."""
     if not isinstance(value, str):
-        raise BadReply(f"{location}: got {shown(value)}, expected a string")
+        raise BadReply(f"{location}: got {preview(value)}, expected a string")
     return whole_characters(str(value))
 
 
-def shown(value: object) -> str:
+def preview(value: object) -> str:
     """Return the beginning of a value, and its type."""
     return f"{shortened(repr(value), _SHOWN_CHARACTERS)} ({type(value).__name__})"
 
@@ -78,6 +78,6 @@ def _passage(value: object, location: str) -> GivenPassage:
     record = fields_of(value, location, "a text, or a record with `text`")
     start = record.get("start")
     if start is not None and not (type(start) is int and start >= 0):
-        raise BadReply(f"{location}.start: got {shown(start)}, expected a position in the document, from 0")
+        raise BadReply(f"{location}.start: got {preview(start)}, expected a position in the document, from 0")
     hints = {name: text_of(record.get(name) or "", f"{location}.{name}") for name in ("document_id", "source")}
     return GivenPassage(text_of(record.get("text"), f"{location}.text"), **hints, start=start)

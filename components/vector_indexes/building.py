@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.loading import loading
-from components.vector_indexes.mapped import taken
+from components.vector_indexes.mapped import blocks_at
 
 _SEED = 0
 
 
-def sampled(vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+def sample_vectors(vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
     """Return at most `n` of the vectors in their order. The selection is always the same."""
     if len(vectors) <= n:
         return np.ascontiguousarray(vectors)
     chosen = np.random.default_rng(_SEED).choice(len(vectors), n, replace=False)
     sample = np.empty((n, vectors.shape[1]), dtype=np.float32)
     first = 0
-    for block in taken(vectors, np.sort(chosen)):
+    for block in blocks_at(vectors, np.sort(chosen)):
         sample[first : first + len(block)] = block
         first += len(block)
     return sample

@@ -13,10 +13,10 @@ from components.loading import loading
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
-from components.vector_indexes.building import one_thread, sampled
+from components.vector_indexes.building import one_thread, sample_vectors
 from components.vector_indexes.exact import Device, device_problems, nearest
 from components.vector_indexes.mapped import index_in_file, index_over, row_blocks
-from components.vector_indexes.similarity import BEYOND, ranked
+from components.vector_indexes.similarity import BEYOND, rank
 
 _TRAINING_PER_CENTROID = 256
 """Training vectors per centroid. FAISS ignores more."""
@@ -49,7 +49,7 @@ class Flat:
         if not len(vectors) or not len(queries) or not vectors.shape[1]:
             return empty_hits(len(queries), depth)
         score, chunk = nearest(queries, vectors, min(depth + BEYOND, len(vectors)), self.device)
-        return ranked(score, chunk, depth)
+        return rank(score, chunk, depth)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class IvfPq:
             quantizer, vectors.shape[1], self.n_lists, self.n_subvectors, self.n_bits, faiss.METRIC_INNER_PRODUCT
         )
         with one_thread():
-            index.train(sampled(vectors, _TRAINING_PER_CENTROID * needed))
+            index.train(sample_vectors(vectors, _TRAINING_PER_CENTROID * needed))
         for block in row_blocks(vectors):
             index.add(np.ascontiguousarray(block))
         return {"faiss": index_in_file(place / "faiss.npy", index)}
@@ -161,4 +161,4 @@ def _search(index: Any, queries: NDArray[np.float32], depth: int) -> Hits:
     if not n_asked or not len(queries):
         return empty_hits(len(queries), depth)
     score, chunk = index.search(queries, n_asked)
-    return ranked(score, chunk, depth)
+    return rank(score, chunk, depth)

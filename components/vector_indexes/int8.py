@@ -15,7 +15,7 @@ from components.vector_indexes.mapped import index_in_file, index_over
 from components.vector_indexes.similarity import (
     BEYOND,
     first_stage_problems,
-    ranked,
+    rank,
     search_in_two_stages,
     shortened_blocks,
 )
@@ -81,4 +81,4 @@ class Int8:
             return empty_hits(len(queries), depth)
         loaded = index_over(index["faiss"])
         score, positions = loaded.search(np.ascontiguousarray(queries), min(depth + BEYOND, loaded.ntotal))
-        return ranked(score, np.where(positions >= 0, rows[positions], -1), depth)
+        return rank(score, np.where(positions >= 0, rows[positions], -1), depth)

@@ -14,10 +14,10 @@ from components.loading import loading
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
-from components.vector_indexes.building import one_thread, sampled
+from components.vector_indexes.building import one_thread, sample_vectors
 from components.vector_indexes.exact import best
-from components.vector_indexes.mapped import release, row_blocks, rows_in_file, taken
-from components.vector_indexes.similarity import BEYOND, ranked
+from components.vector_indexes.mapped import blocks_at, release, row_blocks, rows_in_file
+from components.vector_indexes.similarity import BEYOND, rank
 
 _N_ITERATIONS = 20
 _SEED = 0
@@ -76,7 +76,7 @@ class IvfFlat:
             "centroids": centroids,
             "first": first.astype(np.int64),
             "rows": rows,
-            "vectors": rows_in_file(place / "vectors.npy", taken(vectors, rows), vectors.shape[1]),
+            "vectors": rows_in_file(place / "vectors.npy", blocks_at(vectors, rows), vectors.shape[1]),
         }
 
     def _centroids(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -84,7 +84,7 @@ class IvfFlat:
             import faiss
 
         n_lists = min(self.n_lists or isqrt(len(vectors)), len(vectors))
-        sample = sampled(vectors, n_lists * self.n_training_per_list)
+        sample = sample_vectors(vectors, n_lists * self.n_training_per_list)
         clustering = faiss.Kmeans(
             vectors.shape[1],
             n_lists,
@@ -136,7 +136,7 @@ class IvfFlat:
         ) as pool:
             for _ in pool.map(search_list, np.unique(probed)):
                 pass
-        return ranked(*best(_join(score), _join(chunk), depth + BEYOND), depth)
+        return rank(*best(_join(score), _join(chunk), depth + BEYOND), depth)
 
 
 class _Lists:

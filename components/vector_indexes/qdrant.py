@@ -17,7 +17,7 @@ from components.limits import too_small
 from components.openai_server.access import problems_of_key, problems_of_proxy, problems_of_url
 from components.pretrained.model_folder import missing_packages
 from components.protocols import Arrays
-from components.qdrant.connection import IN_PROCESS, connected
+from components.qdrant.connection import IN_PROCESS, connect
 from components.records import Hits
 from components.text.ranking import empty_hits
 from components.vector_indexes.mapped import row_blocks
@@ -187,7 +187,7 @@ class Qdrant:
             yield [int(point.id) for point in reply.points]
 
     def _connection(self) -> "AbstractContextManager[QdrantClient]":
-        return connected(self.base_url, self.api_key_env, self.timeout_s, "vector_index")
+        return connect(self.base_url, self.api_key_env, self.timeout_s, "vector_index")
 
     def _label(self, name: str) -> str:
         return f"the collection {name} at {self.base_url}"

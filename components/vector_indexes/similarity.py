@@ -19,7 +19,7 @@ _RESOLUTION = 6
 """Decimals of a similarity. BLAS sums in varying order, so equal vectors tie only after rounding."""
 
 
-def ranked(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -> Hits:
+def rank(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -> Hits:
     """Return rounded rankings without chunks of similarity 0 (zero vectors); ties break by position."""
     # If FAISS finds fewer hits than requested, it pads with chunk -1 and a meaningless score.
     rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)
@@ -117,4 +117,4 @@ def rescored(
             *ids.shape,
         )
     release(vectors)
-    return ranked(scores, candidates, depth)
+    return rank(scores, candidates, depth)

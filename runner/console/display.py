@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]
 """A tag escaped by rich.markup.escape, or a tag that our own messages use."""
 
 
-def printable(text: str) -> str:
+def escape_control(text: str) -> str:
     """Replace characters that a terminal would interpret by Python's escapes."""
     return _NOT_SHOWN.sub(lambda match: ascii(match[0])[1:-1], text)
 
@@ -48,7 +48,7 @@ def no_formula(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
-    text = printable(value)
+    text = escape_control(value)
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
@@ -57,7 +57,7 @@ def one_line(text: str, n_characters: int = 200) -> str:
     return shortened(" ".join(text.split()), n_characters)
 
 
-def about(value: float, n_digits: int = 2) -> str:
+def significant_digits(value: float, n_digits: int = 2) -> str:
     """Format a number to `n_digits` significant digits without an exponent: "0.023", "4.6", "3,200"."""
     return format(Decimal(f"{value:.{n_digits}g}"), ",f")
 
@@ -66,21 +66,21 @@ def about_size(size: float, means: Sequence[float]) -> str:
     """Format a detectable difference of means. Most metrics are in [0, 1], where a size above 1 says only that no
     difference is detectable, so it has no digits.
     """
-    return "more than 1" if size > 1 and all(0 <= mean <= 1 for mean in means) else about(size)
+    return "more than 1" if size > 1 and all(0 <= mean <= 1 for mean in means) else significant_digits(size)
 
 
 def estimate(n: int) -> str:
     """Format an estimated count to two significant digits: "850", "6,200", "620,000", "6.2 million"."""
     for word, unit in (("billion", 10**9), ("million", 10**6)):
         if n >= unit * 0.995:
-            return f"{about(n / unit)} {word}"
-    return about(n)
+            return f"{significant_digits(n / unit)} {word}"
+    return significant_digits(n)
 
 
 def say_error(error: object) -> None:
     """Write a message to standard error, without secrets."""
     with suppress(OSError):  # the terminal was closed
-        sys.stderr.write(f"{printable(masked(str(error)))}\n")
+        sys.stderr.write(f"{escape_control(masked(str(error)))}\n")
 
 
 def make_console() -> Console:
@@ -104,7 +104,7 @@ class SafeConsole(Console):
 
     def render_str(self, text: str, *, style: str | Style = "", markup: bool | None = None, **options: Any) -> Text:
         is_marked = markup if markup is not None else self._markup
-        safe = printable(without_secrets(text))
+        safe = escape_control(without_secrets(text))
         parsed = _apply_markup(safe) if is_marked else Text(safe)
         rendered = super().render_str("", style=style, markup=False, **options)
         return rendered.append_text(parsed)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from runner.console.display import about
+from runner.console.display import significant_digits
 
 MINUS = "\u2212"
 
@@ -49,8 +49,8 @@ def duration(seconds: float) -> str:
     """Format a duration with two significant digits: "4.3 ms", "1.2 s", "12 min", "1.5 h"."""
     for unit, n_seconds in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
         if seconds >= n_seconds * (1 if unit == "s" else 2):
-            return f"{about(seconds / n_seconds)} {unit}"
-    return f"{about(seconds * 1000)} ms"
+            return f"{significant_digits(seconds / n_seconds)} {unit}"
+    return f"{significant_digits(seconds * 1000)} ms"
 
 
 def listed(names: Iterable[str], last: str = "and") -> str:

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.identity import Models
-from runner.engine.outdated_results import ALL, OtherVersions, outdated, results_of_other_versions
+from runner.engine.outdated_results import ALL, OtherVersions, outdated_stages, results_of_other_versions
 from runner.engine.request_counts import RequestCount, request_counts
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -100,7 +100,7 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
             n_requested[stage.kind] += n_cells
     cached = {key for key, stage in stages.items() if store.is_kept(stage.kind, key)}
     _check_kinds(fresh, n_requested)
-    replaced = outdated(stages.values(), fresh, store)
+    replaced = outdated_stages(stages.values(), fresh, store)
     cached -= {stage.key for stage in replaced}
     just_made = {key for key in cached if store.has_made(stages[key].kind, key)}
     needed = _stages_to_run([last for last, _ in targets], cached)

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 
 from components.errors import DamagedEntryError
 from components.loading import loading
-from components.openai_server.received import Received, keeping_received
+from components.openai_server.received import ReceivedReplies, keeping_received
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report
 from runner.engine.cache import Cache
@@ -36,7 +36,7 @@ class Run:
         """Callback that moves the progress bar within a long stage. Takes (done, all)."""
         self._askers: list[Asker] = []
         self._shared_received = stage.shared_received
-        self._received: Received | None = None
+        self._received: ReceivedReplies | None = None
 
     def read(self, stage: Stage[T]) -> T:
         """Return the result of an input. Raises DamagedEntryError if it is damaged or was deleted: it is then computed
@@ -93,7 +93,7 @@ class Run:
         return self._store.workspace(self._key)
 
     @property
-    def received(self) -> Received:
+    def received(self) -> ReceivedReplies:
         """Numbers received from a server. They are stored as they arrive until the result of a stage contains them.
 
         That stage is this one, or the stage that `shared_received` names.

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
 from components.loading import seconds_of_loading
-from components.openai_server.gate import Gate, passing
+from components.openai_server.gate import Gate, through_gate
 from components.openai_server.received import keeping_received
 from components.pretrained.load_once import say_needed
 from components.secrets.known import mark_variables_of
@@ -159,7 +159,7 @@ class Worker:
         say_needed(stage.models)
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
-            with passing(self._gate), keeping_received(run.received):
+            with through_gate(self._gate), keeping_received(run.received):
                 try:
                     result = _compute(stage, run)
                 finally:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.datasets.json_fields import Record, as_list, as_record, read_records, required_text
 from components.datasets.json_files import read_json
 from components.errors import DataError
 from components.json_value import Json
 from components.judges.claim_replies import Support
 from components.records import JudgeInput
-from runner.labels.label_files import controls_in, csv_records, judged_in
+from runner.labels.label_files import answer_in_record, controls_in, csv_records
 
 _EXPECTED = (
     'claims with "question", "passages", "claim" and "verdict" (supported, contradicted or neither), as JSON Lines '
@@ -107,7 +107,7 @@ def _claim(record: Record, location: str) -> str:
 
 
 def _require_passages(record: Record, location: str) -> JudgeInput:
-    judged = judged_in(record, str(record.get("id") or record.get("question")), location)
+    judged = answer_in_record(record, str(record.get("id") or record.get("question")), location)
     if not judged.passages:
         raise DataError(f"{location}: has no passages, against which the claim is checked.")
     return judged
@@ -135,7 +135,7 @@ def claims_file(name: str, items: Sequence[tuple[JudgeInput, Sequence[str]]]) ->
         case ".csv":
             return {".csv": ["\ufeff" + _csv_text(records)]}
         case ".json":
-            tasks = [{"data": {**record, "shown_passages": numbered(record["passages"])}} for record in records]
+            tasks = [{"data": {**record, "shown_passages": number_lines(record["passages"])}} for record in records]
             return {".json": [json.dumps(tasks, ensure_ascii=False, indent=1)], ".xml": [_labelling_config()]}
         case other:
             raise DataError(f"{name}: got the extension '{other}', expected .csv, .jsonl, or .json for Label Studio.")

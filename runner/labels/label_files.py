@@ -90,7 +90,7 @@ def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
             name: _grade(grade, location) for name, grade in as_record(record.get("labels") or {}, location).items()
         }
         reasons = optional_facts(record, "reasons", location)
-        judged = judged_in(record, str(number), location)
+        judged = answer_in_record(record, str(number), location)
         yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
@@ -109,7 +109,7 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
             for name, value in record.items()
             if name.startswith(_REASON_COLUMN) and value
         }
-        judged = judged_in(record, str(number), location)
+        judged = answer_in_record(record, str(number), location)
         yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
@@ -149,7 +149,7 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         labels = {name: grade for name, grade in chosen.items() if grade is not None}
         ties = tuple(name for name, grade in chosen.items() if grade is None)
         data = as_record(record.get("data"), f"{location}, field 'data'")
-        judged = judged_in({"id": str(record.get("id", number)), **data}, str(number), location)
+        judged = answer_in_record({"id": str(record.get("id", number)), **data}, str(number), location)
         why = {name: reasons[name, grade] for name, grade in labels.items() if (name, grade) in reasons}
         yield LabelledItem(judged, labels, ties, has_answer="answer" in data, reasons=why)
 
@@ -215,7 +215,7 @@ def _list_in_cell(row: Mapping[str, str], name: str, location: str) -> list[str]
         raise DataError(f"{location}: the cell '{name}' contains {error}") from error
 
 
-def judged_in(record: Record, number: str, location: str) -> JudgeInput:
+def answer_in_record(record: Record, number: str, location: str) -> JudgeInput:
     """Return the answer in a record with its question and passages. `number` is the id of a record without one."""
     sample = Sample(
         id=optional_text(record, "id", location) or number,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.clusters import connected
+from components.clusters import component_ids
 from components.judges.graded import Graded
 from components.records import ScoreState
 from runner.engine.model_replies import asker_for
@@ -31,10 +31,10 @@ class Rated:
 def questions_of(items: Sequence[LabelledItem]) -> list[int]:
     """Return the number of each item's question. Items with the same id or the same words have the same number."""
     samples = [item.judged.sample for item in items]
-    return [int(question) for question in connected([[("id", sample.id), sample.question] for sample in samples])]
+    return [int(question) for question in component_ids([[("id", sample.id), sample.question] for sample in samples])]
 
 
-def rate(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
+def rate_items(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
     """Return the judge's grade of every item that has a label of its metric. Replies are stored."""
     labelled = [
         (item, question)

@@ -25,14 +25,14 @@ _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def job_of(config: DictConfig) -> Job:
     """Return a composed configuration (with its `hydra` node) as plain data, with its axes."""
     hydra = config.hydra
-    plain = plain_of(config)
+    plain = plain_config(config)
     choices: Json = OmegaConf.to_container(hydra.runtime.choices)
     task_overrides: Json = OmegaConf.to_container(hydra.overrides.task)
     overrides = tuple(filter_overrides(task_overrides))
     return Job(plain, axes_of(plain, choices, overrides), overrides)
 
 
-def plain_of(config: DictConfig) -> dict[str, Json]:
+def plain_config(config: DictConfig) -> dict[str, Json]:
     """Resolve a configuration, without the node `hydra`."""
     task = OmegaConf.masked_copy(config, [str(name) for name in config if name != "hydra"])
     fill_open(task)

@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError, install_command
 from components.json_value import Json
 from runner.launch import grid_launcher
-from runner.launch.axis_naming import plain_of
+from runner.launch.axis_naming import plain_config
 from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import refuse_secrets
 from runner.results.cell_axes import key_of
@@ -31,7 +31,7 @@ def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
     grid_launcher.register()
     try:
         with own_hydra() as hydra:
-            return plain_of(hydra.compose_config("config", list(overrides), RunMode.RUN, from_shell=False))
+            return plain_config(hydra.compose_config("config", list(overrides), RunMode.RUN, from_shell=False))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(" ".join(causes(error))) from error
 

@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
 from components.secrets.mask import without_secrets
-from runner.launch.axis_naming import axes_of, fill_open, plain_of, plain_part
+from runner.launch.axis_naming import axes_of, fill_open, plain_config, plain_part
 from runner.launch.hydra_folders import job_folder
 from runner.launch.overrides import unknown_key
 from runner.pipeline.planned import Job
@@ -214,7 +214,7 @@ class _Composition:
         ):
             copied = copy.deepcopy(self._task)
             _set_all(copied, values)
-            return plain_of(copied), _unresolved_config(copied)
+            return plain_config(copied), _unresolved_config(copied)
         unresolved = self._plain_task
         try:
             _set_all(self._task, values)
@@ -232,7 +232,7 @@ class _Composition:
         A part is resolved once for all jobs that set the same values among its sources.
         """
         if any("${" in override.input_line for override in values):
-            return plain_of(self._task)
+            return plain_config(self._task)
         resolved: dict[str, Json] = {}
         for name, sources in self._sources.items():
             reaching = tuple(each.input_line for each in values if each.key_or_group.partition(".")[0] in sources)

@@ -19,7 +19,7 @@ _DEEPEST = 50
 """Most nested brackets in an override: Hydra's parser recurses into each of them."""
 
 
-def readable(arguments: Sequence[str]) -> list[str]:
+def quote_values(arguments: Sequence[str]) -> list[str]:
     """Return the arguments, with quotes around values that Hydra's grammar does not allow, such as paths in Chinese.
 
     A comma still separates values. Options, and values that Hydra can read, stay unchanged. Raises ConfigError for

@@ -17,7 +17,7 @@ from runner.console.ending_signals import replaced_interrupts
 from runner.launch import grid_launcher
 from runner.launch.compose import explain_error
 from runner.launch.hydra_state import own_hydra
-from runner.launch.overrides import readable, refuse_strays
+from runner.launch.overrides import quote_values, refuse_strays
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
 from runner.pipeline.planned import Job
@@ -35,7 +35,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
         raise ConfigError(
             f"overrides: got {overrides!r}, expected a list of strings, e.g. ['chunk.size=64,128', 'top_k=5']"
         )
-    overrides = readable(overrides)
+    overrides = quote_values(overrides)
     refuse_strays(overrides)
     grid_launcher.register()
     jobs = _Jobs()

@@ -7,7 +7,7 @@ from pathlib import Path
 from components.statistics import forecast, share_asked
 from runner.launch.race_plan import PlannedRace
 from runner.output.earlier_sweeps import EarlierScores, earlier_scores
-from runner.output.money import money
+from runner.output.money import format_money
 from runner.pipeline.planned import PlannedCell
 
 _DEVIATION = 0.25
@@ -87,7 +87,7 @@ def _mode_lines(race: PlannedRace) -> Iterator[str]:
     if race.costs is not None:
         known = _known_costs(race.costs)
         currency = race.cells[0].request.cell.prices.currency
-        ends = f" from {money(min(known), currency)} to {money(max(known), currency)}" if known else ""
+        ends = f" from {format_money(min(known), currency)} to {format_money(max(known), currency)}" if known else ""
         unknown = f"; {n:,} cells of unknown cost all finish" if (n := sum(map(isnan, race.costs))) else ""
         yield f"race: cells stop behind cells that cost no more: {len(known):,} different costs{ends}{unknown}"
 

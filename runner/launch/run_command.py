@@ -19,7 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from components.secrets.mask import masked, shortened
-from runner.console.display import printable, say_error
+from runner.console.display import escape_control, say_error
 from runner.console.ending_signals import replaced_interrupts
 from runner.console.own_packages import see_working_directory
 from runner.launch import grid_launcher
@@ -29,7 +29,7 @@ from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
 from runner.launch.hydra_folders import job_folder
 from runner.launch.hydra_startup import BASE_VERSION
 from runner.launch.hydra_state import composing_by_parts, mode_from_flags
-from runner.launch.overrides import readable, refuse_strays
+from runner.launch.overrides import quote_values, refuse_strays
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
@@ -124,7 +124,7 @@ def _mask_display(arguments: Sequence[str]) -> Iterator[None]:
         with redirect_stdout(shown):
             yield
     finally:
-        sys.stdout.write(printable(masked(shown.getvalue())))
+        sys.stdout.write(escape_control(masked(shown.getvalue())))
 
 
 def run_hydra() -> None:
@@ -135,7 +135,7 @@ def run_hydra() -> None:
     """
     try:
         _see_packages_of_files(sys.argv[1:])
-        sys.argv[1:] = readable(multirun_first(sys.argv[1:]))
+        sys.argv[1:] = quote_values(multirun_first(sys.argv[1:]))
         _check_flags(sys.argv[1:])
     except FileNotFoundError:
         say_error("the working directory was deleted: cd to another directory")

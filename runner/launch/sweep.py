@@ -21,7 +21,7 @@ from runner.console.display import make_console, say_error
 from runner.console.ending_signals import endings_deferred
 from runner.engine.outcome import StageRun
 from runner.engine.outdated_results import discard
-from runner.engine.plugins.plugin_loading import let_edits_in
+from runner.engine.plugins.plugin_loading import allow_edits
 from runner.engine.plugins.trusted_packages import trust
 from runner.engine.schedule import GIVEN_UP, KeptWorkers
 from runner.engine.spending import SharedGate
@@ -53,7 +53,7 @@ from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, finishing_cells, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes_of
-from runner.results.leaderboard_order import headlines, put_leaders_first, ranked, ranked_part
+from runner.results.leaderboard_order import headlines, put_leaders_first, rank_cells, ranked_part
 from runner.results.partial_sweeps import search_text
 
 _LOGGING_AFTER_INTERRUPT_S = 30
@@ -145,7 +145,7 @@ def start_sweep(
         trust(requests[0].cell.run.plugins)
         return RunningSweep(requests, sweep_id, overrides, make_console(), keep, search=search, is_part=is_part).run()
     finally:
-        let_edits_in()
+        allow_edits()
 
 
 class RunningSweep:
@@ -486,7 +486,7 @@ class RunningSweep:
         search = search_text(self._search.describe()) if self._search else ""
         results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common, search))
         rows, common = over_draws(ordered, common)
-        metrics, rows = ranked(rows, self._headline, common)
+        metrics, rows = rank_cells(rows, self._headline, common)
         rows = put_leaders_first(rows, standings.leaders)
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}
         first_row = first_row_line(standings, stopped)

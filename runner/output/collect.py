@@ -18,7 +18,7 @@ from runner.engine.stage import Work
 from runner.engine.store import Store, StoredResult
 from runner.engine.worker import read_kept
 from runner.output.matrices import matrix_files
-from runner.output.money import priced
+from runner.output.money import usage_fields
 from runner.output.sweep_warnings import error_counts
 from runner.pipeline.answers.compressing import COMPRESSOR
 from runner.pipeline.answers.revising import REVISER
@@ -61,7 +61,7 @@ def collect_cell(
     numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens")}
     numbers["cut_texts"] = tuple(summary["cut_texts"])
     numbers["steps"] = summary.get("steps", {})
-    numbers |= priced(summary["usage"], cell.request.cell)
+    numbers |= usage_fields(summary["usage"], cell.request.cell)
     result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
     with_picture = _metrics_with_picture(result, settings.pictures, headline)
     return result, matrix_files(result.metrics, summary["labels"], with_picture)

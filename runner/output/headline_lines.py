@@ -16,7 +16,7 @@ from components.clusters import Groups, clusters_of, largest_group
 from components.records import Sample
 from components.statistics import POWER, assumed_precision
 from components.statistics.grouped_mean import n_effective
-from runner.console.display import about
+from runner.console.display import significant_digits
 from runner.engine.store import Store
 from runner.output.earlier_sweeps import Earlier, earlier_sweep
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
@@ -139,7 +139,7 @@ def _source(name: str, earlier: Earlier | None, results_dir: Path) -> str:
 
 def _span(numbers: Sequence[float]) -> str:
     """Format the range of numbers to two significant digits: "0.02 to 0.03", or "3,200"."""
-    low, high = about(min(numbers)), about(max(numbers))
+    low, high = significant_digits(min(numbers)), significant_digits(max(numbers))
     return low if low == high else f"{low} to {high}"
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from components.json_value import Json
 from components.subsets import OVERALL
-from runner.console.display import printable
+from runner.console.display import escape_control
 from runner.output.standings import Standings, untested_advice
 from runner.results import OK, STOPPED, CellResult, SweepResult, larger_is_better, race_winner_text, stopped_by
 from runner.results.cell_axes import change_name, common_base
@@ -147,4 +147,4 @@ def _value(cell: CellResult, metric: str) -> str:
 
 def _escape(words: str) -> str:
     """Escape characters that end a table cell, a line or code, start a tag, or reverse the direction of writing."""
-    return printable(words).replace("|", "/").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+    return escape_control(words).replace("|", "/").replace("`", "'").replace("<", "&lt;").replace("\n", " ")

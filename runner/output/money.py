@@ -26,7 +26,7 @@ def price_of(model: object, prices: Prices) -> Price | None:
     return prices.of(account.model, account.priced_at)
 
 
-def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[str, Json]:
+def usage_fields(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[str, Json]:
     """Return the fields `usage`, `cost` and `currency` of a `CellResult`: the counts with the cost of each part.
 
     A cost is None if the tokens or the price are unknown.
@@ -83,7 +83,7 @@ def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> li
         lines = ["spent:    nothing, no request was sent"]
     known = sorted(cost for cost in costs if cost is not None)
     if known and len(known) == len(costs) and known[-1]:  # free models need no line
-        ends = dict.fromkeys(money(cost, prices.currency) for cost in (known[0], known[-1]))
+        ends = dict.fromkeys(format_money(cost, prices.currency) for cost in (known[0], known[-1]))
         lines.append(f"a cell costs {' to '.join(ends)} when nothing is cached")
     return lines
 
@@ -120,7 +120,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
 
 def _tokens_text(tokens: Sequence[tuple[object, Tokens]], prices: Prices, *, shows_cost: bool) -> str:
     n_tokens, cost = _n_tokens_and_cost(tokens, prices)
-    return f"{estimate(n_tokens)} tokens" + (f", {money(cost, prices.currency)}" if shows_cost else "")
+    return f"{estimate(n_tokens)} tokens" + (f", {format_money(cost, prices.currency)}" if shows_cost else "")
 
 
 def _costs_nothing(llm: object) -> bool:
@@ -186,13 +186,13 @@ def spent_text(spent: Spent, prices: Prices) -> str:
         unknown.append(f"{spent.n_unanswered:,.0f} ended without a readable reply, and may have been charged")
     counts = [f"{spent.n_requests:,.0f} requests", f"{spent.n_tokens:,} tokens"]
     if spent.cost:
-        counts.append(money(spent.cost, prices.currency))
+        counts.append(format_money(spent.cost, prices.currency))
     elif spent.n_unpriced:
         counts.append("cost not known")
     notes = f" ({'; '.join(unknown)})" if unknown else ""
     return ", ".join(counts) + notes
 
 
-def money(amount: float, currency: str) -> str:
+def format_money(amount: float, currency: str) -> str:
     """Format an amount with two decimals, or with four below 1: "2.50 USD", "0.0960 USD"."""
     return f"{amount:,.2f} {currency}" if amount >= 1 or amount == 0 else f"{amount:.4f} {currency}"

@@ -17,7 +17,7 @@ from runner.results.leaderboard_order import (
     direction_sign,
     lacks_quality,
     put_leaders_first,
-    ranked,
+    rank_cells,
 )
 
 MOST_TESTED = 60
@@ -69,7 +69,7 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
     """
     cells = list(cells)
     common = common_to_all(cells, sweep_dir, headline)
-    metrics, ordered = ranked(cells, headline, common)
+    metrics, ordered = rank_cells(cells, headline, common)
     if not ordered or not metrics or ordered[0].status != OK:
         return Standings(ordered, [])
     if lacks_quality(metrics, headline):

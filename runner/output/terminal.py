@@ -37,7 +37,7 @@ def show_leaderboard(
     first_row: str = "",
     stopped: Sequence[CellResult] = (),
 ) -> None:
-    """Print a row for each of the first cells of a ranking (see `ranked`), with as many metrics as fit.
+    """Print a row for each of the first cells of a ranking (see `rank_cells`), with as many metrics as fit.
 
     The best value of every metric is bold, and the first metric has an interval. If cells leave out different samples,
     `common` is the mean of the first metric over the samples that all cells have. It gets a column, which sorts the

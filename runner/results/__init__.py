@@ -62,7 +62,7 @@ from runner.results.joined_samples import (
     is_of_a_corpus,
     most_samples_first,
 )
-from runner.results.leaderboard_order import COVERAGE, NO_QUALITY, headlines, ranked
+from runner.results.leaderboard_order import COVERAGE, NO_QUALITY, headlines, rank_cells
 from runner.results.live_sweep import KILLED, LiveSweep, read_live
 from runner.results.loaded_sweep import (
     BEST,
@@ -161,7 +161,7 @@ __all__ = [
     "paired_test",
     "per_given",
     "race_winner_text",
-    "ranked",
+    "rank_cells",
     "read_cell",
     "read_cells",
     "read_columns",

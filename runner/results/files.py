@@ -25,7 +25,7 @@ from runner.results.cell_result import (
     require_numbers_of_sweep,
 )
 from runner.results.json_types import require_types
-from runner.results.sealed_json import read_content, sealed, take_checksum
+from runner.results.sealed_json import read_content, seal_json, take_checksum
 
 T = TypeVar("T")
 
@@ -239,7 +239,7 @@ def _json(result: CellResult | SweepResult) -> bytes:
     lines = [
         f"{_line(each.name)}: {_safe_line(each.name, getattr(result, each.name), mask)}" for each in fields(result)
     ]
-    return sealed("{\n" + ",\n".join(lines) + "\n}\n")
+    return seal_json("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _safe_line(name: str, value: Json, mask: Mask) -> str:

@@ -17,7 +17,7 @@ from components.subsets import OVERALL
 from runner.results.cell_result import OK, CellResult
 from runner.results.files import read_cell
 from runner.results.metric_components import combiner
-from runner.results.sample_groups import coarsest, recorded_groups
+from runner.results.sample_groups import coarsest_groups, recorded_groups
 from runner.results.samples_file import columns_of
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 
@@ -145,7 +145,7 @@ class SampleReader:
         statistics = [samples.statistics[[samples.rows[key] for key in order]] for _, samples in overlapping]
         known = dict.fromkeys(key for _, samples in overlapping for key in samples.rows)
         rows = [first.rows[key] for key in order]
-        groups = coarsest(cell for cell, _ in overlapping)
+        groups = coarsest_groups(cell for cell, _ in overlapping)
         grouped = next(samples for cell, samples in overlapping if recorded_groups(cell) is groups)
         return CommonSamples(
             cells=tuple(cell for cell, _ in overlapping),

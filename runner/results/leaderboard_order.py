@@ -81,7 +81,7 @@ def lacks_quality(metrics: Sequence[str], headline: str = "") -> bool:
     return list(metrics) == [TOKENS_METRIC] and headline != TOKENS_METRIC
 
 
-def ranked(
+def rank_cells(
     cells: Iterable[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
 ) -> tuple[list[str], list[CellResult]]:
     """Return the headline metrics, and the cells sorted by the first of them.

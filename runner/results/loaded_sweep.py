@@ -118,7 +118,7 @@ class LoadedSweep:
     def best(self, metric: str = "") -> CellResult:
         """Return the recommended cell by "[subset:]metric", by default by the metric that ranks the leaderboard.
 
-        It is the cheapest of the cells within one standard error of the first of `ranked`, as in the report. Raises
+        It is the cheapest of the cells within one standard error of the first of `rank_cells`, as in the report. Raises
         DataError if no cell has a value, or if the metric cannot rank cells.
         """
         parsed = self.metric(metric or self.quality_metric())

@@ -25,7 +25,7 @@ def recorded_groups(cell: CellResult) -> Groups:
         ) from error
 
 
-def coarsest(cells: Iterable[CellResult]) -> Groups:
+def coarsest_groups(cells: Iterable[CellResult]) -> Groups:
     """Return the groups by which these cells are compared: they contain the groups of every cell.
 
     Returns the default without cells. Raises DataError for an unknown value of `dataset.groups`.
@@ -38,7 +38,7 @@ def groups_note(cells: Iterable[CellResult]) -> str:
 
     Returns "" for the default.
     """
-    groups = coarsest(cells)
+    groups = coarsest_groups(cells)
     return f"dataset.groups={groups}: {_NOTES[groups]}" if groups in _NOTES else ""
 
 

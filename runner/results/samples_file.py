@@ -11,7 +11,7 @@ import numpy as np
 from components.errors import DataError
 from components.json_value import Json
 from components.records import AnswerState, Kind
-from runner.console.display import printable
+from runner.console.display import escape_control
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +65,7 @@ def read_columns(file: "pq.ParquetFile", columns: Sequence[str]) -> "pa.Table":
     for name, is_valid in _CHECKS.items():
         for value in table[name].unique().to_pylist() if name in table.column_names else ():
             if not is_valid(value):
-                raise OSError(f"its column {name} has {printable(str(value)[:_MOST_SHOWN])!r}")
+                raise OSError(f"its column {name} has {escape_control(str(value)[:_MOST_SHOWN])!r}")
     return table
 
 

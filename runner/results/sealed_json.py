@@ -11,7 +11,7 @@ _SEALED = re.compile(rb'(.*),\n *"checksum": "([0-9a-f]*)"\n}\n', re.DOTALL)
 """The bytes that the checksum covers, and the checksum."""
 
 
-def sealed(text: str) -> bytes:
+def seal_json(text: str) -> bytes:
     """Return the JSON of an object, which ends with a line for its brace, with a last field `checksum`.
 
     It is the SHA-256 of the bytes before it.

@@ -15,7 +15,7 @@ from components.errors import DataError
 from components.json_value import Json
 from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
 from runner.results.json_types import require_types
-from runner.results.sealed_json import read_content, sealed, take_checksum
+from runner.results.sealed_json import read_content, seal_json, take_checksum
 from runner.serving.asked_question import Defaults
 from runner.serving.cached_stages import KeptFiles
 
@@ -91,7 +91,7 @@ def _lists_as_tuples(raw: Mapping[str, Json]) -> dict[str, Json]:
 def write_description(folder: Path, description: Description) -> None:
     """Write `pipeline.json` into the folder."""
     text = json.dumps(asdict(description), ensure_ascii=False, indent=2, sort_keys=False, allow_nan=False)
-    (folder / _FILE).write_bytes(sealed(text + "\n"))
+    (folder / _FILE).write_bytes(seal_json(text + "\n"))
 
 
 def read_description(folder: Path) -> Description:

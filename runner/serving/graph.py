@@ -27,7 +27,7 @@ _ASKED = "whatever is asked"
 """Takes the place of the content of the samples in the keys of a served graph."""
 
 _NOT_SERVED = ("metrics", "judge", "dataset", "parser", "history", "pipeline")
-"""Fields of a cell that answering does not use: see `unevaluated`."""
+"""Fields of a cell that answering does not use: see `without_evaluation`."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
     if unknown := sorted(set(nodes) - set(values)):
         raise ConfigError([f"{unknown[0]}: unknown; expected one or more of {', '.join(values)}"])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
-    return unevaluated(Cell(**values))
+    return without_evaluation(Cell(**values))
 
 
-def unevaluated(cell: Cell) -> Cell:
+def without_evaluation(cell: Cell) -> Cell:
     """Return the cell without its evaluation. In conversations, it uses the answers that come with the question."""
     return replace(cell, metrics=MetricSettings({}, Intervals()), judge=JudgeSettings(None, {}), history=GoldHistory())
 

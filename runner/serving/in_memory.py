@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import StoreError
-from components.openai_server.received import NotKept, Received
+from components.openai_server.received import NotKept, ReceivedReplies
 from components.protocols import LLM
 from components.records import Answer
 from runner.engine.ask import Asker, Asking
@@ -66,7 +66,7 @@ class QuestionRun(Run):
         return Path(self._workspace.name)
 
     @property
-    def received(self) -> Received:
+    def received(self) -> ReceivedReplies:
         """A record that stores nothing."""
         return NotKept()
 

@@ -8,7 +8,7 @@ from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.records import Kind
 from runner.console.command_parser import CommandParser
-from runner.console.display import printable, say_error
+from runner.console.display import escape_control, say_error
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import CHECK
 from runner.serving.pipeline import Pipeline, load_pipeline
@@ -106,7 +106,7 @@ def _answer(pipeline: Pipeline, options: argparse.Namespace) -> None:
 
 def _print(value: Json) -> None:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-    print(printable(text))
+    print(escape_control(text))
 
 
 def _passage_list(passages: tuple[Passage, ...]) -> str:
@@ -135,7 +135,7 @@ def _show_check(pipeline: Pipeline, report: ReplayReport) -> int:
     differing = [comparison for comparison in report.compared if comparison.ranking or comparison.answer]
     for comparison in differing[:_N_SHOWN]:
         for difference in filter(None, (comparison.ranking, comparison.answer)):
-            print(printable(f"  {comparison.sample_id}: {difference}"))
+            print(escape_control(f"  {comparison.sample_id}: {difference}"))
     if len(differing) > _N_SHOWN:
         print(f"  ... and {len(differing) - _N_SHOWN} more")
     return 0 if report.is_equal else 1

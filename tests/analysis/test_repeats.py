@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from components.clusters import connected
+from components.clusters import component_ids
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import TinyCell
 
@@ -33,7 +33,7 @@ def test_repeats_command_prints_a_row_per_configuration(tmp_path: Path, capsys: 
     title, head, *rows = capsys.readouterr().out.splitlines()
     assert title.startswith("rouge_l of all samples: standard deviations of one sample")
     assert head.split()[:5] == ["cell", "retriever", "samples", "groups", "answers"]
-    n_groups = str(len(set(connected(tiny_sweep.DOCUMENTS[:8]))))
+    n_groups = str(len(set(component_ids(tiny_sweep.DOCUMENTS[:8]))))
     assert [row.split()[1:6] for row in rows[:2]] == [[name, "8", n_groups, "2", "2"] for name in ("bm25", "dense")]
     mean = np.mean([value for cell in cells[:4] for value in cell.rouge_l if value is not None])
     assert rows[0].split()[6] == f"{mean:.4f}"

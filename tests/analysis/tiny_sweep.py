@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from components.clusters import connected
+from components.clusters import component_ids
 from components.subsets import MACRO, subsets_of
 from runner.results import CellResult, SweepResult, read_sweep, write_cell, write_sweep
 
@@ -129,7 +129,7 @@ def _samples(cell: TinyCell) -> bytes:
             "subset": list(cell.subsets[:n]),
             "topic": pa.array(cell.topics[:n], pa.string()),
             "task": pa.array(cell.tasks[:n], pa.string()),
-            "cluster": connected(cell.documents[:n]),
+            "cluster": component_ids(cell.documents[:n]),
             "score/rouge_l": pa.array(list(cell.rouge_l), pa.float64()),
             "score_state/rouge_l": states,
             "score/hallucination": pa.array(list(cell.rouge_l), pa.float64()),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.plugins.plugin_loading import let_edits_in
+from runner.engine.plugins.plugin_loading import allow_edits
 
 _MODULE = '''
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def planted_in(folder: Path, name: str) -> Iterator[Planted]:
     """The package can be imported until the end."""
     planted = Planted(folder, name)
     planted.plant()
-    let_edits_in()  # a test before may have named a package of this name
+    allow_edits()  # a test before may have named a package of this name
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         try:

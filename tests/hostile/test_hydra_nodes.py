@@ -17,7 +17,7 @@ from components.errors import ConfigError
 from runner.launch import grid_launcher
 from runner.launch.compose import compose_config
 from runner.launch.hydra_state import own_hydra
-from runner.testset.making.composing import composed
+from runner.testset.making.composing import compose_generation
 from tests.hostile.planting import Planted
 from tests.runner.sweeping import run_command
 
@@ -189,7 +189,7 @@ def test_hydra_job_pickle_is_not_rerun(option: str, evil: Planted) -> None:
 def test_generation_rejects_code_in_its_configuration(place: str, evil: Planted) -> None:
     for name in ("config", "check"):
         with pytest.raises(ConfigError, match=r"_target_: got 'evil_package\.run'"):
-            composed([f"++hydra.{place}={CALL}"], name)
+            compose_generation([f"++hydra.{place}={CALL}"], name)
 
 
 class TestCodeThatIsNamed:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from components.openai_server import patience
-from components.openai_server.patience import within
+from components.openai_server.patience import run_within
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ async def read_within(seconds: float, connection: socket.socket, *, paused: bool
     try:
         if paused:
             pause()
-        async with within(seconds):
+        async with run_within(seconds):
             return await reader.readexactly(1)
     finally:
         writer.close()

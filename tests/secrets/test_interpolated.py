@@ -7,7 +7,7 @@ import pytest
 from components.errors import ConfigError
 from components.secrets import known
 from runner.launch.compose import compose_config
-from runner.testset.making.composing import composed
+from runner.testset.making.composing import compose_generation
 from tests.runner.sweeping import run_command
 
 NEVER = "x7Qm2f9LkT4vWz8RbN3c"
@@ -59,7 +59,7 @@ def test_generation_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "_marked", set())
     monkeypatch.setenv("MY_LLM", NEVER)
     with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_LLM"):
-        composed(["llm=openai", "llm.api_key_env=MY_LLM", "llm.model='${oc.env:MY_LLM}'"])
+        compose_generation(["llm=openai", "llm.api_key_env=MY_LLM", "llm.model='${oc.env:MY_LLM}'"])
 
 
 def test_a_variable_that_jobs_copy_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

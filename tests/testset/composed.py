@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from runner.pipeline.building import build_component
-from runner.testset.making.composing import composed
+from runner.testset.making.composing import compose_generation
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ OVERRIDES = (f"tasks=[{','.join(TASKS)}]", "topics=auto", "llm=scripted", "corpu
 @cache
 def options(language: str) -> dict[str, Any]:
     """All that a run has, with every gate and drafted topics."""
-    return composed([*OVERRIDES, f"language={language}"])
+    return compose_generation([*OVERRIDES, f"language={language}"])
 
 
 def built(node: dict[str, Any], wanted: type[T]) -> T:

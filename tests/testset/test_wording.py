@@ -3,7 +3,7 @@ import json
 import pytest
 
 from components.records import Kind
-from components.testset.wording import FLAG, TEXT, Wording, object_schema, quoted
+from components.testset.wording import FLAG, TEXT, Wording, object_schema, quote_text
 
 
 def test_wording_request_contains_exactly_its_messages() -> None:
@@ -39,7 +39,7 @@ def test_missing_and_unknown_places_are_errors() -> None:
     ],
 )
 def test_quoted_text_cannot_close_its_tag(text: str, shown: str) -> None:
-    assert quoted(text) == shown
+    assert quote_text(text) == shown
 
 
 def test_schemas_require_all_properties_and_allow_no_other() -> None:

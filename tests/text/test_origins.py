@@ -3,13 +3,13 @@
 import numpy as np
 
 from components.records import Documents, Origins, Spans
-from components.refiners.pieces import Piece, assembled, copied
-from components.text.origins import carried, joined, own_places, traced
+from components.refiners.pieces import Piece, assemble_documents, copy_piece
+from components.text.origins import carry_spans, join_origins, own_places, trace_origins
 
 TEXT = "0123456789"
 #            copied  added  not a copy        copied, repeated
-PIECES = [copied(TEXT, 2, 6), Piece("--"), Piece("seven", 6, 9), copied(TEXT, 4, 8)]
-REFINED = assembled(Documents(["a", "b"], ["", ""], ["x", TEXT]), [[], PIECES])
+PIECES = [copy_piece(TEXT, 2, 6), Piece("--"), Piece("seven", 6, 9), copy_piece(TEXT, 4, 8)]
+REFINED = assemble_documents(Documents(["a", "b"], ["", ""], ["x", TEXT]), [[], PIECES])
 
 
 def spans(*rows: tuple[int, int, int]) -> Spans:
@@ -19,7 +19,7 @@ def spans(*rows: tuple[int, int, int]) -> Spans:
 def places(chunks: Spans, *origins: Origins) -> list[list[tuple[int, int, int]]]:
     found = own_places(chunks)
     for own in origins:
-        found = traced(found, own)
+        found = trace_origins(found, own)
     rows: list[list[tuple[int, int, int]]] = [[] for _ in range(len(chunks))]
     for chunk, *place in zip(*(c.tolist() for c in (found.chunk, found.document, found.start, found.end)), strict=True):
         rows[chunk].append((place[0], place[1], place[2]))
@@ -50,7 +50,7 @@ def test_a_chunk_that_was_added_is_nowhere_and_keeps_its_document() -> None:
 
 
 def test_several_refinements_are_traced_back_in_order() -> None:
-    again = assembled(REFINED, [[], [copied(REFINED.texts[1], 11), copied(REFINED.texts[1], 0, 2)]])
+    again = assemble_documents(REFINED, [[], [copy_piece(REFINED.texts[1], 11), copy_piece(REFINED.texts[1], 0, 2)]])
     assert list(again.texts) == ["", "456723"]
     assert places(spans((1, 3, 5)), again.origins, REFINED.origins) == [[(1, 7, 8), (1, 2, 3)]]
 
@@ -61,17 +61,19 @@ def test_empty_spans_have_no_places() -> None:
 
 
 def test_original_characters_are_found_after_refinement() -> None:
-    assert carried(1, 5, 7, REFINED.origins) == [(3, 4), (6, 11), (12, 14)]
-    assert carried(1, 0, 2, REFINED.origins) == []
-    assert carried(0, 0, 1, REFINED.origins) == []
+    assert carry_spans(1, 5, 7, REFINED.origins) == [(3, 4), (6, 11), (12, 14)]
+    assert carry_spans(1, 0, 2, REFINED.origins) == []
+    assert carry_spans(0, 0, 1, REFINED.origins) == []
 
 
 def test_consecutive_copies_are_joined_into_one_piece() -> None:
-    made = assembled(Documents(["a"], [""], [TEXT]), [[copied(TEXT, 0, 3), copied(TEXT, 3, 5), copied(TEXT, 6)]])
+    made = assemble_documents(
+        Documents(["a"], [""], [TEXT]), [[copy_piece(TEXT, 0, 3), copy_piece(TEXT, 3, 5), copy_piece(TEXT, 6)]]
+    )
     assert made.origins.original_end.tolist() == [5, 10]
 
 
 def test_joined_origins_shift_document_positions() -> None:
-    origins = joined([REFINED.origins, REFINED.origins], [2, 2])
+    origins = join_origins([REFINED.origins, REFINED.origins], [2, 2])
     assert origins.document.tolist() == [1, 1, 1, 3, 3, 3]
-    assert len(joined([], [])) == 0
+    assert len(join_origins([], [])) == 0

@@ -1,4 +1,4 @@
-from components.text.units import number_units, take
+from components.text.units import number_units, select_units
 
 
 def test_equal_units_are_equal_numbers_in_any_text() -> None:
@@ -22,6 +22,6 @@ def test_half_a_character_is_a_unit_too() -> None:
 
 def test_take_chooses_and_repeats_texts() -> None:
     units = number_units([["a"], ["b", "c"], []])
-    taken = take(units, [1, 2, 1, 0])
+    taken = select_units(units, [1, 2, 1, 0])
     assert [taken.row(i).tolist() for i in range(4)] == [units.row(i).tolist() for i in (1, 2, 1, 0)]
-    assert len(take(units, [])) == 0
+    assert len(select_units(units, [])) == 0

@@ -10,7 +10,7 @@ import pytest
 from components.vector_indexes import ivf_flat, mapped
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.ivf_flat import IvfFlat
-from components.vector_indexes.similarity import BEYOND, ranked
+from components.vector_indexes.similarity import BEYOND, rank
 from tests.contracts.ranking_checks import rankings_of
 from tests.contracts.vector_index_contract import (
     AnySizeContract,
@@ -55,7 +55,7 @@ def test_ivf_flat_equals_the_faiss_index() -> None:
     theirs.quantizer.add(np.asarray(index["centroids"]))
     theirs.is_trained, theirs.nprobe = True, 8
     theirs.add(VECTORS)
-    expected = ranked(*theirs.search(QUERIES, 20 + BEYOND), 20)
+    expected = rank(*theirs.search(QUERIES, 20 + BEYOND), 20)
     found = INDEX.search(index, VECTORS, QUERIES, 20)
     np.testing.assert_array_equal(found.chunk, expected.chunk)
     np.testing.assert_array_equal(found.score, expected.score)

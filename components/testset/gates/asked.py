@@ -9,7 +9,7 @@ from components.records import Sample, ScoreState
 from components.testset.gates.findings import Finding, cut, verdict_of
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict, VerdictState
-from components.testset.wording import quoted
+from components.testset.wording import quote_text
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[F
     return verdict_of([Finding(UNREADABLE, reply.reason)], tags)
 
 
-def asked(draft: Draft) -> str:
+def question_text(draft: Draft) -> str:
     """Return the question; for a later turn of a conversation, with the earlier ones."""
     return asked_question(Sample(draft.id, "", draft.kind, draft.question, (), history=draft.history))
 
@@ -52,5 +52,6 @@ def shown_gold(gold: Mapping[str, str], corpus: SourceCorpus) -> str:
 def shown_texts(texts: Sequence[tuple[str, str]]) -> str:
     """Return each (title, text) as a numbered document; "" without texts."""
     return "\n".join(
-        f"<document {n}>{quoted(title)}\n{quoted(text)}\n</document {n}>" for n, (title, text) in enumerate(texts, 1)
+        f"<document {n}>{quote_text(title)}\n{quote_text(text)}\n</document {n}>"
+        for n, (title, text) in enumerate(texts, 1)
     )

@@ -9,7 +9,7 @@ from components.limits import too_small
 from components.protocols import Ask
 from components.records import Kind
 from components.testset.gates.findings import Finding, verdict_of
-from components.testset.gates.wordings import is_asking, pointing
+from components.testset.gates.wordings import is_asking, pointing_words
 from components.testset.personal_data import personal_data
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict
@@ -104,7 +104,7 @@ class Form:
         if not is_asking(question):
             yield Finding("not_a_question", question)
         for text in (question, *references):
-            if words := pointing(text):
+            if words := pointing_words(text):
                 yield Finding("points_at_document", f"{words!r} in: {text}")
         for reference in references:
             if refusal := next(filter(_is_refusal, (reference, *_sentences(reference))), ""):

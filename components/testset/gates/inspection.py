@@ -6,11 +6,11 @@ from functools import partial
 from typing import ClassVar
 
 from components.asking.reply import read_object, whole_number
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.testset.gates.asked import asked, verdict_on
+from components.testset.gates.asked import question_text, verdict_on
 from components.testset.gates.findings import Finding, cut
 from components.testset.gates.form import ASKED
 from components.testset.protocols import SourceCorpus
@@ -76,9 +76,9 @@ class Inspection:
 
     def _inquiry(self, draft: Draft) -> Inquiry[Grade]:
         values = {
-            "{question}": asked(draft),
-            "{references}": numbered(draft.references),
-            "{quotes}": numbered([_quote_text(quote) for quote in draft.quotes]) or "-",
+            "{question}": question_text(draft),
+            "{references}": number_lines(draft.references),
+            "{quotes}": number_lines([_quote_text(quote) for quote in draft.quotes]) or "-",
             "{expression}": draft.expression or "-",
             "{documents}": shown_documents(draft.evidence.extracts),
         }

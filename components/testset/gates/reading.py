@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from components.asking.reply import flag, read_object
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import Ask
-from components.testset.gates.asked import asked
+from components.testset.gates.asked import question_text
 from components.testset.gates.matching import matches_by_rule
 from components.testset.records import Draft
-from components.testset.wording import FLAG, TEXT, Wording, object_schema, quoted
+from components.testset.wording import FLAG, TEXT, Wording, object_schema, quote_text
 
 _ANSWER = object_schema(reason=TEXT, answer=TEXT)
 _MATCH = object_schema(reason=TEXT, match=FLAG)
@@ -67,14 +67,14 @@ class Reading:
         return [settled[index] for index in range(len(tasks))]
 
     def _reading_inquiry(self, request_id: str, draft: Draft, texts: str) -> Inquiry[ReadingAttempt]:
-        values = {"{question}": asked(draft), "{documents}": texts}
+        values = {"{question}": question_text(draft), "{documents}": texts}
         return Inquiry(self.reading.request(request_id, values, draft.kind, _ANSWER), _answer)
 
     def _comparing_inquiry(self, request_id: str, draft: Draft, attempt: ReadingAttempt) -> Inquiry[ReadingAttempt]:
         values = {
-            "{question}": asked(draft),
-            "{references}": numbered(draft.references),
-            "{answer}": quoted(attempt.answer),
+            "{question}": question_text(draft),
+            "{references}": number_lines(draft.references),
+            "{answer}": quote_text(attempt.answer),
         }
 
         def read(reply: str) -> ReadingAttempt | None:

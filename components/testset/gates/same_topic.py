@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.testset.gates.asked import asked, verdict_on
+from components.testset.gates.asked import question_text, verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.gates.form import ASKED
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict, Topic
-from components.testset.topics.options import Choice, shuffled
+from components.testset.topics.options import Choice, shuffle
 from components.testset.wording import Wording
 
 
@@ -52,10 +52,10 @@ class SameTopic:
         ]
 
     def _inquiry(self, draft: Draft, topics: Sequence[Topic]) -> Inquiry[Choice]:
-        options = shuffled(topics, str(self.seed), "question", draft.id)
+        options = shuffle(topics, str(self.seed), "question", draft.id)
         values = {
-            "{question}": asked(draft),
-            "{references}": numbered(draft.references),
+            "{question}": question_text(draft),
+            "{references}": number_lines(draft.references),
             "{options}": options.shown,
         }
         return Inquiry(self.wording.request(draft.id, values, draft.kind, options.schema), options.read)

@@ -10,7 +10,7 @@ from components.asking.reply import flag, read_object
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.testset.gates.asked import asked, verdict_on
+from components.testset.gates.asked import question_text, verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.gates.form import ASKED
 from components.testset.protocols import SourceCorpus
@@ -58,7 +58,9 @@ class SelfContained:
         return [self._verdict(list(islice(replies, len(group)))) for group in versions]
 
     def _inquiry(self, request_id: str, draft: Draft) -> Inquiry[Understood]:
-        return Inquiry(self.wording.request(request_id, {"{question}": asked(draft)}, draft.kind, _SCHEMA), _read)
+        return Inquiry(
+            self.wording.request(request_id, {"{question}": question_text(draft)}, draft.kind, _SCHEMA), _read
+        )
 
     def _verdict(self, replies: Sequence[Understood | Unread]) -> GateVerdict:
         """Return the first verdict that is not PASSED: with the history, then without."""

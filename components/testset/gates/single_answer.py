@@ -6,12 +6,12 @@ from functools import partial
 from typing import ClassVar, NamedTuple
 
 from components.asking.reply import read_object, whole_number
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind
-from components.testset.gates.asked import asked, shown_texts, verdict_on
+from components.testset.gates.asked import question_text, shown_texts, verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, Extract, GateVerdict, VerdictState
@@ -78,8 +78,8 @@ class SingleAnswer:
 
     def _inquiry(self, draft: Draft, distractors: Sequence[Extract]) -> Inquiry[Other]:
         values = {
-            "{question}": asked(draft),
-            "{references}": numbered(draft.references),
+            "{question}": question_text(draft),
+            "{references}": number_lines(draft.references),
             "{documents}": shown_texts([(extract.title, extract.text) for extract in distractors]),
         }
 

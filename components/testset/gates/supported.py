@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.reply import read_object
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -50,7 +50,7 @@ class Supported:
     def _inquiry(self, draft: Draft, corpus: SourceCorpus) -> Inquiry[str]:
         values = {
             "{question}": draft.question,
-            "{references}": numbered(draft.references),
+            "{references}": number_lines(draft.references),
             "{documents}": shown_gold(gold_by_document(draft, corpus), corpus),
         }
         return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), _read)

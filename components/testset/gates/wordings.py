@@ -48,7 +48,7 @@ def is_asking(question: str) -> bool:
     return _ASKING.search(_plain(question)) is not None
 
 
-def pointing(text: str) -> str:
+def pointing_words(text: str) -> str:
     """Return the words that point at a text before the writer ("according to the passage", 上文); "" without any.
 
     Named texts do not count: "the articles of association", "该文化".

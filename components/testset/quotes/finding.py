@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from components.testset.quotes.forms import Form, as_it_is, folded, without_marks, without_white_space
+from components.testset.quotes.forms import Form, fold, unchanged, without_marks, without_white_space
 from components.testset.quotes.safeguards import have_same_facts, is_cut_off, is_number_left_out
 
 FUZZY_PERCENT = 95.0
@@ -32,7 +32,7 @@ def find_quote(quote: str, texts: Sequence[str]) -> list[QuotePlace]:
     or end within a number or a word, or beside a negation that it leaves out. Return [] for a quote without a letter or
     digit.
     """
-    if not folded(quote).text:
+    if not fold(quote).text:
         return []
     quote = quote.strip()
     for find in _WAYS:
@@ -65,7 +65,7 @@ def _is_same(quote: str, text: str, start: int, end: int) -> bool:
 def _find_near(quote: str, text: str) -> Iterator[tuple[int, int]]:
     from rapidfuzz import fuzz
 
-    pattern, form = folded(quote).text, folded(text)
+    pattern, form = fold(quote).text, fold(text)
     rest = form.text
     for _ in range(_MOST_NEAR):
         if len(pattern) > len(rest):  # rapidfuzz would search for the text in the quote
@@ -99,9 +99,9 @@ def _exact_ends(quote: str, text: str, start: int, end: int) -> tuple[int, int, 
 
 
 _WAYS: Sequence[Callable[[str, str], Iterator[tuple[int, int]]]] = (
-    partial(_find_equal, as_it_is),
+    partial(_find_equal, unchanged),
     partial(_find_equal, without_white_space),
     partial(_find_equal, without_marks),
-    partial(_find_equal, folded),
+    partial(_find_equal, fold),
     _find_near,
 )

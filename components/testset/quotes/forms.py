@@ -20,7 +20,7 @@ class Form(NamedTuple):
         return self.places[start], self.places[end - 1] + 1
 
 
-def as_it_is(text: str) -> Form:
+def unchanged(text: str) -> Form:
     """Return the unchanged text as a form."""
     return Form(text, tuple(range(len(text))))
 
@@ -33,12 +33,12 @@ def without_white_space(text: str) -> Form:
 
 @lru_cache(maxsize=128)
 def without_marks(text: str) -> Form:
-    """Return the text as in `folded`, but with case."""
+    """Return the text as in `fold`, but with case."""
     return _form(text, _strip_marks)
 
 
 @lru_cache(maxsize=128)
-def folded(text: str) -> Form:
+def fold(text: str) -> Form:
     """Return the text in NFKD, case folded, without white space, punctuation, symbols and invisible characters.
 
     12.5 and 125 become equal, so callers must distinguish them by other means.

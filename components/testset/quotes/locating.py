@@ -7,7 +7,7 @@ from typing import NamedTuple
 from components.errors import ComponentError
 from components.records import Evidence, Kind
 from components.testset.quotes.finding import find_quote
-from components.testset.quotes.forms import folded
+from components.testset.quotes.forms import fold
 from components.testset.quotes.sections import Sections
 from components.testset.quotes.shown import ShownSentence, numbered_sentences
 from components.testset.records import PASSED, Draft, Extract, GateVerdict, Quote, VerdictState
@@ -98,7 +98,7 @@ def _sentences_of(
     quote: Quote, sentences: Sequence[ShownSentence], extracts: Sequence[Extract]
 ) -> _Citation | _NotLocated:
     numbers = frozenset(number - 1 for number in quote.sentences if 0 < number <= len(sentences))
-    if not folded(quote.text).text:
+    if not fold(quote.text).text:
         if numbers and len(numbers) == len(set(quote.sentences)):
             return _Citation(numbers)
         wrong = sorted({number for number in quote.sentences if not 0 < number <= len(sentences)})

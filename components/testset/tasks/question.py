@@ -12,7 +12,7 @@ from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, EvidenceSet, WrittenDraft
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import EVIDENCE, Form, written
+from components.testset.tasks.writing import EVIDENCE, Form, write_drafts
 from components.testset.wording import TEXT
 
 
@@ -52,7 +52,7 @@ class Question:
             {"question": TEXT, "answer": TEXT, "evidence": EVIDENCE, "expression": TEXT},
             partial(self._read, name),
         )
-        return written(self, form, evidence, corpus, ask)
+        return write_drafts(self, form, evidence, corpus, ask)
 
     def _read(self, name: str, evidence: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
         question, answer, quotes = text_in(reply, "question"), text_in(reply, "answer"), quotes_in(reply)

@@ -66,7 +66,7 @@ class WritingTask(Protocol):
         """Most requests per evidence set until a reply can be read."""
 
 
-def written(
+def write_drafts(
     task: WritingTask, form: Form, evidence: Sequence[EvidenceSet], corpus: SourceCorpus, ask: Ask
 ) -> WrittenDraft:
     """Return the result of each evidence set, with one request per set."""

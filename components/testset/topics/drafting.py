@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.reply import json_values
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.errors import ComponentError, DataError
 from components.limits import too_small
@@ -16,7 +16,7 @@ from components.records import Kind, ScoreState
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Topic
 from components.testset.topics.tree import LONGEST_NAME, Leaf, checked_name, topics_of
-from components.testset.wording import TEXT, Wording, object_schema, quoted
+from components.testset.wording import TEXT, Wording, object_schema, quote_text
 from components.text.slugs import plain_name
 
 _WHERE = "topics"
@@ -71,13 +71,13 @@ class DraftedTopics:
     def _drafts(self, corpus: SourceCorpus, ask: Ask) -> list[tuple[Topic, ...]]:
         inquiries = []
         for number, ids in enumerate(self._samples(sorted(corpus.texts))):
-            texts = numbered([self._show(corpus.titles.get(an_id, ""), corpus.texts[an_id]) for an_id in ids])
+            texts = number_lines([self._show(corpus.titles.get(an_id, ""), corpus.texts[an_id]) for an_id in ids])
             inquiries.append(self._inquiry(self.draft, f"draft {number}", "{documents}", texts))
         replies = ask_until_readable(inquiries, ask, self.draft.reminder, self.max_attempts)
         return _require_read(replies, "draft")
 
     def _merge(self, drafts: Sequence[tuple[Topic, ...]], ask: Ask) -> tuple[Topic, ...]:
-        inquiry = self._inquiry(self.merge, "merged", "{drafts}", numbered(_lines(drafts)))
+        inquiry = self._inquiry(self.merge, "merged", "{drafts}", number_lines(_lines(drafts)))
         replies = ask_until_readable([inquiry], ask, self.merge.reminder, self.max_attempts)
         return _require_read(replies, "merged tree")[0]
 
@@ -86,7 +86,7 @@ class DraftedTopics:
         return [chosen[first : first + self.n_documents] for first in range(0, len(chosen), self.n_documents)]
 
     def _show(self, title: str, text: str) -> str:
-        return quoted(" | ".join(filter(None, [title[:LONGEST_NAME], text[: self.n_characters]])))
+        return quote_text(" | ".join(filter(None, [title[:LONGEST_NAME], text[: self.n_characters]])))
 
     def _inquiry(self, wording: Wording, name: str, placeholder: str, text: str) -> Inquiry[tuple[Topic, ...]]:
         values = {placeholder: text, "{n}": str(self.n_topics)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from components.asking.reply import read_object, whole_number
-from components.asking.templates import numbered
+from components.asking.templates import number_lines
 from components.testset.records import Topic
 from components.testset.wording import TEXT, object_schema
 
@@ -31,7 +31,9 @@ class Options:
     @property
     def shown(self) -> str:
         """One line per topic: [1] Investment / Funds: its description."""
-        return numbered([": ".join(filter(None, [" / ".join(topic.path), topic.description])) for topic in self.topics])
+        return number_lines(
+            [": ".join(filter(None, [" / ".join(topic.path), topic.description])) for topic in self.topics]
+        )
 
     @property
     def schema(self) -> Mapping[str, object]:
@@ -49,7 +51,7 @@ class Options:
         return Choice(slug, str(fields.get("reason") or "").strip())
 
 
-def shuffled(topics: Sequence[Topic], *order_of: str) -> Options:
+def shuffle(topics: Sequence[Topic], *order_of: str) -> Options:
     """Return the topics in an order that depends only on the strings `order_of`, because models favour the first
     options.
     """

@@ -64,7 +64,7 @@ def _merge(leaves: Iterable[Leaf], location: str, depth: int | None) -> dict[tup
     return by_path
 
 
-def nested(topics: Iterable[Topic]) -> dict[str, Json]:
+def nest(topics: Iterable[Topic]) -> dict[str, Json]:
     """Return the topics as nested mappings of names, with descriptions under the leaves. `topics=file` reads them
     back.
     """

@@ -11,8 +11,8 @@ from components.protocols import LLM, Ask
 from components.records import Kind, ScoreState
 from components.statistics import Alpha, MeasurementLevel, krippendorff_alpha
 from components.testset.records import Topic
-from components.testset.topics.options import OUT_OF_DOMAIN, Choice, Options, shuffled
-from components.testset.wording import Wording, quoted
+from components.testset.topics.options import OUT_OF_DOMAIN, Choice, Options, shuffle
+from components.testset.wording import Wording, quote_text
 
 ADJUDICATOR = "adjudicator"
 
@@ -110,7 +110,7 @@ class TopicVoting:
         Without texts, no model is asked.
         """
         of_voter = {
-            name: _votes(voter, texts, [shuffled(topics, str(self.seed), name, an_id) for an_id in ids], ask_of(name))
+            name: _votes(voter, texts, [shuffle(topics, str(self.seed), name, an_id) for an_id in ids], ask_of(name))
             for name, voter in self.voters.items()
         }
         voted = [
@@ -128,7 +128,7 @@ class TopicVoting:
         for entry in voted:
             named = {vote.slug for vote in entry.votes.values()}
             candidates = [topic for topic in topics if topic.slug in named]
-            options.append(shuffled(candidates, str(self.seed), ADJUDICATOR, entry.document_id))
+            options.append(shuffle(candidates, str(self.seed), ADJUDICATOR, entry.document_id))
         votes = _votes(self.adjudicator, [entry.text for entry in voted], options, ask)
         return [
             TopicVotes(entry.document_id, entry.votes, vote.slug or OUT_OF_DOMAIN, vote, is_pending=vote.has_failed)
@@ -163,7 +163,7 @@ def _votes(voter: Voter, texts: Sequence[str], options: Sequence[Options], ask: 
     """
     inquiries = []
     for row, (text, listed) in enumerate(zip(texts, options, strict=True)):
-        values = {"{text}": quoted(text[: voter.n_characters]), "{options}": listed.shown}
+        values = {"{text}": quote_text(text[: voter.n_characters]), "{options}": listed.shown}
         inquiries.append(Inquiry(voter.wording.request(f"text {row}", values, Kind.QA, listed.schema), listed.read))
     return [
         _to_vote(choice) for choice in ask_until_readable(inquiries, ask, voter.wording.reminder, voter.max_attempts)

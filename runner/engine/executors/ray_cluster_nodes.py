@@ -10,7 +10,7 @@ from runner.engine.executors.leftovers import clear_probes, new_probe
 from runner.engine.executors.ray_cluster_worker import Probe, Whereabouts
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
-from runner.engine.store.part_files import keeping
+from runner.engine.store.part_files import storage_errors
 
 _BYTES_PER_GB = 10**9
 _ROUNDING = 1e-6
@@ -82,7 +82,7 @@ class Acceptance:
         """Write the probe into the store if it is a shared folder. Raises StoreError if it cannot be written."""
         if self.probe is None:
             return
-        with keeping("the probe for its nodes", self._store.root):
+        with storage_errors("the probe for its nodes", self._store.root):
             clear_probes(self._store)
             self.probe.path.write_text(self.probe.content, encoding="utf-8")
 

@@ -69,7 +69,7 @@ _state = _State()
 
 def load_plugins(packages: Iterable[str]) -> list[str]:
     """Take snapshots of packages as they are now, for a new run. Files that change later are refused until
-    `let_edits_in`.
+    `allow_edits`.
 
     Drops the modules of packages that this process imported from other files, or may have. They are imported again when
     needed. Returns those top-level packages. Raises ComponentError if the file of the program is among them.
@@ -173,7 +173,7 @@ def opened_by_model(cls: type) -> set[str]:
     return snapshot_of(cls).opened_by(cls, _state.opened)
 
 
-def let_edits_in() -> None:
+def allow_edits() -> None:
     """Allow imports of edited modules until the next run, which loads their packages again. For notebooks."""
     _state.are_edits_refused = False
 

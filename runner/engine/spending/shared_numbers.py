@@ -12,7 +12,7 @@ from pathlib import Path
 
 from components.errors import StoreError
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.part_files import keeping
+from runner.engine.store.part_files import storage_errors
 from runner.engine.store.regular_files import open_regular
 
 if sys.platform != "win32":
@@ -48,7 +48,7 @@ class SharedNumbers:
         No other process reads or changes the numbers during the context. Raises StoreError if the file cannot be
         opened, locked or written.
         """
-        with _in_this_process, keeping("the spending of the sweep", self._path), self._open() as file:
+        with _in_this_process, storage_errors("the spending of the sweep", self._path), self._open() as file:
             _lock(file, self._path)
             try:
                 numbers = self._unpack(os.pread(file, self._format.size, 0))

@@ -177,7 +177,7 @@ def _create_sign(path: Path) -> _HeartbeatFile:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
         path.chmod(shared_mode(path.parent))
-        if locked(descriptor):
+        if lock_file(descriptor):
             os.write(descriptor, kernel())
     except BaseException:
         os.close(descriptor)
@@ -195,7 +195,7 @@ if hasattr(os, "register_at_fork"):
 atexit.register(heartbeat.end)
 
 
-def locked(descriptor: int, *, shared: bool = False) -> bool:
+def lock_file(descriptor: int, *, shared: bool = False) -> bool:
     """Lock an open file until the process ends. Returns False if another process holds it or the system has no such
     locks.
 

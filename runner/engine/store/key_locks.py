@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.part_files import keeping
+from runner.engine.store.part_files import storage_errors
 from runner.engine.store.regular_files import open_regular
 from runner.engine.store.writers import LOOKS_PER_LEASE, Writers
 
@@ -38,14 +38,14 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 
 @contextmanager
-def leased(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[bool]:
+def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[bool]:
     """Hold a lock while the context lasts. Yields True if another process held it before. Raises StoreError if it
     cannot be created.
 
     Logs a warning if it has to wait, with `what` the other process is doing. Without `from_stopped`, a stopped process
     of this host keeps its lock.
     """
-    with keeping("a lock", path):
+    with storage_errors("a lock", path):
         claim = _new_claim(writers)
         had_holder = not _try_to_take(path, claim)
         if had_holder:
@@ -62,7 +62,7 @@ def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
 
     Raises StoreError if the lock cannot be created or read.
     """
-    with keeping("a lock", path):
+    with storage_errors("a lock", path):
         claim = _new_claim(writers)
         is_own = _try_to_take(path, claim) or (
             _break_if_abandoned(path, writers, from_stopped=True) and _try_to_take(path, claim)

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.engine.store.key_locks import leased
+from runner.engine.store.key_locks import hold_lease
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.part_files import keeping
+from runner.engine.store.part_files import storage_errors
 from runner.engine.store.regular_files import read_small
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.writers import Writers
@@ -48,7 +48,7 @@ class Leases:
 
         Raises StoreError if the lock cannot be created.
         """
-        return leased(self._folder.parent / "locks" / "prune.lock", self._writers, "pruning the store")
+        return hold_lease(self._folder.parent / "locks" / "prune.lock", self._writers, "pruning the store")
 
     @contextmanager
     def take(self, run_id: str, keys: Iterable[str] | None) -> Iterator[None]:
@@ -70,7 +70,7 @@ class Leases:
         needed = None if keys is None else sorted(keys)
         path = self._folder / f"{run_id}.json"
         self._remote.lease(run_id, needed)
-        with self.pruning(), keeping("the lease of this run", self._folder):
+        with self.pruning(), storage_errors("the lease of this run", self._folder):
             self._folder.mkdir(exist_ok=True)
             unfinished = self._folder.parent / "tmp" / f"{run_id}.unfinished"  # prune clears `tmp`
             unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
@@ -82,7 +82,7 @@ class Leases:
         needs = []
         for path in sorted(self._folder.glob("*.json")):
             with suppress(FileNotFoundError):  # the run has just ended
-                process, needed = needed_by(read_small(path, _LONGEST))
+                process, needed = read_lease(read_small(path, _LONGEST))
                 if not process or self._writers.is_gone(process):
                     if self._writers.may_write:
                         path.unlink()
@@ -101,7 +101,7 @@ def needed_by_all(needs: Sequence[frozenset[str] | None]) -> Leased:
     return Leased(len(needs), frozenset(keys))
 
 
-def needed_by(run: bytes) -> tuple[str, frozenset[str] | None]:
+def read_lease(run: bytes) -> tuple[str, frozenset[str] | None]:
     """Return the process and the keys in a lease file, None for all. "" and no keys for a file that a power cut
     damaged.
     """

@@ -126,7 +126,7 @@ def _file_size_is_limited() -> bool:
 
 
 @contextmanager
-def keeping(what: str, path: Path) -> Iterator[None]:
+def storage_errors(what: str, path: Path) -> Iterator[None]:
     """Turn an OSError while writing `what` into a StoreError with the reason and the remedy.
 
     The sweep must then stop, because later results could not be stored either.

@@ -24,7 +24,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.engine.store.part_files import keeping
+from runner.engine.store.part_files import storage_errors
 from runner.engine.store.regular_files import open_regular
 
 _SUFFIX = ".received"
@@ -101,7 +101,7 @@ class ReceivedNumbers:
         if not results:
             return
         lines = b"".join(_record(key, values) for key, values in results.items())
-        with keeping("numbers from a server", self._folder):
+        with storage_errors("numbers from a server", self._folder):
             try:
                 try:
                     self._append(lines)

@@ -26,7 +26,7 @@ from runner.console.written_files import sync
 from runner.engine.store.claims import Claims
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.part_files import keeping, permission_advice
+from runner.engine.store.part_files import permission_advice, storage_errors
 from runner.engine.store.regular_files import open_regular
 from runner.engine.store.remote import NO_MIRROR, Mirror
 from runner.engine.store.writers import Writers
@@ -160,7 +160,7 @@ class Replies:
         storable = [each for each in read_answers if each.state is not AnswerState.ERROR]
         if not storable:
             return read_answers
-        with keeping("a reply", self._folder):
+        with storage_errors("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
                 self._mirror.bring()  # also sends the files that are about to be merged

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.console.written_files import sync
-from runner.engine.store.part_files import Part, checksum, file_name, keeping, read_part, write_part
+from runner.engine.store.part_files import Part, checksum, file_name, read_part, storage_errors, write_part
 
 D = TypeVar("D", bound=np.generic)
 
@@ -32,7 +32,7 @@ def write_block(folder: Path, name: str, value: Part) -> Path:
     """
     suffix = Path(file_name(name, value)).suffix
     temporary = folder / f".{uuid.uuid4().hex}{suffix}"
-    with keeping("intermediate results", folder):
+    with storage_errors("intermediate results", folder):
         folder.mkdir(parents=True, exist_ok=True)
         try:
             write_part(temporary, value)
@@ -103,7 +103,7 @@ def _write_array(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[D]]]
                 begin = file.tell()
             file.seek(begin + first * rows.dtype.itemsize * math.prod(rows.shape[1:]))
             file.write(np.ascontiguousarray(rows).data)
-    with keeping("intermediate results", path.parent):
+    with storage_errors("intermediate results", path.parent):
         whole: NDArray[D] = np.load(path, mmap_mode="r", allow_pickle=False)
         return whole
 
@@ -115,7 +115,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     Another process that computes the same result may have mapped the file at `path`, or linked it into the store.
     """
     temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
-    with keeping("intermediate results", path.parent):
+    with storage_errors("intermediate results", path.parent):
         try:
             with temporary.open("wb") as file:
                 yield file

@@ -15,12 +15,12 @@ from components.json_value import Json
 from runner.console.written_files import sync
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.claims import Claims
-from runner.engine.store.key_locks import abandoned_locks, leased
+from runner.engine.store.key_locks import abandoned_locks, hold_lease
 from runner.engine.store.leases import Leases
 from runner.engine.store.links import refuse_links, refuse_links_of_folders
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
 from runner.engine.store.pair_scores import PairScores
-from runner.engine.store.part_files import Part, checksum, file_name, keeping, mapped_file, write_part
+from runner.engine.store.part_files import Part, checksum, file_name, mapped_file, storage_errors, write_part
 from runner.engine.store.received_numbers import ReceivedNumbers
 from runner.engine.store.regular_files import read_small
 from runner.engine.store.remote import NO_REMOTE, Remote
@@ -184,7 +184,7 @@ class Store:
             return None
         temporary = self.root / "tmp" / uuid.uuid4().hex
         try:
-            with keeping("a downloaded result", self.root):
+            with storage_errors("a downloaded result", self.root):
                 if not self._remote.fetch(folder.parents[1].name, folder.name, temporary):
                     return None
                 manifest = self._manifests.read(temporary, folder)
@@ -239,7 +239,7 @@ class Store:
         """
         temporary = self._new_temporary()
         try:
-            with keeping(f"the result of stage '{kind}'", self.root):
+            with storage_errors(f"the result of stage '{kind}'", self.root):
                 temporary.mkdir()
                 files = {}
                 for name, value in payload.items():
@@ -353,7 +353,7 @@ class Store:
         path, what = self.root / "locks" / f"{key}.lock", f"computing {kind}"
         # First among the processes of this host, so that only one of them at a time asks the remote.
         with (
-            leased(path, self.writers, what, from_stopped=from_stopped) as had_holder,
+            hold_lease(path, self.writers, what, from_stopped=from_stopped) as had_holder,
             self._remote.lock(key, what, is_paid=not from_stopped) as had_holder_elsewhere,
         ):
             yield had_holder or had_holder_elsewhere

@@ -142,7 +142,7 @@ class UnfinishedExports:
         return True
 
 
-def unfinished_beside(out: Path) -> list[tuple[Path, str]]:
+def exports_beside(out: Path) -> list[tuple[Path, str]]:
     """Return unfinished exports beside `out`, each with the store that has its record.
 
     The store is "" for an export of an earlier version, which left no record.

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.engine.store.heartbeat import heartbeat, kernel, locked
+from runner.engine.store.heartbeat import heartbeat, kernel, lock_file
 
 LEASE_S = 20.0
 """The lease period in seconds. Longer than pauses of healthy processes, and than the delay of network file systems."""
@@ -93,7 +93,7 @@ class Writers:
             if stat.S_ISDIR(os.fstat(file).st_mode):  # no process made it
                 return True
             is_here = os.read(file, 256) == kernel()
-            if is_here and locked(file, shared=True):
+            if is_here and lock_file(file, shared=True):
                 return True
             # A process that holds its lock is alive. Its file looks old for a moment after this machine slept.
             changed_ns = os.fstat(file).st_mtime_ns

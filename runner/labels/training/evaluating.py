@@ -14,12 +14,12 @@ from components.statistics.agreement import Agreement, Gain, agree, gain
 from runner.engine.store import open_store
 from runner.labels.graders import graders_of
 from runner.labels.label_files import LabelledItem, read_labels
-from runner.labels.rating import Rated, rate
+from runner.labels.rating import Rated, rate_items
 from runner.labels.training.prepared_folder import LABELS, TrainingManifest, read_manifest
 from runner.labels.training.preparing import wording_key
 from runner.labels.training.trained import ADAPTER, Training, llm_fields, read_training
 from runner.launch.compose import compose_config
-from runner.launch.overrides import readable
+from runner.launch.overrides import quote_values
 
 OVERALL = "all metrics"
 
@@ -74,12 +74,12 @@ def _rate_all(
     fields = llm_fields(training.settings, adapter, llm)
     chosen = [f"judge={manifest.judge}", *manifest.overrides, f"llm@judge.llm={llm}"]
     config = compose_config(
-        readable([*chosen, *(f"judge.llm.{name}={value}" for name, value in fields.items()), *overrides])
+        quote_values([*chosen, *(f"judge.llm.{name}={value}" for name, value in fields.items()), *overrides])
     )
     graders = graders_of(config, items)
     _require_same_wording(graders.values(), manifest)
     store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
-    return [rated for grader in graders.values() for rated in rate(grader, items, store)]
+    return [rated for grader in graders.values() for rated in rate_items(grader, items, store)]
 
 
 def _require_same_wording(graders: Iterable[Graded], manifest: TrainingManifest) -> None:

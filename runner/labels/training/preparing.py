@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.clusters import connected
+from components.clusters import component_ids
 from components.judges.graded import Graded
 from components.records import Sample
 from runner.engine.identity import describe, key_of
@@ -17,7 +17,7 @@ from runner.labels.training.prepared_folder import SPLITS, TrainingManifest, fil
 from runner.labels.training.question_splits import split_groups
 from runner.labels.training.training_pairs import TrainingPair, pairs_of
 from runner.launch.compose import compose_config
-from runner.launch.overrides import readable
+from runner.launch.overrides import quote_values
 from runner.results import read_sweep
 
 NO_MODEL = "llm@judge.llm=scripted"
@@ -50,10 +50,10 @@ def prepare(preparation: Preparation, folder: Path) -> TrainingManifest:
     if preparation.sweep_dir:
         questions = questions_in(preparation.sweep_dir, (item.judged.sample.id for item in items))
         items = complete_items(items, questions)
-    config = compose_config(readable([f"judge={preparation.judge}", NO_MODEL, *preparation.overrides]))
+    config = compose_config(quote_values([f"judge={preparation.judge}", NO_MODEL, *preparation.overrides]))
     graders = graders_of(config, items)
     training_pairs = pairs_of(graders.values(), items)
-    groups = connected([_ties(item.judged.sample, questions) for item in items])
+    groups = component_ids([_ties(item.judged.sample, questions) for item in items])
     strata: list[list[Hashable]] = [_strata(item) for item in items]
     split_of = [SPLITS[index] for index in split_groups(groups, strata, preparation.shares, preparation.seed)]
     pairs = {split: [pair for pair in training_pairs.pairs if split_of[pair.item] == split] for split in SPLITS}

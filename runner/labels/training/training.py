@@ -8,7 +8,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash, reading, torch_device
+from components.pretrained.model_folder import folder_hash, reading_files, torch_device
 from components.pretrained.package_logs import without_remarks
 from runner.engine.store.locks import hold_lock
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
@@ -78,7 +78,7 @@ def _default_dtype(device: str) -> Dtype:
 
 def _lessons(settings: Settings, data: Path) -> Lessons:
     """Return the pairs as tokens of the model."""
-    with reading(settings.model, settings.revision) as name:
+    with reading_files(settings.model, settings.revision) as name:
         from transformers import AutoConfig, AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision or None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from components.json_value import Json
-from runner.console.display import printable
+from runner.console.display import escape_control
 from runner.results.hit_texts import CorpusTexts
 
 _FEWEST_HITS = 10
@@ -36,8 +36,9 @@ def place(unit: Mapping[str, Json]) -> str:
 def page_text(text: str) -> str:
     """Return a text without characters that a page or a database would interpret. A long text is cut, with a note."""
     if len(text) <= _LONGEST:
-        return printable(text)
-    return f"{printable(text[:_LONGEST])}\n[cut: {_LONGEST:,} of {len(text):,} characters; all are in samples.parquet]"
+        return escape_control(text)
+    note = f"[cut: {_LONGEST:,} of {len(text):,} characters; all are in samples.parquet]"
+    return f"{escape_control(text[:_LONGEST])}\n{note}"
 
 
 def _passage(number: int, hit: Mapping[str, Json], corpus: CorpusTexts | None) -> dict[str, Json]:

@@ -29,7 +29,7 @@ from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vector
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, positions_of
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import texts_to_request, to_embed
+from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
 from runner.pipeline.corpus.text_passages import BlockPassages, ChunkPassages, DocumentPassages, corpus_terms
 
 Vectors = NDArray[np.float32]
@@ -59,7 +59,7 @@ class FittedEmbedder(Stage[EmbedderState], kind="embedder_state", in_words="fitt
 
     def server_requests(self, run: Run) -> ServerRequests | None:
         """Return the single request that fitting sends, which has one word."""
-        return to_embed(self.embedder, [["a"]], None) if isinstance(self.embedder, AsksInBatches) else None
+        return embedding_requests(self.embedder, [["a"]], None) if isinstance(self.embedder, AsksInBatches) else None
 
     def make(self, run: Run) -> EmbedderState:
         return checked_arrays(self.embedder.fit(self.documents.read(run)), self.embedder)
@@ -116,14 +116,14 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
             return None
         some, prefix = self.chunks.some(run), getattr(self.embedder, "passage_prefix", "")
         if some.times > 1:
-            return to_embed(self.embedder, [some.texts], prefix, some.times)
+            return embedding_requests(self.embedder, [some.texts], prefix, some.times)
         missing = (
             rows for rows, name in blocks_of(self.embedder, len(some.texts)) if not has_block(run.workspace, name)
         )
         blocks = (
             texts_to_request(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing
         )
-        return to_embed(self.embedder, blocks, prefix)
+        return embedding_requests(self.embedder, blocks, prefix)
 
 
 def embedded_in_blocks(

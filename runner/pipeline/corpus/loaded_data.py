@@ -18,7 +18,7 @@ from components.text.languages import detect_language
 from runner.engine.broken_contracts import named_errors
 from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
-from runner.engine.outdated_results import discard, outdated
+from runner.engine.outdated_results import discard, outdated_stages
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
@@ -276,7 +276,7 @@ def load_data(
     source = dataset.source if isinstance(dataset, DatasetOverSource) else None
     sources = (ReadSource(source, source.fingerprint()),) if source else ()
     loaded = LoadedBenchmark(dataset, dataset.fingerprint(), sources)
-    discard(outdated((*sources, loaded), fresh, store), store)
+    discard(outdated_stages((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
     remedy = "Fix the class: its `load` returns a Benchmark"

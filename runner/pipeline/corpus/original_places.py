@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import ChunkOrigins, Context, Evidence, Hits, RefinedDocuments, Sample, Spans
-from components.text.origins import carried, own_places, traced
+from components.text.origins import carry_spans, own_places, trace_origins
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
@@ -32,7 +32,7 @@ class OriginalPlaces(Stage[ChunkOrigins], kind="original_places", version=1, wor
         """Trace the places back from the last refinement to the first."""
         places = own_places(run.read(self.chunks))
         for stage in reversed(self.refined):
-            places = traced(places, run.read(stage).origins)
+            places = trace_origins(places, run.read(stage).origins)
         return places
 
 
@@ -114,7 +114,7 @@ def _refined_units(sample: Sample, position: Mapping[str, int], documents: Refin
         if unit.start is None or unit.end is None or unit.document_id not in position:
             yield unit
         else:
-            ranges = carried(position[unit.document_id], unit.start, unit.end, documents.origins)
+            ranges = carry_spans(position[unit.document_id], unit.start, unit.end, documents.origins)
             yield from (replace(unit, start=start, end=end) for start, end in ranges)
 
 

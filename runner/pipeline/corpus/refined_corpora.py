@@ -18,7 +18,7 @@ from components.records import (
     Origins,
     RefinedDocuments,
 )
-from components.text.origins import joined
+from components.text.origins import join_origins
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
@@ -66,7 +66,7 @@ class RefinedCorpus(Stage[RefinedDocuments], kind="refined_corpus", version=1):
         counts: Counter[str] = Counter()
         for part in refined:
             counts.update(part.counts)
-        origins = joined([part.origins for part in refined], [len(part) for part in refined])
+        origins = join_origins([part.origins for part in refined], [len(part) for part in refined])
         return _build_refined(documents, texts, origins, counts)
 
 

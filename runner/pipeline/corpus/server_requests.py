@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 
 from components.openai_server.gate import n_tokens_at_most
-from components.openai_server.received import Received
+from components.openai_server.received import ReceivedReplies
 from components.protocols import AsksInBatches, KeysRequests
 from runner.engine.stage import ServerRequests
 
 
-def to_embed(
+def embedding_requests(
     embedder: AsksInBatches, blocks: Iterable[Sequence[str]], prefix: str | None, times: float = 1.0
 ) -> ServerRequests:
     """Count the requests for vectors of texts, which are passed to the embedder in these blocks.
@@ -28,7 +28,7 @@ def to_embed(
 
 
 def texts_to_request(
-    embedder: AsksInBatches, texts: Sequence[str], received: Received, *, are_queries: bool
+    embedder: AsksInBatches, texts: Sequence[str], received: ReceivedReplies, *, are_queries: bool
 ) -> Sequence[str]:
     """Return the texts that still have to be requested, without the texts that an interrupted stage has received."""
     if not isinstance(embedder, KeysRequests):
@@ -38,7 +38,7 @@ def texts_to_request(
     return [text for text, key in zip(texts, keys, strict=True) if key not in stored] if stored else texts
 
 
-def to_rerank(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[str, str]]]) -> ServerRequests:
+def reranking_requests(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[str, str]]]) -> ServerRequests:
     """Count the requests for scores of distinct pairs of a query and a chunk, passed to the reranker in these
     blocks.
     """

@@ -123,7 +123,7 @@ def arrays_of_part(joined: Parts, part: SubCorpus) -> Parts:
     return arrays or dict(joined)
 
 
-def split(joined: Parts) -> list[Parts]:
+def split_index(joined: Parts) -> list[Parts]:
     """Return the arrays of each index that was passed to `join`."""
     numbers = sorted({number for name in joined for number, dot, _ in [name.partition(".")] if dot}, key=int)
     return [arrays_of_part(joined, SubCorpus(int(number))) for number in numbers] or [joined]

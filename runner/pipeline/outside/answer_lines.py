@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from components.clusters import connected
+from components.clusters import component_ids
 from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
 from components.datasets.own_answers import read_answerable, read_answers
 from components.errors import DataError
@@ -79,7 +79,7 @@ def clusters_of_lines(lines: Sequence[ScoreLine]) -> NDArray[np.int64]:
     `cluster` names a line's group. Lines without it are connected by their relevant documents. A line with neither
     forms a group alone.
     """
-    return connected([_links(line) for line in lines])
+    return component_ids([_links(line) for line in lines])
 
 
 def _links(line: ScoreLine) -> list[tuple[str, str]]:

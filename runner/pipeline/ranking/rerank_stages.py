@@ -11,7 +11,7 @@ from components.fields import runtime_only
 from components.openai_server.received import current_received
 from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
-from components.text.ranking import in_front
+from components.text.ranking import put_in_front
 from runner.engine.codecs import Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import require_equal_files
@@ -20,7 +20,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import checked_scores
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import to_rerank, to_rerank_at_most
+from runner.pipeline.corpus.server_requests import reranking_requests, to_rerank_at_most
 from runner.pipeline.corpus.sub_corpora import SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
@@ -59,7 +59,9 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         with run.scoring(self.scores_key) if isinstance(self.reranker, AsksInBatches) else nullcontext():
             scored[query, column] = self._scores(run, pairs)
         order = np.argsort(-scored, axis=1, kind="stable")  # padding of the head has -inf, and stays last
-        return in_front(Hits(np.take_along_axis(head, order, axis=1), np.take_along_axis(scored, order, axis=1)), tail)
+        return put_in_front(
+            Hits(np.take_along_axis(head, order, axis=1), np.take_along_axis(scored, order, axis=1)), tail
+        )
 
     def server_requests(self, run: Run) -> ServerRequests | None:
         """Return the requests for pairs without a score, or an upper bound if the hits are not known yet."""
@@ -76,7 +78,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         new, _ = _distinct(queries, pairs[missing])
         chunks = self.chunks.read(run).texts
         blocks = (new[block].tolist() for block in self._blocks(len(new)))
-        return to_rerank(
+        return reranking_requests(
             self.reranker, ([(queries.texts[query], chunks[chunk]) for query, chunk in block] for block in blocks)
         )
 

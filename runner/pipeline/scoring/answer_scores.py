@@ -8,7 +8,7 @@ import numpy as np
 from components.metrics.interval import Intervals
 from components.protocols import AnswerMetric, TextForm
 from components.records import Answer, Sample, TextsWithUnits, Units
-from components.text.units import number_units, take
+from components.text.units import number_units, select_units
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
@@ -69,11 +69,11 @@ class TextsInForm(StageGroup):
 
     def read_answers(self, run: Run, texts: Sequence[str], rows: Rows) -> TextsWithUnits:
         """Return the answers of these rows with their units."""
-        return TextsWithUnits(texts, take(run.read(self.answers), rows))
+        return TextsWithUnits(texts, select_units(run.read(self.answers), rows))
 
     def read_references(self, run: Run, texts: Sequence[str], rows: Rows) -> TextsWithUnits:
         """Return the references at these places with their units."""
-        return TextsWithUnits(texts, take(run.read(self.references), rows))
+        return TextsWithUnits(texts, select_units(run.read(self.references), rows))
 
 
 ComparedTexts = WholeTexts | TextsInForm

@@ -25,7 +25,7 @@ from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import texts_to_request, to_embed
+from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora, SubCorpus
 from runner.pipeline.corpus.text_passages import (
     QueryPassages,
@@ -68,7 +68,7 @@ class QueryVectors(Stage[Vectors], kind="query_vectors", in_words="vectors of qu
         if not isinstance(self.embedder, AsksInBatches):
             return None
         texts = texts_to_request(self.embedder, self.queries.read(run).texts, run.received, are_queries=True)
-        return to_embed(self.embedder, [texts], getattr(self.embedder, "query_prefix", ""))
+        return embedding_requests(self.embedder, [texts], getattr(self.embedder, "query_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
         queries = self.queries.read(run)
@@ -99,7 +99,7 @@ class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
         if not isinstance(self.index, KeptElsewhere):
             return []
         try:
-            return [lost for part in sub_corpora.split(parts) for lost in self.index.lost(part)]
+            return [lost for part in sub_corpora.split_index(parts) for lost in self.index.lost(part)]
         except ComponentError:
             return []
 

@@ -152,7 +152,7 @@ class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=
             return sort_hits(union, scores, min(depth, union.shape[1]))
         parts = sub_corpora.parts_with_queries(self.corpora.ranges(run), query_rows)
         part_hits = [
-            late_interaction.search(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts
+            late_interaction.best_chunks(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts
         ]
         return sub_corpora.merge(part_hits, parts, len(queries))
 

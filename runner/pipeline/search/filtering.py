@@ -11,7 +11,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import Filter
 from components.records import AllowedDocuments, Documents, Hits, Queries, Spans
-from components.text.ranking import without
+from components.text.ranking import drop_hits
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -134,7 +134,7 @@ class _Sieve:
             is_allowed[self._allowed.of_group(number)] = True
             rows = group == number
             dropped[rows] = ~is_allowed[self._document[hits.chunk[rows]]]
-        return without(hits, dropped)
+        return drop_hits(hits, dropped)
 
     def likely_depth(self, queries: NDArray[np.int64], n_hits: int) -> int:
         """Estimate the depth that gives every query its hits, if allowed chunks are spread evenly over the ranking."""

@@ -35,7 +35,7 @@ from runner.pipeline.corpus.chunk_vectors import (
 from runner.pipeline.corpus.corpus_terms import CorpusTerms
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.reply_counts import ReplyCounts
-from runner.pipeline.corpus.server_requests import texts_to_request, to_embed
+from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
@@ -79,7 +79,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of fact
         if not isinstance(self.embedder, AsksInBatches) or not run.is_kept(self.texts.table):
             return None
         texts = texts_to_request(self.embedder, self.texts.read(run).texts, run.received, are_queries=False)
-        return to_embed(self.embedder, [texts], getattr(self.embedder, "passage_prefix", ""))
+        return embedding_requests(self.embedder, [texts], getattr(self.embedder, "passage_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
         """Embed block by block. An interrupted run resumes after the last complete block."""
@@ -183,7 +183,7 @@ class GraphReport(StepReport):
         usage = self.asked(run)[GRAPH].usage
         graph_counts: Counter[str] = Counter()
         for graph in self.graphs:
-            for part in sub_corpora.split(run.read(graph)):
+            for part in sub_corpora.split_index(run.read(graph)):
                 graph_counts.update(graph.graph.counts(part))
         facts: dict[str, Json] = {
             "n_facts": sum(len(table.facts) for table in tables),

@@ -23,7 +23,7 @@ from components.gold_copies import GoldCopies
 from components.json_value import Json
 from components.protocols import AnyIteration, IterativeSearch, Retriever
 from components.records import Documents, Hits, NextSearch, Passage, Queries, Sample, SearchTrail, Spans, SpanTexts
-from components.text.ranking import empty_hits, hits_in_order, without
+from components.text.ranking import drop_hits, empty_hits, hits_in_order
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
@@ -178,7 +178,7 @@ class NewHits(Stage[Hits], kind="new_hits", version=1, work=Work.PER_QUERY):
         for stage in self.before:
             for column in run.read(stage).chunk.T:
                 is_read |= (hits.chunk == column[:, None]) & (hits.chunk >= 0)
-        new = without(hits, is_read)
+        new = drop_hits(hits, is_read)
         return Hits(new.chunk[:, : self.n], new.score[:, : self.n])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from components.errors import DataError, StoreError
 from runner.engine.file_operations import exchange, link_or_copy
 from runner.engine.store import Store
-from runner.engine.store.unfinished_exports import HalfExport, unfinished_beside
+from runner.engine.store.unfinished_exports import HalfExport, exports_beside
 from runner.results import open_samples
 from runner.results.scored_samples import require_own_samples
 from runner.serving.exporting.exported_cell import ExportedCell
@@ -87,7 +87,7 @@ def _replacing(out: Path, store: Store) -> Iterator[Path]:
     for leftover in store.unfinished_exports.left():
         if store.unfinished_exports.remove(leftover):
             log.warning("removed %s, which a killed export left", leftover.folder)
-    for folder, of_store in unfinished_beside(out):
+    for folder, of_store in exports_beside(out):
         log.warning("%s: %s", folder, _advice(of_store, store))
     with store.unfinished_exports.begin(out) as half:
         yield half.new

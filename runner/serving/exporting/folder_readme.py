@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from components.json_value import Json
 from components.subsets import OVERALL
-from runner.console.display import printable
+from runner.console.display import escape_control
 from runner.results import CellResult
 from runner.results.leaderboard_order import headlines
 from runner.results.loaded_sweep import format_level
@@ -111,5 +111,5 @@ def _code(cell: ExportedCell) -> str:
 
 def _plain(text: str) -> str:
     """Return the text on one line, with the markup of Markdown and HTML escaped."""
-    line = " ".join(printable(text).split())
+    line = " ".join(escape_control(text).split())
     return re.sub(r"([\\`*\[\]|~])", r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;")

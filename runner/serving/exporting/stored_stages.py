@@ -15,7 +15,7 @@ from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.results import CellResult
-from runner.serving.cached_stages import KeptFiles, made_by
+from runner.serving.cached_stages import KeptFiles, versions_of
 from runner.serving.folder_description import DataFacts
 
 
@@ -85,7 +85,7 @@ class ExportStore:
         if damages := entry.damages():
             raise self._damage_error(entry, "; ".join(damages))
         files = {name: list(facts) for name, facts in sorted(entry.manifest.files.items())}
-        return KeptFiles(f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, made_by(stage), files), entry
+        return KeptFiles(f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, versions_of(stage), files), entry
 
     def _missing_error(self, kind: str) -> DataError:
         return DataError(

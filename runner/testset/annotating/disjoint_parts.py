@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from components.clusters import clusters_of, connected
+from components.clusters import clusters_of, component_ids
 from components.errors import ConfigError
 from components.json_value import Json
 from components.records import Sample
@@ -68,7 +68,7 @@ def _groups(testset: Testset) -> Sequence[int]:
         conversation = made_of.get("conversation")
         removed = [("removed", document_id) for document_id in made_of.get("removed", ())]
         ties.append([("cluster", cluster), *removed, *([("conversation", conversation)] if conversation else [])])
-    groups: Sequence[int] = connected(ties).tolist()
+    groups: Sequence[int] = component_ids(ties).tolist()
     return groups
 
 

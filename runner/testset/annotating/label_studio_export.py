@@ -24,7 +24,7 @@ def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> 
     """Read all annotations of a file, made by `annotator`, or by whom Label Studio recorded if None.
 
     Skipped annotations and drafts are counted. Raises DataError for a file that is not such an export; see also
-    `Known`.
+    `AnnotatedVersions`.
     """
     annotations: list[Annotation] = []
     n_skipped = n_drafts = n_untouched = n_of_removed = 0

@@ -14,11 +14,11 @@ from components.errors import ConfigError
 from components.json_value import Json
 from components.secrets.given import misplaced_secrets
 from runner.engine.plugins.plugin_loading import load_plugins
-from runner.launch.axis_naming import plain_of
+from runner.launch.axis_naming import plain_config
 from runner.launch.compose import causes, dotted_names
 from runner.launch.hydra_state import own_hydra
 from runner.launch.option_names import option_names
-from runner.launch.overrides import readable
+from runner.launch.overrides import quote_values
 from runner.pipeline.building import build_component, plugins_of
 from runner.testset.making.generation_settings import GenerationSettings
 
@@ -27,7 +27,7 @@ CONF = "pkg://runner.testset.conf"
 _CHECKER = "checker"
 
 
-def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
+def compose_generation(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
     """Return the configuration that overrides of conf/NAME.yaml request, plain and resolved.
 
     Raises ConfigError for overrides that cannot be composed, and for secrets in the result.
@@ -36,11 +36,11 @@ def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
         raise ConfigError(f"{flags[0]}: unknown option; expected overrides, e.g. corpus.path=my_docs out=my_set")
     try:
         with own_hydra(conf=CONF) as hydra:
-            expanded = [_expand(override) for override in readable(overrides)]
+            expanded = [_expand(override) for override in quote_values(overrides)]
             config = hydra.compose_config(name, expanded, RunMode.RUN, from_shell=False)
             if OmegaConf.is_missing(config, _CHECKER):
                 OmegaConf.update(config, _CHECKER, "${llm}")
-            plain = plain_of(config)
+            plain = plain_config(config)
     except (HydraException, OmegaConfBaseException) as error:
         checker = [_expand(each) for each in overrides if each.startswith(f"{_CHECKER}=")]
         raise ConfigError(_message_of(error, name, checker)) from error

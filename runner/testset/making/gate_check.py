@@ -16,7 +16,7 @@ from runner.console.written_files import write_lines
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.pipeline.building import build_component, plugins_of
 from runner.testset.making.checking import CheckReport, CheckSettings, check_dataset
-from runner.testset.making.composing import composed
+from runner.testset.making.composing import compose_generation
 
 EXIT_FOUND = 1
 
@@ -27,7 +27,7 @@ def check(arguments: Sequence[str]) -> int:
     Raises RagGridError for a wrong configuration or unusable data.
     """
     options = _parser().parse_intermixed_args(arguments)
-    config = composed(options.overrides, "check")
+    config = compose_generation(options.overrides, "check")
     checked = {field.name: config[field.name] for field in fields(CheckSettings)}
     load_plugins(plugins_of({"run": config}))
     settings: CheckSettings = build_component(checked, CheckSettings, "", plugins_of({"run": config}))

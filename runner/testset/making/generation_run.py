@@ -23,7 +23,7 @@ from runner.testset.making.draft_outcomes import DraftOutcome, EvidenceOutcome
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
 from runner.testset.making.making import GenerationState, Making, stopped_at
-from runner.testset.making.request_estimate import bound
+from runner.testset.making.request_estimate import estimate_requests
 from runner.testset.releasing.release import release
 
 EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
@@ -49,7 +49,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
                 markup=False,
             )
             return EXIT_SHORT
-        show_bound(console, state, bound(settings, state.documents, state.topics), settings)
+        show_bound(console, state, estimate_requests(settings, state.documents, state.topics), settings)
         if settings.run.plan_only:
             console.print(
                 "No request was sent. Without run.plan_only=true, the same command generates the set.", markup=False

@@ -62,7 +62,9 @@ class ChosenTopics(Stage[Topics], kind="testset_topics", version=1):
 
         Raises DataError for an unusable file, and ComponentError if the model drafted no topic.
         """
-        return Topics(tuple(self.source.topics(self.search.read(run), asking(run, self.source.llm, "topic tree"))))
+        return Topics(
+            tuple(self.source.topics(self.search.read(run), asking_function(run, self.source.llm, "topic tree")))
+        )
 
 
 def leaves_of(run: Run, topics: tuple[ChosenTopics, ...]) -> tuple[Topic, ...]:
@@ -150,7 +152,7 @@ class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
         """
         by_id = {evidence_set.id: evidence_set for stage in self.evidence for evidence_set in run.read(stage).sets}
         evidence = [replace(by_id[own_id], topic=topic) for own_id, topic in self.sets]
-        ask = asking(run, self.task.llm, f"drafts {self.name}")
+        ask = asking_function(run, self.task.llm, f"drafts {self.name}")
         corpus = self.search.read(run, leaves_of(run, self.topics))
         written = self.task.write(self.name, evidence, corpus, ask)
         ended = {draft.evidence.id for draft in written.drafts} | {
@@ -219,7 +221,7 @@ class GateVerdicts(Stage[GateResult], kind="testset_gate", version=2):
         """Judge the drafts to which the gate applies. The others pass."""
         drafts = _drafts_of(run.read(self.drafts))
         applied = [draft for draft in drafts if self.gate.applies_to(draft)]
-        ask = asking(run, self.gate.llm, f"gate {self.name}")
+        ask = asking_function(run, self.gate.llm, f"gate {self.name}")
         returned = (
             self.gate.verdicts(applied, self.search.read(run, leaves_of(run, self.topics)), ask) if applied else []
         )
@@ -255,6 +257,6 @@ def _drafts_of(result: object) -> tuple[Draft, ...]:
     return result.drafts
 
 
-def asking(run: Run, llm: LLM | None, purpose: str) -> Ask:
+def asking_function(run: Run, llm: LLM | None, purpose: str) -> Ask:
     """Return the function with which a component asks its model. Without a model, it raises an error."""
     return run.ask(llm, f"testset {purpose}") if llm else ask_nobody

@@ -10,7 +10,7 @@ from rich.table import Table
 from components.protocols import LLM
 from components.testset.topics.tree import labels_of
 from components.testset.topics.voting import TopicVotes
-from runner.output.money import money
+from runner.output.money import format_money
 from runner.output.plan_report import left_out_of_data
 from runner.testset.making.coverage import Count
 from runner.testset.making.draft_outcomes import DraftOutcome, why_pending
@@ -88,7 +88,7 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
 
 
 def _bound_line(head: str, bound: AskedBound, currency: str) -> str:
-    cost = "cost unknown" if bound.cost is None else money(bound.cost, currency) if bound.cost else "at no cost"
+    cost = "cost unknown" if bound.cost is None else format_money(bound.cost, currency) if bound.cost else "at no cost"
     return f"{head} {bound.n_requests:,} requests, up to {bound.tokens.n_all:,} tokens, {cost}"
 
 

@@ -52,7 +52,7 @@ class BoundPart:
     most: AskedBound
 
 
-def bound(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[BoundPart]:
+def estimate_requests(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[BoundPart]:
     """Return the bounds by part, without subtracting cached replies.
 
     `topics` may be empty if they have yet to be drafted. The largest possible number of them counts then.

@@ -23,20 +23,20 @@ class JsonRecord(Generic[T]):
 
     def encode(self, result: T) -> Parts:
         """Return the record as one part."""
-        return {"record": encoded(result)}
+        return {"record": to_json(result)}
 
     def decode(self, parts: Parts) -> T:
         """Return the record that was encoded."""
-        return decoded(self._record, parts["record"])
+        return from_json(self._record, parts["record"])
 
 
-def encoded(record: object) -> dict[str, Json]:
+def to_json(record: object) -> dict[str, Json]:
     """Return a dataclass as a JSON value."""
     value: dict[str, Json] = asdict(record)  # type: ignore[call-overload]  # a dataclass, by contract
     return value
 
 
-def decoded(record: type[T], raw: Mapping[str, Json]) -> T:
+def from_json(record: type[T], raw: Mapping[str, Json]) -> T:
     """Return the record that was encoded as `raw`."""
     value: T = _decode(record, raw)
     return value

@@ -9,7 +9,7 @@ from shutil import rmtree
 from components.json_value import Json
 from components.records import Evidence, Sample
 from components.testset.records import Draft, EvidenceSet
-from components.testset.topics.tree import labels_of, nested
+from components.testset.topics.tree import labels_of, nest
 from components.testset.topics.voting import agreement
 from runner.results.released_set import Testset
 from runner.results.set_files import write_testset
@@ -43,7 +43,7 @@ def release(folder: Path, state: GenerationState, about: Mapping[str, Json]) -> 
     for name in (VOTES, TREE):
         (folder / name).unlink(missing_ok=True)
     if state.topics:
-        files[TREE] = json.dumps(nested(state.topics), ensure_ascii=False, indent=2).encode()
+        files[TREE] = json.dumps(nest(state.topics), ensure_ascii=False, indent=2).encode()
     if state.votes:
         files[VOTES] = b"".join(line_of(asdict(vote)) for vote in state.votes)
     write_testset(folder, testset, files, replace=True)

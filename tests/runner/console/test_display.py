@@ -14,7 +14,15 @@ from rich.progress import Progress
 from rich.table import Table
 
 from runner.console import display
-from runner.console.display import SafeConsole, about, about_size, make_console, printable, say_error, table_cell
+from runner.console.display import (
+    SafeConsole,
+    about_size,
+    escape_control,
+    make_console,
+    say_error,
+    significant_digits,
+    table_cell,
+)
 from tests.runner.sweeping import REPOSITORY
 
 HOSTILE = [
@@ -51,7 +59,7 @@ def test_escaped_text_is_shown_in_full(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_number_in_a_sentence_has_no_power_of_ten(value: float, n_digits: int, expected: str) -> None:
-    assert about(value, n_digits) == expected
+    assert significant_digits(value, n_digits) == expected
 
 
 def test_console_applies_only_known_styles() -> None:
@@ -74,7 +82,7 @@ def test_console_applies_only_known_styles() -> None:
 def test_control_characters_are_escaped_on_the_terminal(
     text: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert printable(text) == expected
+    assert escape_control(text) == expected
     assert shown(text, soft_wrap=True) == expected.expandtabs(8)
     say_error(text)
     assert capsys.readouterr().err == f"{expected}\n"

@@ -12,7 +12,7 @@ from components.protocols import AnswersFrom
 from components.rerankers.none import NoReranker
 from runner.engine.ask import replies_key
 from runner.engine.identity import describe, key_of
-from runner.engine.plugins.plugin_loading import let_edits_in, load_plugins
+from runner.engine.plugins.plugin_loading import allow_edits, load_plugins
 from runner.engine.source_code import code_of, has_code, model_code, package_code
 
 PART = """
@@ -96,7 +96,7 @@ def load(folder: Path) -> Iterator[Load]:
     yield loaded
     for name in [name for name in sys.modules if name.startswith("edited_")]:
         del sys.modules[name]
-    let_edits_in()
+    allow_edits()
 
 
 def key(component: object) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from components.processes import SpawnWithoutMain
 from runner.engine.executors import contexts
-from runner.engine.plugins.plugin_loading import let_edits_in
+from runner.engine.plugins.plugin_loading import allow_edits
 from tests.runner.sweeping import FEW_METRICS, REPOSITORY, cells_in, own_data, run_small, samples_in, sweep_in
 
 MODEL = """
@@ -68,7 +68,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for name in [name for name in sys.modules if name.startswith("edited_study")]:
         del sys.modules[name]
-    let_edits_in()
+    allow_edits()
 
 
 def edit(study: Path, name: str) -> None:

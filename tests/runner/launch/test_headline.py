@@ -12,7 +12,7 @@ from runner.launch.request import check_jobs
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.results import CellResult
 from runner.results.joined_samples import CommonMeans
-from runner.results.leaderboard_order import ranked
+from runner.results.leaderboard_order import rank_cells
 from tests.runner.sweeping import (
     FEW_METRICS,
     cells_in,
@@ -88,10 +88,10 @@ def cell(name: str, **values: float) -> CellResult:
 
 def test_the_headline_is_the_first_column_and_sets_the_order() -> None:
     cells = [cell("a", f1=0.1, **{"ndcg@10": 0.9}), cell("b", f1=0.2, **{"ndcg@10": 0.1})]
-    assert [c.cell_id for c in ranked(cells)[1]] == ["b", "a"]
-    metrics, ordered = ranked(cells, "ndcg@10")
+    assert [c.cell_id for c in rank_cells(cells)[1]] == ["b", "a"]
+    metrics, ordered = rank_cells(cells, "ndcg@10")
     assert (metrics, [c.cell_id for c in ordered]) == (["ndcg@10", "f1"], ["a", "b"])
-    assert ranked(cells, "not_computed") == ranked(cells)
+    assert rank_cells(cells, "not_computed") == rank_cells(cells)
 
 
 def test_the_file_is_for_spreadsheets() -> None:
@@ -108,7 +108,7 @@ def test_the_file_is_for_spreadsheets() -> None:
 def test_leaderboard_file_contains_the_common_means_that_order_it() -> None:
     """The own means of cells that leave out different samples may be in another order; "c" shares none of them."""
     common = CommonMeans(2, {"a": 0.4, "b": 0.3}, n_known=3)
-    _, ordered = ranked([cell("c", f1=0.2), cell("b", f1=0.5), cell("a", f1=0.1)], common=common)
+    _, ordered = rank_cells([cell("c", f1=0.2), cell("b", f1=0.5), cell("a", f1=0.1)], common=common)
     rows = list(csv.DictReader(leaderboard_csv(ordered, ["retriever"], ["f1", "em"], common).decode().splitlines()))
     columns = ("cell", "f1 common", "common n", "f1")
     assert [tuple(row[name] for name in columns) for row in rows] == [
@@ -236,5 +236,5 @@ def test_chunk_sizes_by_gold_that_is_whole_documents_are_a_warning(
 
 def test_context_tokens_follow_coverage_if_coverage_ranks() -> None:
     cells = [cell("a", f1=0.1, passage_coverage=0.5, context_tokens=9.0)]
-    assert ranked(cells, "passage_coverage")[0] == ["passage_coverage", "context_tokens", "f1"]
-    assert ranked(cells)[0] == ["f1", "passage_coverage", "context_tokens"]
+    assert rank_cells(cells, "passage_coverage")[0] == ["passage_coverage", "context_tokens", "f1"]
+    assert rank_cells(cells)[0] == ["f1", "passage_coverage", "context_tokens"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import let_edits_in
+from runner.engine.plugins.plugin_loading import allow_edits
 from tests.runner.sweeping import FEW_METRICS, cells_in, own_data, run_small, samples_in, sweep_in
 
 MODEL = """
@@ -106,7 +106,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in [name for name in sys.modules if name.startswith("opening_study")]:
         del sys.modules[name]
     loading._state.set({})
-    let_edits_in()
+    allow_edits()
 
 
 def write(study: Path, name: str, text: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from components.errors import ConfigError
-from runner.launch.overrides import readable
+from runner.launch.overrides import quote_values
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from runner.launch.overrides import readable
     ],
 )
 def test_values_that_hydra_cannot_parse_are_quoted(typed: str, expected: str) -> None:
-    assert readable([typed]) == [expected]
+    assert quote_values([typed]) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_values_that_hydra_cannot_parse_are_quoted(typed: str, expected: str) ->
     ],
 )
 def test_words_other_than_stray_overrides_are_unchanged(typed: str) -> None:
-    assert readable([typed]) == [typed]
+    assert quote_values([typed]) == [typed]
 
 
 @pytest.mark.parametrize("typed", ["=5", "+=5", "~=5"])
 def test_an_override_needs_a_key(typed: str) -> None:
     with pytest.raises(ConfigError, match="no key before the ="):
-        readable([typed])
+        quote_values([typed])

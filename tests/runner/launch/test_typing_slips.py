@@ -12,7 +12,7 @@ from components.errors import ConfigError
 from components.text.brackets import depth_of_brackets
 from runner.launch.compose import compose_config
 from runner.launch.grid_sweeper import check_axis, expand
-from runner.launch.overrides import readable, refuse_strays
+from runner.launch.overrides import quote_values, refuse_strays
 from tests.runner.sweeping import run_command
 
 DEEP = "[" * 5000 + "]" * 5000
@@ -39,7 +39,7 @@ def test_null_is_not_an_option_on_an_axis() -> None:
 @pytest.mark.parametrize("value", [DEEP, "(" * 60, "{a:" * 60])
 def test_deep_brackets_are_refused_before_the_parser_recurses(value: str) -> None:
     with pytest.raises(ConfigError, match=r"top_k: got a value with [\d,]+ nested brackets, expected at most 50"):
-        readable([f"top_k={value}"])
+        quote_values([f"top_k={value}"])
 
 
 @pytest.mark.parametrize(("text", "depth"), [("", 0), ("a(b)[c{d}]", 2), (")))(", 1), ("((", 2)])

@@ -11,7 +11,7 @@ from runner.output.mlflow_text import Pages, description, run_name
 from runner.output.standings import Standings
 from runner.results import SweepResult
 from runner.results.cell_choice import choose
-from runner.results.leaderboard_order import ranked
+from runner.results.leaderboard_order import rank_cells
 from tests.runner.output.test_terminal import cell
 
 FOLDER = Path("results/a-sweep")
@@ -55,7 +55,7 @@ def described(
     ]
     raw = tuple({"cell_id": each.cell_id, "axes": each.axes} for each in cells)
     sweep = SweepResult("a-sweep", "test", "OK", command, (), "", "", raw, {})
-    metrics, ordered = ranked(cells)
+    metrics, ordered = rank_cells(cells)
     means = {each.cell_id: each.value("accuracy") or 0.0 for each in cells}
     groups = [[each] for each in ordered if each.cell_id in tied]
     choice = choose(groups, [True] * len(groups), ordered, "accuracy", means) if tied else None

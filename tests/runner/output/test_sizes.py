@@ -12,7 +12,7 @@ from rich.console import Console
 from runner.output import terminal
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.results import CellResult, read_cell, read_sweep
-from runner.results.leaderboard_order import ranked, ranked_part
+from runner.results.leaderboard_order import rank_cells, ranked_part
 from tests.runner.sweeping import SWEEP_ID, cells_in, entries_by_kind, run_small, samples_in, store_of
 
 
@@ -75,8 +75,8 @@ def test_leaderboards_read_no_more_of_a_cell_than_is_held_in_memory(tmp_path: Pa
 
 def _shown(cells: list[CellResult]) -> str:
     console = Console(file=io.StringIO(), width=400)
-    terminal.show_leaderboard(console, *ranked(cells))
-    terminal.show_subsets(console, *ranked(cells))
+    terminal.show_leaderboard(console, *rank_cells(cells))
+    terminal.show_subsets(console, *rank_cells(cells))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue() + leaderboard_csv(cells, ["top_k"], ["rouge_l", "ndcg@10"]).decode()
 

@@ -11,7 +11,7 @@ from runner.console.display import SafeConsole
 from runner.output.terminal import cells_with_row, show_leaderboard, show_stopped, show_subsets
 from runner.results import CellResult
 from runner.results.joined_samples import CommonMeans
-from runner.results.leaderboard_order import HEADLINES, ranked
+from runner.results.leaderboard_order import HEADLINES, rank_cells
 
 
 def entry(value: float | None, n: int = 4, **n_excluded: int) -> dict[str, Any]:
@@ -32,7 +32,7 @@ CELLS = [cell("bm25", 0.25), cell("hybrid", 0.5)]
 
 def shown(cells: list[CellResult], width: int = 400) -> str:
     output = io.StringIO()
-    show_leaderboard(SafeConsole(file=output, width=width), *ranked(cells))
+    show_leaderboard(SafeConsole(file=output, width=width), *rank_cells(cells))
     return output.getvalue()
 
 
@@ -42,11 +42,11 @@ RACE = {"metric": "rouge_l", "n": 40, "n_samples": 312, "confidence": 0.95, "mar
 def test_axes_of_stopped_cells_have_columns() -> None:
     output = io.StringIO()
     stopped = replace(CELLS[1], status="STOPPED", metrics={}, race=RACE, axes={"retriever": "hybrid", "top_k": 9})
-    show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS[:1]), stopped=[stopped])
+    show_leaderboard(SafeConsole(file=output, width=400), *rank_cells(CELLS[:1]), stopped=[stopped])
     assert output.getvalue().splitlines()[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     other = replace(stopped, axes={"retriever": "bm25", "top_k": 9})
     output.truncate(0)
-    show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS[:1]), stopped=[stopped, other])
+    show_leaderboard(SafeConsole(file=output, width=400), *rank_cells(CELLS[:1]), stopped=[stopped, other])
     assert output.getvalue().splitlines()[1].split()[:3] == ["cell", "retriever", "top_k"]
     assert "top_k=" not in output.getvalue()
 
@@ -81,7 +81,7 @@ def test_long_leaderboard_shows_the_first_cells_and_marks_the_overall_best() -> 
     assert [line.split()[0] for line in lines[2:52]] == [f"cell-{i:03}" for i in reversed(range(70, 120))]
     assert lines[52] == "the first 50 of 121 cells; all are in leaderboard.csv"
     output = io.StringIO()
-    show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *ranked([*cells, cheapest]))
+    show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *rank_cells([*cells, cheapest]))
     bold = re.findall(r"\x1b\[1m(-?[\d.]+)\x1b", output.getvalue())
     assert set(bold) == {"0.9917"}, "the smallest number of tokens is in a row that is not shown"
 
@@ -91,7 +91,7 @@ def test_equal_cells_share_one_leaderboard_row() -> None:
     second.metrics["overall"]["context_tokens"] = entry(0.75)
     output = io.StringIO()
     equal = {"hybrid2": [second]}
-    metrics, ordered = ranked([first, second, CELLS[0]])
+    metrics, ordered = rank_cells([first, second, CELLS[0]])
     show_leaderboard(SafeConsole(file=output, width=400), metrics, ordered, equal=equal)
     lines = output.getvalue().splitlines()
     assert lines[2].split()[:5] == ["hybrid2", "+1", "equal", "2,", "8"]
@@ -105,7 +105,7 @@ def test_equal_cells_share_one_leaderboard_row() -> None:
 
 def test_failed_cell_is_ranked_last() -> None:
     failed = replace(cell("dense", 0.9), status="FAILED", reason="3 of 4 answers failed")
-    _, ordered = ranked([failed, *CELLS])
+    _, ordered = rank_cells([failed, *CELLS])
     assert [each.cell_id for each in ordered] == ["hybrid", "bm25", "dense"]
     assert "dense FAILED" in shown([failed, *CELLS])
 
@@ -119,7 +119,7 @@ def test_cells_with_different_samples_are_sorted_by_common_means() -> None:
     """The first cell has the higher mean of its own samples, because it leaves out hard ones."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
-    show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS, common=common), common)
+    show_leaderboard(SafeConsole(file=output, width=400), *rank_cells(CELLS, common=common), common)
     lines = output.getvalue().splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["bm25", "hybrid"]
     assert lines[1].split()[2:6] == [HEADLINES[0], "of", "6", "common"]
@@ -138,7 +138,7 @@ def subsets_shown(second: float | None) -> list[str]:
         }.items()
     ]
     output = io.StringIO()
-    show_subsets(SafeConsole(file=output, width=400), *ranked(cells))
+    show_subsets(SafeConsole(file=output, width=400), *rank_cells(cells))
     return output.getvalue().splitlines()
 
 
@@ -158,7 +158,7 @@ def test_subsets_with_the_same_last_part_have_their_whole_names() -> None:
     values = {"overall": 0.5, "2023/news": 0.4, "2024/news": 0.5, "2024/mail": 0.6}
     metrics = {subset: {HEADLINES[0]: entry(value)} for subset, value in values.items()}
     output = io.StringIO()
-    show_subsets(SafeConsole(file=output, width=400), *ranked([cell("bm25", 0.5, metrics=metrics)]))
+    show_subsets(SafeConsole(file=output, width=400), *rank_cells([cell("bm25", 0.5, metrics=metrics)]))
     assert output.getvalue().splitlines()[1].split() == ["cell", "2023/news", "2024/news", "mail"]
 
 
@@ -196,17 +196,17 @@ class TestDirection:
     CELLS = (judged("worse", 0.9), judged("better", 0.05, length=9.0), judged("between", 0.5))
 
     def test_less_hallucination_is_ranked_above_more(self) -> None:
-        metrics, ordered = ranked(self.CELLS)
+        metrics, ordered = rank_cells(self.CELLS)
         assert metrics == ["hallucination", "a_length"]
         assert [each.cell_id for each in ordered] == ["better", "between", "worse"]
 
     def test_larger_values_come_first_if_larger_is_better(self) -> None:
-        _, ordered = ranked(replace(each, larger_is_better={"hallucination": True}) for each in self.CELLS)
+        _, ordered = rank_cells(replace(each, larger_is_better={"hallucination": True}) for each in self.CELLS)
         assert [each.cell_id for each in ordered] == ["worse", "between", "better"]
 
     def test_the_smallest_is_bold_and_no_length_is(self) -> None:
         output = io.StringIO()
-        show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *ranked(self.CELLS))
+        show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *rank_cells(self.CELLS))
         text = output.getvalue()
         assert "by hallucination (smaller is better)" in text
         assert "\x1b[1m0.0500" in text
@@ -215,7 +215,7 @@ class TestDirection:
 
     def test_metric_without_a_direction_keeps_the_order(self) -> None:
         lengths = [replace(each, larger_is_better={}) for each in self.CELLS]
-        assert [each.cell_id for each in ranked(lengths)[1]] == ["worse", "better", "between"]
+        assert [each.cell_id for each in rank_cells(lengths)[1]] == ["worse", "better", "between"]
 
 
 SAME = {"llm": "extractive", "judge": "none", "chunk.size": 128}

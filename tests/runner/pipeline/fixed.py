@@ -72,7 +72,7 @@ from components.records import (
     Turn,
 )
 from components.refiners.none import NoRefiner
-from components.refiners.pieces import Piece, assembled, copied
+from components.refiners.pieces import Piece, assemble_documents, copy_piece
 from components.refiners.summaries import Summaries
 from components.rerankers.cascade import Cascade
 from components.rerankers.late_interaction import LateInteraction
@@ -268,12 +268,12 @@ class LastFirst:
 
     def refine(self, documents: Documents) -> RefinedDocuments:
         pieces = [_turned(text) if "tower" not in text else [] for text in documents.texts]
-        return assembled(documents, pieces, {"n_turned": sum(map(bool, pieces))})
+        return assemble_documents(documents, pieces, {"n_turned": sum(map(bool, pieces))})
 
 
 def _turned(text: str) -> list[Piece]:
     half = len(text) // 2
-    return [copied(text, half), Piece(" AND "), copied(text, 0, half)]
+    return [copy_piece(text, half), Piece(" AND "), copy_piece(text, 0, half)]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from components.prices import Price, PriceList, Prices
 from components.refiners.combined import Combined
 from components.refiners.summaries import Summaries
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
-from runner.output.money import priced
+from runner.output.money import usage_fields
 from runner.pipeline.corpus.refined_corpora import AskedCorpus
 from tests.runner.pipeline.fixed import fixed_cell
 from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, plan_small, run_small, samples_in, small_request
@@ -49,7 +49,7 @@ def test_a_refiners_cost_is_the_price_of_the_models_of_its_steps() -> None:
     for models, cost in (("m", 2.0), ("mm", 2.0), ("mo", None)):
         known = {f"{n}": Summaries(OpenAIChat(model), "", "{text}", "Again.") for n, model in enumerate(models)}
         cell = fixed_cell(refiner=Combined(OpenAIChat("o"), known, tuple(known)), prices=prices)
-        assert priced(usage, cell)["cost"] == cost
+        assert usage_fields(usage, cell)["cost"] == cost
 
 
 def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path) -> None:

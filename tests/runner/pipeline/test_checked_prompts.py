@@ -21,7 +21,7 @@ from components.records import (
     Sample,
     Turn,
 )
-from components.refiners.pieces import Piece, assembled, copied
+from components.refiners.pieces import Piece, assemble_documents, copy_piece
 from runner.pipeline.answers.checked_prompts import (
     checked_examples,
     checked_generation,
@@ -121,7 +121,7 @@ def test_invalid_generations_are_rejected(made: Any, message: str) -> None:
 
 
 ORIGINALS = Documents(["a", "b"], ["", ""], ["one two", "three"])
-REFINED = assembled(ORIGINALS, [[copied("one two", 4), Piece("1", 0, 3)], [copied("three")]])
+REFINED = assemble_documents(ORIGINALS, [[copy_piece("one two", 4), Piece("1", 0, 3)], [copy_piece("three")]])
 
 
 def origins(row: int, **changes: int | bool) -> Origins:

@@ -22,7 +22,7 @@ from components.rerankers.lexical import LexicalCoverage
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
-from runner.output.money import priced
+from runner.output.money import usage_fields
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.component_conflicts import combination_problems
 from runner.pipeline.ranking.rerank_stages import RerankedHits
@@ -93,7 +93,7 @@ def test_an_expanders_cost_is_known_only_for_a_single_model() -> None:
     for models, cost in (("mm", 2.0), ("mo", None)):
         known = {f"{n}": replace(written(n_texts=n + 1), llm=OpenAIChat(model)) for n, model in enumerate(models)}
         cell = fixed_cell(expander=Combined(Scripted(), known, tuple(known)), prices=prices)
-        assert priced(usage, cell)["cost"] == cost
+        assert usage_fields(usage, cell)["cost"] == cost
 
 
 def test_every_text_is_searched_for_and_shown(tmp_path: Path, options: list[str]) -> None:

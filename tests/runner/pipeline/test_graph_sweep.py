@@ -16,7 +16,7 @@ from components.llms.openai_chat import OpenAIChat
 from components.prices import Price, PriceList, Prices
 from components.retrievers.graph import GraphSearch
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
-from runner.output.money import priced
+from runner.output.money import usage_fields
 from tests.embedders.test_openai_embeddings import embeddings, vectors_of
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.pipeline.fixed import FACTS, LetterCounts, fixed_cell
@@ -211,7 +211,7 @@ def test_the_cost_of_a_graph_is_the_price_of_its_model() -> None:
     usage = {"graph": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
     for model, cost in (("m", 2.0), ("o", None)):
         search = GraphSearch(LetterCounts(), replace(FACTS, llm=OpenAIChat(model)), GRAPH)
-        assert priced(usage, fixed_cell(retriever=search, prices=prices))["cost"] == cost
+        assert usage_fields(usage, fixed_cell(retriever=search, prices=prices))["cost"] == cost
 
 
 def test_graph_sweep_over_the_demo_reads_each_chunk_once(tmp_path: Path) -> None:

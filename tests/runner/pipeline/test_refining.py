@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.records import Documents, RefinedDocuments
-from components.refiners.pieces import assembled, copied
+from components.refiners.pieces import assemble_documents, copy_piece
 from components.retrievers.oracle import Oracle
 from runner.engine.store import Store
 from runner.pipeline.cell_graph import Graph
@@ -80,7 +80,7 @@ def test_parallel_corpora_are_refined_separately(tmp_path: Path) -> None:
     class Seen(LastFirst):
         def refine(self, documents: Documents) -> RefinedDocuments:
             seen.append(list(documents.ids))
-            return assembled(documents, [[copied(text)] for text in documents.texts])
+            return assemble_documents(documents, [[copy_piece(text)] for text in documents.texts])
 
     results(tmp_path, refiner=Seen(), dataset=FixedData(side_by_side=True))
     assert seen == [["east/bridge", "east/harbour"], ["west/mill", "west/tower"]]

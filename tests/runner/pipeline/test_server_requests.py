@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.rerankers.rerank_api import RerankApi
-from runner.pipeline.corpus.server_requests import to_rerank, to_rerank_at_most
+from runner.pipeline.corpus.server_requests import reranking_requests, to_rerank_at_most
 from runner.pipeline.planned import SweepPlan
 from tests.embedders.test_openai_embeddings import embeddings, vectors_of
 from tests.llms.chat_server import ChatServer, Reply, chat_server
@@ -114,7 +114,7 @@ def test_a_budget_that_is_too_small_is_reported_before(
 class TestRerank:
     def test_batches_are_of_one_query_and_one_block(self) -> None:
         blocks = [[("q", "a"), ("q", "b"), ("q", "c"), ("p", "a"), ("p", " ")], [("p", "b"), (" ", "b")]]
-        found = to_rerank(RERANKER, blocks)
+        found = reranking_requests(RERANKER, blocks)
         assert (found.n_requests, found.is_exact) == (2 + 1 + 1, True)
         assert found.n_tokens == (2 + 3 + 2 + 2) // 3
 

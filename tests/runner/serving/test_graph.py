@@ -15,9 +15,9 @@ from runner.engine.worker import find_or_make
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
-from runner.serving.cached_stages import KeptFiles, KeptStages, made_by, needed_stages
+from runner.serving.cached_stages import KeptFiles, KeptStages, needed_stages, versions_of
 from runner.serving.exporting.stored_stages import facts_of
-from runner.serving.graph import ServedGraph, cell_of, served_graph, unevaluated
+from runner.serving.graph import ServedGraph, cell_of, served_graph, without_evaluation
 from runner.serving.in_memory import QuestionRun
 from runner.serving.retrieved_passages import best_passages, prompt_passages, sweep_hits
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
@@ -40,7 +40,7 @@ def kept_in(store: Store, stages: list[Stage[Any]]) -> KeptStages:
     for stage in stages:
         entry = store.find(stage.kind, stage.key)
         assert entry is not None, f"{stage.kind} is not what the sweep kept"
-        files.append(KeptFiles(str(entry.folder), stage.kind, made_by(stage), dict(entry.manifest.files)))
+        files.append(KeptFiles(str(entry.folder), stage.kind, versions_of(stage), dict(entry.manifest.files)))
     return KeptStages(Path("/"), stages, files)
 
 
@@ -66,7 +66,7 @@ class Answered:
         pool = cell.examples.dataset and facts(load_data(cell.examples.dataset, store), store)
         chosen = {name: own["chosen"] for name, own in steps.get("sets", {"": {"chosen": None}}).items()}
         self.graphs = {
-            name: served_graph(unevaluated(without_alarm(cell)), facts(self.graph.data, store), pool, reranker)
+            name: served_graph(without_evaluation(without_alarm(cell)), facts(self.graph.data, store), pool, reranker)
             for name, reranker in chosen.items()
         }
         self.kept = {

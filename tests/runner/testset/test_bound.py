@@ -6,8 +6,8 @@ import pytest
 
 from components.records import Documents
 from components.testset.records import Topic
-from runner.testset.making.composing import composed, settings_of
-from runner.testset.making.request_estimate import BoundPart, bound, total
+from runner.testset.making.composing import compose_generation, settings_of
+from runner.testset.making.request_estimate import BoundPart, estimate_requests, total
 from tests.runner.testset.fakes import ASKED, Echo, Marks, generation, make, texts
 
 N_DOCUMENTS, N_TOPICS = 5000, 3
@@ -18,8 +18,8 @@ TOPICS = [Topic(str(number), (f"topic {number}",)) for number in range(N_TOPICS)
 
 
 def parts_of(*overrides: str) -> dict[str, BoundPart]:
-    config = composed(["corpus=demo", "topics=demo", "llm=rehearsal", "out=set", "per_cell=4", *overrides])
-    return {part.name: part for part in bound(settings_of(config), DOCUMENTS, TOPICS)}
+    config = compose_generation(["corpus=demo", "topics=demo", "llm=rehearsal", "out=set", "per_cell=4", *overrides])
+    return {part.name: part for part in estimate_requests(settings_of(config), DOCUMENTS, TOPICS)}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_token_bound_depends_on_document_lengths(parts: dict[str, BoundPart]) ->
 
 def test_smooth_bound_equals_the_requests_of_a_smooth_run(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(200), gates={"rude": Marks("RUDE", Echo())}, per_cell=9)
-    said = total([part.smooth for part in bound(settings, DOCUMENTS, ())])
+    said = total([part.smooth for part in estimate_requests(settings, DOCUMENTS, ())])
     ASKED.clear()
     make(settings)
     assert len(ASKED) == said.n_requests == 9 + 9

@@ -1,6 +1,6 @@
 import pytest
 
-from components.testset.gates.wordings import is_asking, pointing
+from components.testset.gates.wordings import is_asking, pointing_words
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_statements_are_not_questions(statement: str) -> None:
     ],
 )
 def test_references_to_the_source_text_are_recognised(text: str) -> None:
-    assert pointing(text)
+    assert pointing_words(text)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_references_to_the_source_text_are_recognised(text: str) -> None:
     ],
 )
 def test_other_texts_do_not_refer_to_the_source_text(text: str) -> None:
-    assert pointing(text) == ""
+    assert pointing_words(text) == ""
 
 
 def test_long_texts_are_searched_quickly() -> None:
     for text in ("the " * 25_000, "第一" * 50_000, "该" * 100_000, "\u202e" * 100_000):
-        assert not pointing(text)
+        assert not pointing_words(text)
         is_asking(text)

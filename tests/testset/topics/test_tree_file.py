@@ -6,7 +6,7 @@ import pytest
 from components.errors import DataError
 from components.testset.records import Topic
 from components.testset.topics.given import GivenTopics
-from components.testset.topics.tree import labels_of, nested
+from components.testset.topics.tree import labels_of, nest
 from components.text.slugs import slugs_of
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.judge_contract import ScriptedJudge, failed
@@ -141,4 +141,4 @@ def test_a_tree_file_is_identified_by_its_content(tmp_path: Path) -> None:
 def test_written_topics_are_read_back_equal(depth: int | None, tmp_path: Path) -> None:
     text, suffix = FORMS["flat"]
     first = topics(given(tmp_path, text, suffix, depth))
-    assert topics(given(tmp_path, json.dumps(nested(first)), ".json")) == first
+    assert topics(given(tmp_path, json.dumps(nest(first)), ".json")) == first

@@ -21,7 +21,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
 @contextmanager
-def held(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[bool]:
+def hold_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[bool]:
     """Hold a lock while the context lasts. Yields True if another process held it before.
 
     Raises StoreError if the bucket does not answer.

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from components.errors import StoreError
-from runner.engine.store.bucket.bucket_locks import held
+from runner.engine.store.bucket.bucket_locks import hold_lock
 from runner.engine.store.bucket.bucket_writers import BucketWriters, host_of
 from runner.engine.store.bucket.mirrors import SentBlocks, SentReplies
 from runner.engine.store.bucket.objects import PATIENCE_S, ObjectInfo, Objects
@@ -229,7 +229,7 @@ class BucketRemote:
 
     @contextmanager
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[bool]:
-        with held(self._objects, self._writers, key, what) as has_waited:
+        with hold_lock(self._objects, self._writers, key, what) as has_waited:
             if has_waited or is_paid:  # another host may have held and released it since the last look
                 self._absent.clear()
                 self._asked_for_all = float("-inf")

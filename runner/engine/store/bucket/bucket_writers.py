@@ -21,7 +21,7 @@ from typing import Protocol
 from components.errors import StoreError
 from runner.engine.store.bucket.objects import Objects
 from runner.engine.store.bucket.paths import WRITERS
-from runner.engine.store.part_files import keeping
+from runner.engine.store.part_files import storage_errors
 from runner.engine.store.writers import LEASE_S
 
 _BEATS_PER_LEASE = 4
@@ -172,7 +172,7 @@ def host_of(cache: Path) -> str:
     Creates the name on the first call. Raises StoreError if the cache cannot be written.
     """
     path = cache / "host"
-    with keeping("the name of this cache", cache):
+    with storage_errors("the name of this cache", cache):
         cache.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
             file.write(uuid.uuid4().hex[:16])

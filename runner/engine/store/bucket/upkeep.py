@@ -28,7 +28,7 @@ from runner.engine.store.bucket.paths import (
     result_at,
     result_of_part,
 )
-from runner.engine.store.leases import Leased, needed_by, needed_by_all
+from runner.engine.store.leases import Leased, needed_by_all, read_lease
 from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.engine.store.writers import LEASE_S
 
@@ -138,7 +138,7 @@ class Upkeep:
         needs = []
         for run in self._objects.at_once(lambda each: self._objects.get(each.path), self._objects.listed(RUNS)):
             if run is not None:  # otherwise it has just ended
-                process, needed = needed_by(run.contents)
+                process, needed = read_lease(run.contents)
                 if process in self._live_writers:
                     needs.append(needed)
         return needed_by_all(needs)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import let_edits_in, load_plugins, snapshot_of
+from runner.engine.plugins.plugin_loading import allow_edits, load_plugins, snapshot_of
 
 TOPS = ("importing", "imported")
 
@@ -71,7 +71,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in [name for name in sys.modules if name.partition(".")[0] in TOPS]:
         del sys.modules[name]
     loading._state.set({})
-    let_edits_in()
+    allow_edits()
 
 
 @pytest.mark.parametrize("is_named", [False, True])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.plugins.plugin_loading import CodeOfUsers, let_edits_in, load_plugins
+from runner.engine.plugins.plugin_loading import CodeOfUsers, allow_edits, load_plugins
 from runner.engine.plugins.snapshot import is_users, take_snapshot
 from runner.engine.source_code import package_code
 
@@ -33,7 +33,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield folder
     for name in [name for name in sys.modules if name.startswith("edited_plugin")]:
         del sys.modules[name]
-    let_edits_in()
+    allow_edits()
 
 
 def part() -> Any:
@@ -199,7 +199,7 @@ def test_bytecode_caches_are_not_trusted(package: Path) -> None:
 def test_notebook_may_reload_modules_between_runs(package: Path) -> None:
     load_plugins(["edited_plugin"])
     part()
-    let_edits_in()
+    allow_edits()
     write(package / "part.py", MODULE.format(value=2))
     assert importlib.reload(sys.modules["edited_plugin.part"]).Part().value == 2
     assert load_plugins(["edited_plugin"]) == ["edited_plugin"], "what imported from it has the old class"

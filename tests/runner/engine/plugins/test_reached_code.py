@@ -12,7 +12,7 @@ import pytest
 
 from components.errors import ComponentError
 from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import CodeOfUsers, let_edits_in, load_plugins
+from runner.engine.plugins.plugin_loading import CodeOfUsers, allow_edits, load_plugins
 from runner.engine.plugins.snapshot import take_snapshot
 from runner.engine.source_code import has_code
 from tests.runner.sweeping import REPOSITORY
@@ -29,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in [name for name in sys.modules if name.partition(".")[0] in TOPS]:
         del sys.modules[name]
     loading._state.set({})
-    let_edits_in()
+    allow_edits()
 
 
 def write(place: Path, name: str, text: str) -> None:
@@ -129,7 +129,7 @@ def test_package_importing_from_an_edited_package_is_reloaded(place: Path, monke
     from reaching import model
 
     assert model.WORD == "before"
-    let_edits_in()
+    allow_edits()
     monkeypatch.setattr(loading, "_STARTED", (place / "reached.py").stat().st_ctime + 1)
     write(place, "reached.py", "WORD = 'after!!'\n")
     assert load_plugins(["reaching"]) == ["reached", "reaching"]
@@ -145,7 +145,7 @@ def test_package_of_the_same_name_in_a_new_folder_replaces_the_first(
     write(place, "reaching/model.py", "WORD = 'first'\n")
     load_plugins(["reaching"])
     assert import_module("reaching.model").WORD == "first"
-    let_edits_in()
+    allow_edits()
     write(place, "second/reaching/__init__.py", "")
     write(place, "second/reaching/model.py", "WORD = 'second'\n")
     monkeypatch.syspath_prepend(place / "second")

@@ -13,7 +13,7 @@ import pytest
 from components.errors import ComponentError
 from runner.engine.plugins import files
 from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import let_edits_in, load_plugins, require_unchanged
+from runner.engine.plugins.plugin_loading import allow_edits, load_plugins, require_unchanged
 from runner.engine.plugins.snapshot import take_snapshot
 from tests.runner.sweeping import environment
 
@@ -29,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in [name for name in sys.modules if name.partition(".")[0] in ("reading", "alone")]:
         del sys.modules[name]
     loading._state.set({})
-    let_edits_in()
+    allow_edits()
 
 
 def write(place: Path, name: str, text: str) -> None:
@@ -271,7 +271,7 @@ class TestInOneProcess:
 
     def test_a_module_that_read_the_file_at_import_is_loaded_again(self, place: Path) -> None:
         assert self.imported(place).TABLE == "1"
-        let_edits_in()
+        allow_edits()
         write(place, "reading/table.txt", "2")
         assert load_plugins(["reading"]) == ["reading"]
         assert importlib.import_module("reading.part").TABLE == "2"

@@ -10,10 +10,10 @@ import pytest
 from components.errors import StoreError
 from runner.engine.store.part_files import (
     file_name,
-    keeping,
     mapped_file,
     part_name,
     read_part,
+    storage_errors,
     write_part,
 )
 from tests.runner.sweeping import REPOSITORY
@@ -142,7 +142,7 @@ def test_object_arrays_are_not_unpickled(tmp_path: Path) -> None:
 def test_folder_closed_by_another_user_is_reported_with_a_remedy(tmp_path: Path) -> None:
     closed = tmp_path / "entries" / "chunks" / "aa"
     refused = PermissionError(errno.EACCES, "Permission denied", "here", None, str(closed / "aab"))
-    with pytest.raises(StoreError) as said, keeping("a result", tmp_path):
+    with pytest.raises(StoreError) as said, storage_errors("a result", tmp_path):
         raise refused
     assert f"{tmp_path}: cannot write a result: {closed / 'aab'}: Permission denied. Make it" in str(said.value)
     assert f"(chmod -R g+rwX {closed} by the user who created it, whose umask must be 002), then" in str(said.value)

@@ -16,7 +16,7 @@ import pytest
 
 from components.errors import StoreError
 from runner.engine.store import key_locks
-from runner.engine.store.key_locks import leased, leased_if_free
+from runner.engine.store.key_locks import hold_lease, leased_if_free
 from runner.engine.store.writers import Writers
 from tests.runner.sweeping import REPOSITORY
 
@@ -67,7 +67,7 @@ def lock(tmp_path: Path) -> Path:
 
 def seconds_waited(lock: Path, writers: Writers) -> float:
     started = time.monotonic()
-    with leased(lock, writers, "making sums"):
+    with hold_lease(lock, writers, "making sums"):
         return time.monotonic() - started
 
 
@@ -77,7 +77,7 @@ def test_one_process_at_a_time_holds_a_lock(lock: Path, writers: Writers) -> Non
 
     def run() -> None:
         for _ in range(5):
-            with leased(lock, writers, "making sums"):
+            with hold_lease(lock, writers, "making sums"):
                 inside.append(1)
                 most.append(len(inside))
                 time.sleep(0.001)
@@ -105,7 +105,7 @@ def test_a_waiting_process_logs_what_it_waits_for(
     lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.05)
-    with leased(lock, writers, "making vectors"):
+    with hold_lease(lock, writers, "making vectors"):
         waiting = threading.Thread(target=seconds_waited, args=(lock, writers))
         waiting.start()
         until = time.monotonic() + 20
@@ -141,7 +141,7 @@ def test_stopped_holder_loses_its_lock_and_removes_no_later_lock(tmp_path: Path,
     with another_process(tmp_path, LEASE_S) as holder:
         assert holder.stdout is not None
         holder.send_signal(signal.SIGSTOP)
-        with leased(lock, writers, "making sums"):
+        with hold_lease(lock, writers, "making sums"):
             holder.send_signal(signal.SIGCONT)
             print(file=holder.stdin, flush=True)
             assert holder.stdout.readline() == "left\n"
@@ -159,7 +159,7 @@ def test_stopped_holder_keeps_a_lock_on_paid_work(
         inside = threading.Event()
 
         def run() -> None:
-            with leased(lock, writers, "making vectors", from_stopped=False):
+            with hold_lease(lock, writers, "making vectors", from_stopped=False):
                 inside.set()
 
         thread = threading.Thread(target=run)
@@ -231,7 +231,7 @@ class TestWithoutLinks:
         folder.chmod(0o777)
         umask = os.umask(0o077)
         try:
-            with leased(folder / "a.lock", Writers(folder), "making sums"):
+            with hold_lease(folder / "a.lock", Writers(folder), "making sums"):
                 assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
         finally:
             os.umask(umask)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from runner.engine.store.bucket.bucket_locks import held
+from runner.engine.store.bucket.bucket_locks import hold_lock
 from runner.engine.store.bucket.bucket_writers import BucketWriters
 from runner.engine.store.bucket.objects import Objects
 from tests.buckets import Bucket, served_bucket
@@ -55,7 +55,7 @@ def test_one_process_at_a_time_holds_a_lock(objects: Objects, writers_of: MakeWr
     def work(writers: BucketWriters) -> None:
         nonlocal at_once, most
         for _ in range(3):
-            with held(objects, writers, "key", "working"):
+            with hold_lock(objects, writers, "key", "working"):
                 with counting:
                     at_once += 1
                     most = max(most, at_once)
@@ -73,12 +73,12 @@ def test_one_process_at_a_time_holds_a_lock(objects: Objects, writers_of: MakeWr
 
 
 def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
-    with held(objects, writers_of("a"), "key", "working"):
+    with hold_lock(objects, writers_of("a"), "key", "working"):
         waiting = writers_of("b")
         taken = threading.Event()
 
         def wait() -> None:
-            with held(objects, waiting, "key", "working") as has_waited:
+            with hold_lock(objects, waiting, "key", "working") as has_waited:
                 assert has_waited
                 taken.set()
 
@@ -91,17 +91,17 @@ def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: 
 
 def test_stopped_holder_loses_its_bucket_lock_within_the_lease(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
-    with held(objects, first, "key", "working") as has_waited:
+    with hold_lock(objects, first, "key", "working") as has_waited:
         assert not has_waited
         stopped(first)
         began = time.monotonic()
-        with held(objects, second, "key", "working") as has_waited:
+        with hold_lock(objects, second, "key", "working") as has_waited:
             assert has_waited
             assert LEASE_S < time.monotonic() - began < LEASE_S + 2.5
             assert (objects.get("locks/key") or pytest.fail("nobody holds it")).contents == second.own_name.encode()
             # The first goes on, and ends: what is the second's stays.
             assert not first.is_seen
-            with pytest.raises(RuntimeError), held(objects, first, "another", ""):
+            with pytest.raises(RuntimeError), hold_lock(objects, first, "another", ""):
                 raise RuntimeError
         assert objects.get("locks/key") is None
 
@@ -111,10 +111,10 @@ def test_a_holder_stopped_after_others_waited_long_loses_its_lock(objects: Objec
     taken = threading.Event()
 
     def wait() -> None:
-        with held(objects, second, "key", "working"):
+        with hold_lock(objects, second, "key", "working"):
             taken.set()
 
-    with held(objects, first, "key", "working"):
+    with hold_lock(objects, first, "key", "working"):
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
         assert not taken.wait(LEASE_S * 3)  # pauses between its looks have become long
@@ -125,7 +125,7 @@ def test_a_holder_stopped_after_others_waited_long_loses_its_lock(objects: Objec
 
 def test_lock_that_was_lost_to_another_host_is_not_removed(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
-    with held(objects, first, "key", "working"):
+    with hold_lock(objects, first, "key", "working"):
         stopped(first)
         time.sleep(LEASE_S)
         objects.put("locks/key", second.own_name.encode())
@@ -136,21 +136,21 @@ def test_a_holder_killed_on_this_host_loses_its_lock_immediately(objects: Object
     killed = writers_of("a", "killed")
     objects.put("locks/key", stopped(killed).encode())
     began = time.monotonic()
-    with held(objects, writers_of("a", "next", {"killed"}), "key", "working"):
+    with hold_lock(objects, writers_of("a", "next", {"killed"}), "key", "working"):
         assert time.monotonic() - began < LEASE_S
 
 
 def test_a_holder_without_a_heartbeat_is_dead(objects: Objects, writers_of: MakeWriters) -> None:
     objects.put("locks/key", b"somewhere-something")
     began = time.monotonic()
-    with held(objects, writers_of("a"), "key", "working"):
+    with hold_lock(objects, writers_of("a"), "key", "working"):
         assert time.monotonic() - began < LEASE_S
 
 
 def test_lock_is_held_even_if_the_response_was_lost(objects: Objects, writers_of: MakeWriters) -> None:
     own = writers_of("a")
     objects.put("locks/key", own.own_name.encode())
-    with held(objects, own, "key", "working") as has_waited:
+    with hold_lock(objects, own, "key", "working") as has_waited:
         assert not has_waited
 
 
@@ -158,7 +158,7 @@ def test_a_lock_costs_two_requests(objects: Objects, writers_of: MakeWriters, bu
     own = writers_of("a")
     own.own_name  # noqa: B018 - all locks share one heartbeat
     bucket.forget_requests()
-    with held(objects, own, "key", "working"):
+    with hold_lock(objects, own, "key", "working"):
         pass
     assert [method for method, _ in bucket.requests] == ["PUT", "POST"]
 
@@ -191,6 +191,6 @@ def test_a_lock_with_a_damaged_name_is_taken_over_after_a_lease(
     objects.put("locks/key", contents)
     began = time.monotonic()
 
-    with held(objects, writers_of("host"), "key", "working") as has_waited:
+    with hold_lock(objects, writers_of("host"), "key", "working") as has_waited:
         assert has_waited
         assert time.monotonic() - began >= LEASE_S
