@@ -11,7 +11,7 @@ from rich.markup import escape
 from analysis import published
 from analysis import table_output as terminal
 from analysis.formats import Document
-from analysis.published import TABLES, Beside, Number, PrintedBlock, PrintedLine, PrintedTable, Row
+from analysis.published import TABLES, PrintedBlock, PrintedComparison, PrintedLine, PrintedNumber, PrintedTable, Row
 from analysis.table_output import STAR, UNKNOWN, Marks, TableColumn
 from components.errors import DataError
 from runner import results
@@ -96,7 +96,7 @@ def show_table(console: Console, table: PrintedTable, metrics: Sequence[str]) ->
     _show_source(console, table)
 
 
-def _value(number: Number, percent: bool) -> str:
+def _value(number: PrintedNumber, percent: bool) -> str:
     if number.unit == "count":
         return f"{number.value:,.0f}"
     if percent and number.unit == _PERCENT:
@@ -129,7 +129,7 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
     return [TableColumn("subset", labels, is_number=False), *levels]
 
 
-def show_beside(console: Console, beside: Beside) -> None:
+def show_beside(console: Console, beside: PrintedComparison) -> None:
     """Print a block per metric, then facts to know before comparing the numbers."""
     if not _in_percent(console):  # there, each caption contains it
         console.print(f"[bold]{beside.table.info.name}[/]: {escape(beside.table.info.about)}")
@@ -219,7 +219,7 @@ def _interval(line: PrintedLine, scale: _Scale) -> str:
     return f"{scale.written(line.low)} {scale.written(line.high)}"
 
 
-def _differences(beside: Beside) -> list[str]:
+def _differences(beside: PrintedComparison) -> list[str]:
     """Return the settings that the table keeps fixed and in which cells differ; settings shared by all cells come
     first.
     """
@@ -234,7 +234,7 @@ def _differences(beside: Beside) -> list[str]:
     return ["Settings other than the paper's:", *lines] if lines else []
 
 
-def _unmatched_cells(beside: Beside) -> list[str]:
+def _unmatched_cells(beside: PrintedComparison) -> list[str]:
     """Return lines about cells without a row."""
     paired = beside.paired
     cells = {
@@ -256,7 +256,7 @@ def _show_source(console: Console, table: PrintedTable) -> None:
     console.print(f"[dim]source: table {table.info.number} of {escape(str(paper))}[/]")
 
 
-def _write_csv(path: Path, beside: Beside) -> None:
+def _write_csv(path: Path, beside: PrintedComparison) -> None:
     records = [_record(beside.table, block, line) for block in beside.blocks for line in block.lines]
     terminal.write_csv(path, records)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis import comparison
-from analysis.published import Number, read_table
+from analysis.published import PrintedNumber, read_table
 from components.errors import DataError
 from components.statistics import PairedTest
 from runner import results
@@ -113,7 +113,7 @@ def _change(axis: str, base: Mapping[str, str], levels: Mapping[str, str]) -> st
 
 
 def _difference(
-    numbers: Sequence[Number], axis: str, base: Mapping[str, str], levels: Mapping[str, str]
+    numbers: Sequence[PrintedNumber], axis: str, base: Mapping[str, str], levels: Mapping[str, str]
 ) -> float | None:
     if axis == "chunk.size" and _budget(base) != _budget(levels):
         return None
@@ -125,7 +125,7 @@ def _budget(levels: Mapping[str, str]) -> float:
     return float(levels["chunk.size"]) * float(levels["top_k"])
 
 
-def _printed(numbers: Sequence[Number], axis: str, level: str) -> float | None:
+def _printed(numbers: Sequence[PrintedNumber], axis: str, level: str) -> float | None:
     table = read_table(_TABLES[axis])
     for number in numbers:
         own = next(each for each in table.own_levels(number.row) if axis in each.axes)

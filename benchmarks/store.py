@@ -27,7 +27,7 @@ from components.errors import DamagedEntryError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.records import Answer, AnswerState
-from runner.engine.codecs import Named, Parts
+from runner.engine.codecs import NamedArraysCodec, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
@@ -71,7 +71,7 @@ class Impatient(Store):
 class Signed(Stage[Parts], kind="signed", version=1):
     """A stage of two arrays with the number of the process that made them, so that results differ between processes."""
 
-    codec = Named()
+    codec = NamedArraysCodec()
 
     number: int
     seconds: float = runtime_only(0.0, "how long it takes")

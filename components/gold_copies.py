@@ -102,7 +102,7 @@ def _key(unit: Evidence) -> _Unit:
     return (unit.document_id, unit.start, unit.end)
 
 
-class Credit:
+class GoldCredit:
     """Gives copies of gold the credit of the gold that they repeat."""
 
     def __init__(self, samples: Sequence[Sample], documents: Documents, copies: GoldCopies) -> None:

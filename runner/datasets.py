@@ -25,7 +25,7 @@ from runner.console.display import make_console, say_error
 from runner.testset.describing.data_tables import print_table
 
 if TYPE_CHECKING:
-    from runner.testset.production.traced_questions import Skipped, TracedQuestion
+    from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
 
@@ -86,7 +86,7 @@ def _import(options: argparse.Namespace) -> None:
     console.print("the questions have no gold yet: docs/own-data.md#questions-without-answers")
 
 
-def _traces(options: argparse.Namespace) -> "Iterable[TracedQuestion | Skipped]":
+def _traces(options: argparse.Namespace) -> "Iterable[TracedQuestion | SkippedTrace]":
     from runner.testset.production.langfuse_traces import read_langfuse
     from runner.testset.production.mlflow_server_traces import read_mlflow
     from runner.testset.production.otlp_traces import read_otlp

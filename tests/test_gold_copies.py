@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from components.gold_copies import Credit, GoldCopies, find_copies, gold_units
+from components.gold_copies import GoldCopies, GoldCredit, find_copies, gold_units
 from components.records import Documents, Evidence, Kind, Sample
 
 NEWS = (
@@ -88,8 +88,8 @@ class TestCopies:
             assert gold == copy
 
 
-def credit(documents: Documents, *samples: Sample) -> Credit:
-    return Credit(samples, documents, find_copies(samples, documents))
+def credit(documents: Documents, *samples: Sample) -> GoldCredit:
+    return GoldCredit(samples, documents, find_copies(samples, documents))
 
 
 class TestCredit:

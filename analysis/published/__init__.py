@@ -7,19 +7,19 @@ our axes ("Hybrid+Rerank" is retriever=hybrid_rerank), including the names of mo
 from analysis.published.missing_numbers import missing_lines
 from analysis.published.pairing import Difference, Paired, PrintedPair, pair
 from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
-from analysis.published.printed_comparison import Beside, PrintedBlock, PrintedLine, put_beside
-from analysis.published.printed_numbers import Number, PrintedTable, Row, read_table
+from analysis.published.printed_comparison import PrintedBlock, PrintedComparison, PrintedLine, put_beside
+from analysis.published.printed_numbers import PrintedNumber, PrintedTable, Row, read_table
 
 __all__ = [
     "TABLES",
-    "Beside",
     "Difference",
     "MetricNames",
-    "Number",
     "Paired",
     "Paper",
     "PrintedBlock",
+    "PrintedComparison",
     "PrintedLine",
+    "PrintedNumber",
     "PrintedPair",
     "PrintedTable",
     "Row",

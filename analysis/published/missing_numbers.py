@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from analysis.published.pairing import fits, misses
-from analysis.published.printed_comparison import Beside
+from analysis.published.printed_comparison import PrintedComparison
 from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from components.subsets import OVERALL
 from runner.results import CellResult
@@ -11,12 +11,12 @@ from runner.results import CellResult
 _IDS = 8
 
 
-def missing_lines(beside: Beside) -> list[str]:
+def missing_lines(beside: PrintedComparison) -> list[str]:
     """Return a line for each missing set, column and row; [] if the sweep covers the whole table."""
     return [*_sets(beside), *_columns(beside), *_rows(beside)]
 
 
-def _sets(beside: Beside) -> Iterator[str]:
+def _sets(beside: PrintedComparison) -> Iterator[str]:
     cells = [pair.cell for pair in beside.paired.pairs]
     printed = dict.fromkeys(number.subset for number in beside.table.numbers if number.subset != OVERALL)
     for name in (*printed, *beside.table.info.paper.sets):
@@ -38,7 +38,7 @@ def _why_no_set(name: str, cell: CellResult) -> str:
     return "no sample of the sweep is in it" + (f" (dataset.limit={limit})" if limit else "")
 
 
-def _columns(beside: Beside) -> Iterator[str]:
+def _columns(beside: PrintedComparison) -> Iterator[str]:
     paper = beside.table.info.paper
     for block in beside.blocks:
         name = paper.metrics[block.printed].published
@@ -53,7 +53,7 @@ def _columns(beside: Beside) -> Iterator[str]:
             yield f"Column without a number: {block.printed} ({block.ours}): {reason}"
 
 
-def _rows(beside: Beside) -> Iterator[str]:
+def _rows(beside: PrintedComparison) -> Iterator[str]:
     paired = beside.paired
     sound = [*(pair.cell for pair in paired.pairs), *paired.farther, *paired.cells_without_row]
     for row in paired.rows_without_cell:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.published.pairing import Paired, PrintedPair, level_on, pair
-from analysis.published.printed_numbers import Number, PrintedTable
+from analysis.published.printed_numbers import PrintedNumber, PrintedTable
 from components.errors import DataError
 from runner.results import OK, CellResult
 
@@ -16,7 +16,7 @@ class PrintedLine:
     `value`, its interval and `n`, its number of samples, are None if the cell has no value.
     """
 
-    number: Number
+    number: PrintedNumber
     pair: PrintedPair | None
     value: float | None = None
     low: float | None = None
@@ -43,7 +43,7 @@ class PrintedBlock:
 
 
 @dataclass(frozen=True)
-class Beside:
+class PrintedComparison:
     """A table and the cells of a sweep. Failed cells are left out."""
 
     table: PrintedTable
@@ -52,7 +52,7 @@ class Beside:
     failed: tuple[CellResult, ...]
 
 
-def put_beside(table: PrintedTable, metrics: Sequence[str], cells: Sequence[CellResult]) -> Beside:
+def put_beside(table: PrintedTable, metrics: Sequence[str], cells: Sequence[CellResult]) -> PrintedComparison:
     """Return the printed `metrics` of the table with the numbers of the cells.
 
     Raises DataError if no cell has the levels of any row.
@@ -62,7 +62,7 @@ def put_beside(table: PrintedTable, metrics: Sequence[str], cells: Sequence[Cell
     if not paired.pairs:
         raise DataError(_nothing_fits(table, sound))
     blocks = tuple(_block(table, paired, printed, sound) for printed in metrics)
-    return Beside(table, blocks, paired, tuple(cell for cell in cells if cell.status != OK))
+    return PrintedComparison(table, blocks, paired, tuple(cell for cell in cells if cell.status != OK))
 
 
 def _nothing_fits(table: PrintedTable, cells: Sequence[CellResult]) -> str:
@@ -90,11 +90,11 @@ def _block(table: PrintedTable, paired: Paired, printed: str, cells: Sequence[Ce
     return PrintedBlock(printed, ours, ours == names.published, tuple(lines))
 
 
-def _pairs_of_row(paired: Paired, number: Number) -> tuple[PrintedPair | None, ...]:
+def _pairs_of_row(paired: Paired, number: PrintedNumber) -> tuple[PrintedPair | None, ...]:
     return tuple(printed_pair for printed_pair in paired.pairs if printed_pair.row == number.row)
 
 
-def _line(number: Number, printed_pair: PrintedPair | None, ours: str) -> PrintedLine:
+def _line(number: PrintedNumber, printed_pair: PrintedPair | None, ours: str) -> PrintedLine:
     entry = printed_pair.cell.metrics.get(number.subset, {}).get(ours) if printed_pair else None
     if entry is None:
         return PrintedLine(number, printed_pair)

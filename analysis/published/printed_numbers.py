@@ -17,7 +17,7 @@ Row = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Number:
+class PrintedNumber:
     """A printed number. `value` is in [0, 1] if it was printed in percent.
 
     `unit` is the printed unit: percent, fraction, characters or count. `metric` is the printed name. `subset` is our
@@ -48,7 +48,7 @@ class PrintedTable:
     """Numbers of a table, in the order of the paper. `levels` maps (column, printed level) for `info.paper`."""
 
     info: TableInfo
-    numbers: tuple[Number, ...]
+    numbers: tuple[PrintedNumber, ...]
     levels: Mapping[tuple[str, str], PrintedLevel]
 
     @property
@@ -70,7 +70,7 @@ class PrintedTable:
         base = {**self.info.paper.base, **self.info.base}
         return [self.levels[item] for item in base.items() if item[0] not in dict(row)]
 
-    def n_samples(self, number: Number) -> int | None:
+    def n_samples(self, number: PrintedNumber) -> int | None:
         """Return the approximate number of samples behind a number; None if the paper does not state it."""
         sizes = self.info.paper.n_samples
         return next((sizes[part] for part in (number.subset, *dict(number.row).values()) if part in sizes), None)
@@ -84,10 +84,10 @@ def read_table(name: str) -> PrintedTable:
     return PrintedTable(info, numbers, _levels(info.paper.name))
 
 
-def _number(record: Mapping[str, str]) -> Number:
+def _number(record: Mapping[str, str]) -> PrintedNumber:
     value = Decimal(record["value"]) / (100 if record["unit"] == "percent" else 1)
     row = tuple((column, level) for column, level in record.items() if column not in _COLUMNS_OF_NUMBERS)
-    return Number(row, record.get("subset", OVERALL), record["metric"], record["unit"], float(value))
+    return PrintedNumber(row, record.get("subset", OVERALL), record["metric"], record["unit"], float(value))
 
 
 def _levels(paper: str) -> dict[tuple[str, str], PrintedLevel]:

@@ -42,7 +42,7 @@ _IN_WORDS = {
 
 
 @dataclass(frozen=True)
-class Watched:
+class SweepState:
     """A sweep at one moment.
 
     `figures` are cells, elapsed time, time left and spending. `lines` are the stages that run, the last line of a race
@@ -67,7 +67,7 @@ class Watcher:
     folder: Path
     _cells: dict[str, tuple[int, CellResult]] = field(default_factory=dict)
 
-    def look(self) -> Watched:
+    def look(self) -> SweepState:
         """Return the present state. Raises DataError if a file cannot be read."""
         described = read_sweep(self.folder)
         live = read_live(self.folder, described)
@@ -76,7 +76,7 @@ class Watcher:
         cells = [ended.get(each["cell_id"]) or _pending_cell(each) for each in described.cells]
         sweep = LoadedSweep(self.folder, tuple(cells), headline=described.headline)
         source = ReportSource(sweep, described, ())
-        return Watched(
+        return SweepState(
             sweep=self.folder.name,
             state="paused" if live.progress and live.progress.is_paused and live.state == RUNNING else _state(live),
             is_running=live.state == RUNNING,

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from components.forensics.outcomes import Outcome
-from components.forensics.sources import Use
+from components.forensics.sources import EvidenceUse
 from components.forensics.stages import BROKEN, EvidenceStage
 
 
@@ -45,7 +45,7 @@ _WITH_EVIDENCE = {Outcome.REFUSED: Failure.REFUSED, Outcome.PARTLY: Failure.PART
 
 
 def failure_of(
-    stage: EvidenceStage, outcome: Outcome, use: Use | None, *, answerable: bool, is_filtered: bool
+    stage: EvidenceStage, outcome: Outcome, use: EvidenceUse | None, *, answerable: bool, is_filtered: bool
 ) -> Failure:
     """Return the failure class of one sample.
 
@@ -66,4 +66,4 @@ def failure_of(
         return Failure.NONE
     if stage is not EvidenceStage.IN_CONTEXT:
         return Failure.REFUSED if outcome is Outcome.REFUSED else Failure.UNEXPLAINED
-    return _WITH_EVIDENCE.get(outcome) or Failure(use or Use.WRONG_WITH_EVIDENCE)
+    return _WITH_EVIDENCE.get(outcome) or Failure(use or EvidenceUse.WRONG_WITH_EVIDENCE)

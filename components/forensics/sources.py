@@ -11,7 +11,7 @@ _BETWEEN = "\n"
 DISTRACTED_FROM, UNUSED_BELOW = 0.3, 0.1
 
 
-class Use(StrEnum):
+class EvidenceUse(StrEnum):
     """The use that a wrong answer made of the evidence in its prompt.
 
     - DISTRACTED: it follows other passages; of a judged answer, all of its claims are in the prompt;
@@ -41,16 +41,16 @@ class Shares:
     others: float
 
 
-def use_of(shares: Shares) -> Use:
+def use_of(shares: Shares) -> EvidenceUse:
     """Return the use of the evidence by its shares."""
     if shares.others >= DISTRACTED_FROM and shares.others > shares.gold:
-        return Use.DISTRACTED
-    return Use.UNUSED if shares.gold < UNUSED_BELOW else Use.WRONG_WITH_EVIDENCE
+        return EvidenceUse.DISTRACTED
+    return EvidenceUse.UNUSED if shares.gold < UNUSED_BELOW else EvidenceUse.WRONG_WITH_EVIDENCE
 
 
-def use_of_claims(faithfulness: float) -> Use:
+def use_of_claims(faithfulness: float) -> EvidenceUse:
     """Return the use of the evidence by the share of the answer's claims that the passages support."""
-    return Use.DISTRACTED if faithfulness == 1.0 else Use.INVENTED
+    return EvidenceUse.DISTRACTED if faithfulness == 1.0 else EvidenceUse.INVENTED
 
 
 def shares_of(answer: str, gold: Sequence[str], others: Sequence[str]) -> Shares:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from components.forensics.failures import Failure, failure_of
 from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
-from components.forensics.sources import RUN, Rule, Use, shares_of, use_of, use_of_claims
+from components.forensics.sources import RUN, EvidenceUse, Rule, shares_of, use_of, use_of_claims
 from components.forensics.stages import BROKEN, THETA, EvidenceStage, FoundPiece, GoldUnit, SampleStage, stage_of
 from components.json_value import Json
 from components.records import AnswerState, Kind
@@ -53,7 +53,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Examined:
+class ExaminedSample:
     """A sample with known stage and outcome. Its verdict may also need the texts of its prompt.
 
     `faithfulness` is the share of the answer's claims that the passages support, None if no judge said so.
@@ -102,11 +102,11 @@ class Examined:
     def _rule(self) -> Rule:
         return Rule.CHARACTERS if self.faithfulness is None else Rule.CLAIMS
 
-    def _use(self, texts: PromptTexts | None) -> tuple[Use, str]:
+    def _use(self, texts: PromptTexts | None) -> tuple[EvidenceUse, str]:
         if self.faithfulness is not None:
             return use_of_claims(self.faithfulness), ""
         if texts is None:
-            return Use.WRONG_WITH_EVIDENCE, "texts not stored"
+            return EvidenceUse.WRONG_WITH_EVIDENCE, "texts not stored"
         is_short = len("".join(self.sample.answer.split())) < RUN
         return use_of(shares_of(self.sample.answer, texts.gold, texts.others)), "short answer" if is_short else ""
 
@@ -116,7 +116,7 @@ _LOSSES = frozenset(stage.value for stage in BROKEN)
 
 def examine(
     row: Mapping[str, Json], top_k: int, score: float | None, low_below: float | None, theta: float = THETA
-) -> Examined:
+) -> ExaminedSample:
     """Return the stage and the outcome of a row of the table of samples, which has `COLUMNS`.
 
     `score` and `low_below` are as in `AnsweredSample`. A CUT sample also needs the column `retrieved`, to decide if its
@@ -138,7 +138,7 @@ def examine(
     stage = (
         stage_of(_units(row), top_k, theta, longest) if is_searched else SampleStage(EvidenceStage.NOT_SEARCHED, None)
     )
-    return Examined(sample, stage, outcome_of(sample), row.get(FAITHFULNESS))
+    return ExaminedSample(sample, stage, outcome_of(sample), row.get(FAITHFULNESS))
 
 
 def _longest_hit(hits: Sequence[Mapping[str, Json]] | None) -> int | None:

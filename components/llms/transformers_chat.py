@@ -9,7 +9,7 @@ from components.errors import ComponentError
 from components.fields import naming_code, runtime_only
 from components.llms.sampling import sampling_problems
 from components.pretrained.batches import batch_tokens_problems
-from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, ModelPrompt, WrittenText
+from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, GeneratedText, ModelPrompt
 from components.pretrained.chat_template import in_template, missing_template, template_problems
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import (
@@ -147,7 +147,7 @@ class TransformersChat:
         return ModelPrompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")
 
 
-def _answer(request_id: str, n_prompt: int, written: WrittenText, latency_s: float) -> Answer:
+def _answer(request_id: str, n_prompt: int, written: GeneratedText, latency_s: float) -> Answer:
     thoughts, text = split_thoughts(written.text)
     state = AnswerState.TRUNCATED if written.is_truncated else AnswerState.OK if text else AnswerState.EMPTY
     return Answer(

@@ -17,8 +17,8 @@ from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
 from components.openai_server.connector import clean_connector
 from components.openai_server.errors import (
     BrokenProtocol,
+    CertificateExpired,
     Disconnected,
-    Expired,
     HttpError,
     Malformed,
     PlainHttp,
@@ -95,7 +95,7 @@ class Connection:
             reply, received = await self._follow_redirects(path, body, most_bytes)
         except aiohttp.ClientConnectorCertificateError as error:
             is_expired = getattr(error.certificate_error, "verify_code", None) == _HAS_EXPIRED
-            raise (Expired if is_expired else Untrusted)(str(error)) from error
+            raise (CertificateExpired if is_expired else Untrusted)(str(error)) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             kind = Refused if _is_refused(error) else PlainHttp if _is_plain(error) else Unreachable
             raise kind(str(error) or type(error).__name__) from error

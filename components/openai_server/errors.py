@@ -62,7 +62,7 @@ class Untrusted(Unreachable):
     """The server's certificate cannot be verified, or does not match the host. A retry does not help."""
 
 
-class Expired(Untrusted):
+class CertificateExpired(Untrusted):
     """The server's certificate has expired. No other authority helps."""
 
 

@@ -111,7 +111,7 @@ class Gate(Protocol):
         """Return the health of an endpoint, which later calls update. It covers this process only."""
 
 
-class OwnGate:
+class ProcessGate:
     """A gate that enforces the rate limits of this process only."""
 
     def __init__(self, health: Callable[[str], Health] | None = None) -> None:
@@ -141,7 +141,7 @@ class OwnGate:
         return Health()  # outside a sweep, calls are independent: the user may have started the server in between
 
 
-_gate: ContextVar[Gate] = ContextVar("gate", default=OwnGate())  # noqa: B039 - shared by the process on purpose
+_gate: ContextVar[Gate] = ContextVar("gate", default=ProcessGate())  # noqa: B039 - shared by the process on purpose
 
 
 def current_gate() -> Gate:

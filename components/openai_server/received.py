@@ -36,7 +36,7 @@ class ReceivedReplies(Protocol):
         """Delete all results, because the finished stage contains them."""
 
 
-class NotKept:
+class UnsavedReplies:
     """A `ReceivedReplies` that stores nothing."""
 
     def get_all(self, keys: Collection[str]) -> dict[str, Numbers]:
@@ -47,7 +47,7 @@ class NotKept:
     def drop(self) -> None: ...
 
 
-_received: ContextVar[ReceivedReplies] = ContextVar("received", default=NotKept())  # noqa: B039 - it has no state
+_received: ContextVar[ReceivedReplies] = ContextVar("received", default=UnsavedReplies())  # noqa: B039 - it has no state
 
 
 def current_received() -> ReceivedReplies:

@@ -48,7 +48,7 @@ class ModelPrompt(NamedTuple):
     seed: str
 
 
-class WrittenText(NamedTuple):
+class GeneratedText(NamedTuple):
     """A model's text for the prompt at a position. `n_tokens` includes the end token."""
 
     position: int
@@ -82,7 +82,7 @@ class CausalModel:
 
     def write(
         self, prompts: Sequence[ModelPrompt], drawing: Drawing, batch_tokens: int | None
-    ) -> Iterator[list[WrittenText]]:
+    ) -> Iterator[list[GeneratedText]]:
         """Yield the texts of all prompts batch by batch, the longest prompts first.
 
         A batch has at most `batch_tokens` tokens of prompts and texts, including padding, or a single prompt; None
@@ -102,7 +102,7 @@ class CausalModel:
                     f"try {max(max_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
                 ) from error
 
-    def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[WrittenText]:
+    def _batch(self, batch: Sequence[tuple[int, ModelPrompt]], drawing: Drawing) -> list[GeneratedText]:
         import torch
 
         tokenizer, network = self._network_and_tokenizer
@@ -141,7 +141,9 @@ class CausalModel:
         return _load(self.model, self.revision, self)
 
 
-def _written_text(position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing) -> WrittenText:
+def _written_text(
+    position: int, row: list[int], ends: Sequence[int], tokenizer: Any, drawing: Drawing
+) -> GeneratedText:
     n_text = next((index for index, token in enumerate(row) if token in ends), None)
     if n_text is None:  # a stop word ended this row early, and the rest is padding
         n_text = max((index + 1 for index, token in enumerate(row) if token != tokenizer.pad_token_id), default=0)
@@ -151,7 +153,7 @@ def _written_text(position: int, row: list[int], ends: Sequence[int], tokenizer:
     text: str = tokenizer.decode(row[:n_text], skip_special_tokens=True)
     if stops := [index for word in drawing.stop if (index := text.find(word)) >= 0]:
         text, is_ended = text[: min(stops)], True
-    return WrittenText(position, text, not is_ended, n_tokens)
+    return GeneratedText(position, text, not is_ended, n_tokens)
 
 
 def _end_token_ids(network: Any, tokenizer: Any) -> list[int]:

@@ -96,9 +96,9 @@ def in_standard_errors(
     """Return the sizes of `sums`, float64[n_draws, n], of contributions after sign changes; infinite where all clusters
     then differ by the same.
 
-    `weighted_sums` are the sums of `weight_by_clusters`. The standard error comes from the remainder of every contribution after
-    subtracting its cluster's part of the sum. If clusters have unequal weights, this remainder depends on which
-    clusters changed their sign. Strata are treated as one.
+    `weighted_sums` are the sums of `weight_by_clusters`. The standard error comes from the remainder of every
+    contribution after subtracting its cluster's part of the sum. If clusters have unequal weights, this remainder
+    depends on which clusters changed their sign. Strata are treated as one.
     """
     squares = (differences.total**2).sum(axis=0)
     remainder = squares - 2 * sums * weighted_sums + sums**2 * (differences.shares**2).sum()

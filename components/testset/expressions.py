@@ -31,7 +31,7 @@ class UnreadableExpression(ValueError):
 
 
 @dataclass(frozen=True)
-class Computed:
+class ComputedValue:
     """The value of an expression, its numbers as written, and the numbers that may be counts.
 
     Counts are exponents, and divisors of sums.
@@ -42,7 +42,7 @@ class Computed:
     counts: frozenset[float]
 
 
-def compute(expression: str) -> Computed:
+def compute(expression: str) -> ComputedValue:
     """Evaluate an expression of numbers with + - * / ** (also × ÷ ^) and brackets.
 
     It may contain percent signs, thousands separators, units of ten thousand, and a currency or another unit beside a
@@ -56,7 +56,7 @@ def compute(expression: str) -> Computed:
     plain = _computing_part(unicodedata.normalize("NFKC", expression).translate(_SIGNS))
     try:
         tree = ast.parse(_NUMBER.sub(_to_python, plain).replace("^", "**").strip(), mode="eval")
-        return Computed(_require_bounded(_value(tree.body)), tuple(quantities(plain)), frozenset(_counts(tree)))
+        return ComputedValue(_require_bounded(_value(tree.body)), tuple(quantities(plain)), frozenset(_counts(tree)))
     except (SyntaxError, RecursionError, MemoryError, ValueError, ArithmeticError, TypeError) as error:
         raise UnreadableExpression(f"{expression}: {error}") from error
 

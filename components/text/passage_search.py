@@ -17,7 +17,7 @@ _MOST_CANDIDATES = 20
 
 
 @dataclass(frozen=True)
-class Sought:
+class SoughtPassage:
     """A passage to locate. `hints` are words for its document (an id, a title), and `start` for its place there.
 
     They only decide between several places.
@@ -37,7 +37,7 @@ class Place(NamedTuple):
     is_exact: bool
 
 
-def locate_passages(passages: Sequence[Sought], documents: Documents) -> list[Place | None]:
+def locate_passages(passages: Sequence[SoughtPassage], documents: Documents) -> list[Place | None]:
     """Return the place of each passage, None if no document has it.
 
     Exact places come before near copies, then documents that a hint names, then places at `start`, then the order of

@@ -52,7 +52,7 @@ class Claiming(Protocol):
         """Claim the keys that no other process has claimed until the context ends. Yields these keys."""
 
 
-class KeptReplies(Protocol):
+class StoredReplies(Protocol):
     """All stored replies of a model for one purpose. Implemented by `runner.engine.store.replies.Replies`."""
 
     @property
@@ -70,7 +70,7 @@ class Asker:
     """Asks one model for one purpose, stores the replies, and counts requests and tokens."""
 
     def __init__(
-        self, llm: LLM, replies: KeptReplies, report: Report, note_files: Callable[[], None] = lambda: None
+        self, llm: LLM, replies: StoredReplies, report: Report, note_files: Callable[[], None] = lambda: None
     ) -> None:
         """`replies` must belong to this model and this purpose. `note_files` is called before answers are stored."""
         self._llm = llm
@@ -187,7 +187,7 @@ class CountingAsker:
     count covers only the first round.
     """
 
-    def __init__(self, llm: LLM, replies: KeptReplies) -> None:
+    def __init__(self, llm: LLM, replies: StoredReplies) -> None:
         self._llm = llm
         self._replies = replies
         self._missing: dict[str, Tokens] = {}

@@ -39,7 +39,7 @@ class Columns(Generic[T]):
         return self._record(**{field.name: parts[field.name] for field in fields(self._record)})  # type: ignore[arg-type]
 
 
-class Named:
+class NamedArraysCodec:
     """Codec for arrays by name, where a component chooses the names."""
 
     def encode(self, result: Parts) -> Parts:

@@ -69,13 +69,13 @@ def running(
     raises BudgetReached. `Executor.start` documents the other parameters.
     """
     with (
-        KeptWorkers(store, executor, n_workers, gate, folder) as workers,
+        PersistentWorkers(store, executor, n_workers, gate, folder) as workers,
         workers.running(order, watch) as outcomes,
     ):
         yield outcomes
 
 
-class KeptWorkers:
+class PersistentWorkers:
     """Workers that are started for the first stages and kept for the next ones, with the models that they hold."""
 
     def __init__(

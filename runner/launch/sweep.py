@@ -23,7 +23,7 @@ from runner.engine.outcome import StageRun
 from runner.engine.outdated_results import discard
 from runner.engine.plugins.plugin_loading import allow_edits
 from runner.engine.plugins.trusted_packages import trust
-from runner.engine.schedule import GIVEN_UP, KeptWorkers
+from runner.engine.schedule import GIVEN_UP, PersistentWorkers
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage
 from runner.engine.store import open_store
@@ -190,7 +190,7 @@ class RunningSweep:
         self._steering = SweepSteering(
             self._sweep_dir, ledger, self._run.budget, cell.prices.currency, self._print, self._record_requests
         )
-        self._workers = KeptWorkers(
+        self._workers = PersistentWorkers(
             self._store, cell.executor, self._run.workers, self._gate, self._sweep_dir, self._steering
         )
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)

@@ -19,7 +19,7 @@ from runner.results.joined_samples import CommonSamples, common_samples, most_sa
 from runner.results.sample_groups import recorded_groups
 
 
-class Earlier(NamedTuple):
+class EarlierSweep(NamedTuple):
     """Folder of an earlier sweep, and the precision with which its samples tell cells apart."""
 
     folder: Path
@@ -41,7 +41,7 @@ class EarlierScores(NamedTuple):
 
 def earlier_sweep(
     results_dir: Path, data_key: str, groups: Groups, metric: str, planned: Collection[str]
-) -> Earlier | None:
+) -> EarlierSweep | None:
     """Return the sweep in `results_dir` with the most of the `planned` cells (ids), the newest if several have as many.
 
     Only sweeps count in which two cells over this data, with these groups of samples, differ in the metric. Returns
@@ -50,7 +50,7 @@ def earlier_sweep(
     for folder, joined, larger_is_better in _sweeps(results_dir, data_key, metric, planned, groups):
         scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)
         if precision := measured_precision(scores, larger_is_better=larger_is_better):
-            return Earlier(folder, precision)
+            return EarlierSweep(folder, precision)
     return None
 
 

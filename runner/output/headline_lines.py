@@ -18,7 +18,7 @@ from components.statistics import POWER, assumed_precision
 from components.statistics.grouped_mean import n_effective
 from runner.console.display import significant_digits
 from runner.engine.store import Store
-from runner.output.earlier_sweeps import Earlier, earlier_sweep
+from runner.output.earlier_sweeps import EarlierSweep, earlier_sweep
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
 from runner.results.leaderboard_order import HEADLINES
@@ -91,7 +91,7 @@ def _unseen_line(metric: PlannedMetric, metrics: PlannedMetrics) -> str:
 
 
 def _detectable_line(
-    metric: PlannedMetric, samples: Sequence[Sample], groups: Groups, earlier: Earlier | None, results_dir: Path
+    metric: PlannedMetric, samples: Sequence[Sample], groups: Groups, earlier: EarlierSweep | None, results_dir: Path
 ) -> str:
     is_share = getattr(metric.metric, "is_share", True)
     if earlier is None and not is_share:
@@ -128,7 +128,7 @@ def _reasons(left_out: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {reason}" for reason, n in sorted(left_out.items()))
 
 
-def _source(name: str, earlier: Earlier | None, results_dir: Path) -> str:
+def _source(name: str, earlier: EarlierSweep | None, results_dir: Path) -> str:
     if earlier:
         return f"As measured in {earlier.folder}."
     return (

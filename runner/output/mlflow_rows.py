@@ -63,7 +63,7 @@ class UsedData:
 
 
 @dataclass(frozen=True)
-class WholeRun:
+class FinishedRun:
     """A run that has ended, with everything that is logged to it.
 
     `tags` contain the run's name as `mlflow.runName`. `last_tags` say that the run is complete. Metrics are finite.
@@ -79,7 +79,7 @@ class WholeRun:
     state: str
 
 
-def log_runs(client: Client, experiment: Client, runs: Iterable[WholeRun]) -> dict[str, WholeRun]:
+def log_runs(client: Client, experiment: Client, runs: Iterable[FinishedRun]) -> dict[str, FinishedRun]:
     """Log runs to an experiment, and return them by id, without their files. `client` is an `MlflowClient`.
 
     The files of a run are in place before the next run is taken from the iterable. In MLflow's tables, either all runs
@@ -92,7 +92,7 @@ def log_runs(client: Client, experiment: Client, runs: Iterable[WholeRun]) -> di
     if engine is None or not tables or artifacts is None:
         return {_log_with_client(client, experiment.experiment_id, run): replace(run, files={}) for run in runs}
     started_ms = _now_ms()
-    by_id: dict[str, WholeRun] = {}
+    by_id: dict[str, FinishedRun] = {}
     for run in runs:
         run_id = uuid.uuid4().hex
         put_files(artifacts / run_id / "artifacts", run.files)
@@ -124,7 +124,7 @@ def _write(
     connection: "Connection",
     tables: "Mapping[str, Table]",
     experiment: Client,
-    runs: Mapping[str, WholeRun],
+    runs: Mapping[str, FinishedRun],
     started_ms: int,
 ) -> None:
     """Write the rows of all tables for runs by id. Metrics have by far the most rows, and are written in batches."""
@@ -144,7 +144,7 @@ def _write(
             connection.execute(tables[name].insert(), rows)
 
 
-def _run_rows(experiment: Client, runs: Mapping[str, WholeRun], started_ms: int, now_ms: int) -> Rows:
+def _run_rows(experiment: Client, runs: Mapping[str, FinishedRun], started_ms: int, now_ms: int) -> Rows:
     from mlflow.utils.uri import append_to_uri_path
 
     return [
@@ -168,7 +168,7 @@ def _run_rows(experiment: Client, runs: Mapping[str, WholeRun], started_ms: int,
     ]
 
 
-def _metric_rows(runs: Mapping[str, WholeRun], now_ms: int) -> Iterator[dict[str, Json]]:
+def _metric_rows(runs: Mapping[str, FinishedRun], now_ms: int) -> Iterator[dict[str, Json]]:
     """Yield the rows of metrics in the order of the tables: by name, then by run."""
     same = {"timestamp": now_ms, "step": 0, "is_nan": False}
     for name in sorted({name for run in runs.values() for name in run.metrics}):
@@ -186,7 +186,7 @@ def _pair_rows(pairs_by_run: Mapping[str, Mapping[str, str]]) -> Rows:
 
 
 def _data_ids(
-    connection: "Connection", table: "Table", experiment_id: int, runs: Mapping[str, WholeRun]
+    connection: "Connection", table: "Table", experiment_id: int, runs: Mapping[str, FinishedRun]
 ) -> dict[UsedData, str]:
     """Return the ids of the runs' data sets. A data set has one row per experiment, which is inserted if missing."""
     ids: dict[UsedData, str] = {}
@@ -220,7 +220,7 @@ def _input_row(run_id: str, data_id: str) -> dict[str, Json]:
     }
 
 
-def _log_with_client(client: Client, experiment_id: str, run: WholeRun) -> str:
+def _log_with_client(client: Client, experiment_id: str, run: FinishedRun) -> str:
     from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 
     created = client.create_run(experiment_id, tags=run.tags)

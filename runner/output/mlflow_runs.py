@@ -18,7 +18,7 @@ from runner.output.artifacts import Client, Content, log_files, require_named_se
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
 from runner.output.mlflow_files import cell_files, json_bytes, leaderboard_files
 from runner.output.mlflow_metrics import BEST, logged_metrics, metric_name
-from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
+from runner.output.mlflow_rows import FinishedRun, UsedData, log_runs
 from runner.output.mlflow_text import Pages, description, run_name, swept_values
 from runner.output.mlflow_traces import TraceLog
 from runner.output.mlflow_view import TAG as VIEW_TAG
@@ -137,7 +137,7 @@ class Tracker:
                 for run_id, run in log_runs(self._client, self._place, runs).items():
                     self._logged[run.tags["cell_id"]] = LoggedCell(run.last_tags["status"], run_id, self._every)
 
-    def _new_runs(self, folders: Sequence[Path]) -> Iterator[WholeRun]:
+    def _new_runs(self, folders: Sequence[Path]) -> Iterator[FinishedRun]:
         """Yield the runs of cells that are not logged with their present status, and delete their earlier runs."""
         for folder in folders:
             cell = read_cell(folder)
@@ -149,8 +149,8 @@ class Tracker:
                     self._client.delete_run(earlier)
                 yield self._run_of(folder, cell)
 
-    def _run_of(self, folder: Path, cell: CellResult) -> WholeRun:
-        return WholeRun(
+    def _run_of(self, folder: Path, cell: CellResult) -> FinishedRun:
+        return FinishedRun(
             tags=_tags(cell, self._parent.info.run_id, run_name(cell.axes, self._axes, self._base)),
             last_tags={"status": cell.status, **({_SUBSETS_TAG: "all"} if self._every else {})},
             params={name: str(value) for name, value in cell.axes.items() if value is not None},

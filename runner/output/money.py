@@ -10,7 +10,7 @@ from runner.console.display import estimate
 from runner.console.styled_text import count
 from runner.engine.plan import Plan
 from runner.engine.request_counts import RequestCount
-from runner.engine.spending import Budget, Spent
+from runner.engine.spending import Budget, Spending
 from runner.engine.spending.admission_gate import account_of
 from runner.engine.stage import AnyStage
 from runner.pipeline.cell import Cell
@@ -72,7 +72,7 @@ def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | N
     return price.of(n_prompt, n_completion, counts["n_cached_tokens"] or 0)
 
 
-def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> list[str]:
+def money_lines(cells: Sequence[CellResult], spent: Spending, prices: Prices) -> list[str]:
     """Return lines about what the sweep spent, and what its cells cost with an empty store.
 
     Returns no lines if no language model was ever asked.
@@ -169,7 +169,7 @@ def _model_name(model: object) -> str:
     return f"{account.model} at {account.host}" if account else str(getattr(model, "model", type(model).__name__))
 
 
-def stopped_line(budget: str, spent: Spent, prices: Prices, n_done: str) -> str:
+def stopped_line(budget: str, spent: Spending, prices: Prices, n_done: str) -> str:
     """Return the message of a sweep that reached a budget: which one, what was spent, what is cached, how to resume."""
     return (
         f"Stopped before exceeding {budget}: {spent_text(spent, prices)}. {n_done} are done; every reply that "
@@ -177,7 +177,7 @@ def stopped_line(budget: str, spent: Spent, prices: Prices, n_done: str) -> str:
     )
 
 
-def spent_text(spent: Spent, prices: Prices) -> str:
+def spent_text(spent: Spending, prices: Prices) -> str:
     """Format requests, tokens and cost, with a note about what is not known."""
     unknown = []
     if spent.n_unpriced:

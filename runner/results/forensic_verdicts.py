@@ -11,7 +11,7 @@ import numpy as np
 from components.errors import DataError
 from components.forensics.outcomes import RELATIVE_KINDS
 from components.forensics.stages import THETA, EvidenceStage
-from components.forensics.verdicts import COLUMNS, FAITHFULNESS, Examined, PromptTexts, Verdict, examine
+from components.forensics.verdicts import COLUMNS, FAITHFULNESS, ExaminedSample, PromptTexts, Verdict, examine
 from components.json_value import Json
 from runner.results.cell_result import CellResult
 from runner.results.hit_texts import corpus_texts, read_hits, texts_of
@@ -49,7 +49,7 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
     low_below = _lower_quartiles(valued, metric) if scored else {}
     top_k = top_k_of(cell)
 
-    def examined_row(row: Mapping[str, Json]) -> Examined:
+    def examined_row(row: Mapping[str, Json]) -> ExaminedSample:
         return examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta)
 
     examined = list(map(examined_row, rows))
@@ -102,7 +102,7 @@ def _lower_quartiles(folders: tuple[Path, ...], metric: str) -> Mapping[str, flo
 
 
 def _prompt_texts(
-    examined: Sequence[Examined], rows: Sequence[Mapping[str, Json]], cell: CellResult, folder: Path
+    examined: Sequence[ExaminedSample], rows: Sequence[Mapping[str, Json]], cell: CellResult, folder: Path
 ) -> dict[int, PromptTexts]:
     """Return the texts of the samples that need them, by place of the sample. Empty if the texts are no longer
     stored.

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class KeptFiles:
+class StageFiles:
     """One cached stage in an exported folder.
 
     `files` are [SHA-256, bytes] by name. `made_by` are the versions of the stage and of all components in it.
@@ -56,10 +56,10 @@ def versions_of(stage: AnyStage) -> dict[str, int]:
     return {"stage": stage.version, **dict(sorted(versions.items()))}
 
 
-class KeptStages:
+class CachedStages:
     """Results of stages, each read on first use and then kept in memory."""
 
-    def __init__(self, root: Path, stages: Sequence[AnyStage], kept_files: Sequence[KeptFiles]) -> None:
+    def __init__(self, root: Path, stages: Sequence[AnyStage], kept_files: Sequence[StageFiles]) -> None:
         """`stages` are the pipeline's stages, and `kept_files` the stages in the folder `root`, in the same order.
 
         Their keys may differ, because a key contains the path of a model's folder. Raises StoreError if their kinds or
@@ -87,7 +87,7 @@ class KeptStages:
         return result
 
 
-def _entry(root: Path, stage: AnyStage, kept_files: KeptFiles) -> StoredResult:
+def _entry(root: Path, stage: AnyStage, kept_files: StageFiles) -> StoredResult:
     files = named_files({"files": kept_files.files})
     return StoredResult(root / kept_files.folder, Manifest(kept_files.kind, stage.key, 0.0, 0.0, "", False, files, {}))
 

@@ -17,7 +17,7 @@ from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
 from runner.results.json_types import require_types
 from runner.results.sealed_json import read_content, seal_json, take_checksum
 from runner.serving.asked_question import Defaults
-from runner.serving.cached_stages import KeptFiles
+from runner.serving.cached_stages import StageFiles
 
 FORMAT = 1
 PIPELINE = Path("model", "artifacts", "pipeline")
@@ -69,9 +69,9 @@ class Description:
     format: int = FORMAT
 
     @property
-    def kept(self) -> list[KeptFiles]:
+    def kept(self) -> list[StageFiles]:
         """The cached stages in the folder."""
-        return [KeptFiles(**stage) for stage in self.stages]
+        return [StageFiles(**stage) for stage in self.stages]
 
     @property
     def question_defaults(self) -> Defaults:
@@ -107,7 +107,7 @@ def read_description(folder: Path) -> Description:
         description = Description(**_lists_as_tuples(raw))
         _ = (description.question_defaults, data_facts(description.data))  # raises now if one of them is invalid
         for files in description.kept:
-            require_types({"folder": files.folder, "made_by": files.made_by}, KeptFiles)
+            require_types({"folder": files.folder, "made_by": files.made_by}, StageFiles)
             named_files({"files": files.files})
         if description.rerankers and "" not in description.rerankers:
             raise ValueError("rerankers: lacks the one for questions of no set")

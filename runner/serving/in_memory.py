@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import StoreError
-from components.openai_server.received import NotKept, ReceivedReplies
+from components.openai_server.received import ReceivedReplies, UnsavedReplies
 from components.protocols import LLM
 from components.records import Answer
 from runner.engine.ask import Asker, Asking
@@ -21,7 +21,7 @@ from runner.engine.store import StoredResult
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import as_stored
 from runner.engine.worker import no_report
-from runner.serving.cached_stages import KeptStages
+from runner.serving.cached_stages import CachedStages
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class QuestionRun(Run):
     """The computation of all stages for some samples. A stage is computed when it is first read."""
 
-    def __init__(self, stages: KeptStages, results: Mapping[str, object]) -> None:
+    def __init__(self, stages: CachedStages, results: Mapping[str, object]) -> None:
         """`results` are results by the keys of their stages: the samples."""
         self.report = no_report
         self._kept = stages
@@ -68,7 +68,7 @@ class QuestionRun(Run):
     @property
     def received(self) -> ReceivedReplies:
         """A record that stores nothing."""
-        return NotKept()
+        return UnsavedReplies()
 
     def pair_scores(self, key: str) -> PairScores:
         """Return a store of scores that stores nothing."""

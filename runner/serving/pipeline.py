@@ -17,7 +17,7 @@ from runner.pipeline.cell import Cell
 from runner.pipeline.corpus.loaded_data import SampleSet
 from runner.serving.answer_spans import tracer_for
 from runner.serving.asked_question import Choices, Question, QuestionOptions, as_sample
-from runner.serving.cached_stages import KeptStages, needed_stages
+from runner.serving.cached_stages import CachedStages, needed_stages
 from runner.serving.folder_description import PIPELINE, Description, data_facts, read_description
 from runner.serving.folder_trust import require_trust
 from runner.serving.graph import ServedGraph, cell_of, served_graph
@@ -65,7 +65,7 @@ class Pipeline:
             for subset, reranker in chosen.items()
         }
         needed = needed_of_all(list(self._graphs.values()))
-        self._kept = KeptStages(folder, needed, description.kept)
+        self._kept = CachedStages(folder, needed, description.kept)
         self._choices = Choices(
             [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
         )

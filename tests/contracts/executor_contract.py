@@ -8,7 +8,7 @@ import pytest
 from components.errors import StoreError
 from runner.engine.executors.protocol import Executor
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import KeptWorkers, run_stages, running
+from runner.engine.schedule import PersistentWorkers, run_stages, running
 from runner.engine.store import Store
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, add, fail
 from tests.runner.engine.process_stages import die_again, noted
@@ -69,7 +69,7 @@ class ExecutorContract:
 
     def test_kept_workers_run_more_stages(self, store: Store, calls: Path) -> None:
         source, left, *others = chain(calls)
-        with KeptWorkers(store, self.executor, self.n_workers, None, calls.parent) as workers:
+        with PersistentWorkers(store, self.executor, self.n_workers, None, calls.parent) as workers:
             for order in [source, left], others:
                 with workers.running(order) as ended:
                     assert [own.error for own in ended if own.failed] == []

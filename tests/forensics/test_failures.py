@@ -4,11 +4,11 @@ import pytest
 
 from components.forensics.failures import Failure, failure_of
 from components.forensics.outcomes import Outcome
-from components.forensics.sources import Use
+from components.forensics.sources import EvidenceUse
 from components.forensics.stages import BROKEN, EvidenceStage
 
 
-def failure(stage: EvidenceStage, outcome: Outcome, use: Use | None = None, **known: bool) -> Failure:
+def failure(stage: EvidenceStage, outcome: Outcome, use: EvidenceUse | None = None, **known: bool) -> Failure:
     return failure_of(stage, outcome, use, **{"answerable": True, "is_filtered": False, **known})
 
 
@@ -37,9 +37,9 @@ def test_an_answer_withheld_by_the_provider_is_a_failure() -> None:
 @pytest.mark.parametrize(
     ("outcome", "use", "expected"),
     [
-        (Outcome.WRONG, Use.DISTRACTED, Failure.DISTRACTED),
-        (Outcome.WRONG, Use.UNUSED, Failure.UNUSED),
-        (Outcome.WRONG, Use.WRONG_WITH_EVIDENCE, Failure.WRONG_WITH_EVIDENCE),
+        (Outcome.WRONG, EvidenceUse.DISTRACTED, Failure.DISTRACTED),
+        (Outcome.WRONG, EvidenceUse.UNUSED, Failure.UNUSED),
+        (Outcome.WRONG, EvidenceUse.WRONG_WITH_EVIDENCE, Failure.WRONG_WITH_EVIDENCE),
         (Outcome.WRONG, None, Failure.WRONG_WITH_EVIDENCE),
         (Outcome.PARTLY, None, Failure.PARTLY),
         (Outcome.LOW, None, Failure.LOW),
@@ -48,7 +48,7 @@ def test_an_answer_withheld_by_the_provider_is_a_failure() -> None:
     ],
 )
 def test_failure_with_evidence_in_the_prompt_depends_on_the_answer(
-    outcome: Outcome, use: Use | None, expected: Failure
+    outcome: Outcome, use: EvidenceUse | None, expected: Failure
 ) -> None:
     assert failure(EvidenceStage.IN_CONTEXT, outcome, use) is expected
 
@@ -67,4 +67,4 @@ def test_answer_to_an_unanswerable_question_is_a_false_answer() -> None:
 
 
 def test_failure_classes_cover_every_use_and_lost_stage() -> None:
-    assert {use.value for use in Use} | {stage.value for stage in BROKEN} <= {own.value for own in Failure}
+    assert {use.value for use in EvidenceUse} | {stage.value for stage in BROKEN} <= {own.value for own in Failure}

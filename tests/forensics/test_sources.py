@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.forensics.sources import Shares, Use, shares_of, use_of
+from components.forensics.sources import EvidenceUse, Shares, shares_of, use_of
 
 GOLD, OTHER = "The red bridge was built in 1887.", "A blue tower fell down in 1650."
 
@@ -29,12 +29,12 @@ def test_shared_runs_do_not_cross_passages() -> None:
 @pytest.mark.parametrize(
     ("gold", "others", "use"),
     [
-        (0.0, 0.3, Use.DISTRACTED),
-        (0.5, 0.5, Use.WRONG_WITH_EVIDENCE),
-        (0.05, 0.29, Use.UNUSED),
-        (0.1, 0.2, Use.WRONG_WITH_EVIDENCE),
-        (0.6, 0.7, Use.DISTRACTED),
+        (0.0, 0.3, EvidenceUse.DISTRACTED),
+        (0.5, 0.5, EvidenceUse.WRONG_WITH_EVIDENCE),
+        (0.05, 0.29, EvidenceUse.UNUSED),
+        (0.1, 0.2, EvidenceUse.WRONG_WITH_EVIDENCE),
+        (0.6, 0.7, EvidenceUse.DISTRACTED),
     ],
 )
-def test_shares_decide_the_use_of_the_evidence(gold: float, others: float, use: Use) -> None:
+def test_shares_decide_the_use_of_the_evidence(gold: float, others: float, use: EvidenceUse) -> None:
     assert use_of(Shares(gold, others)) is use

@@ -12,7 +12,7 @@ import pytest
 
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.breaker import Breaker
-from components.openai_server.gate import OwnGate, through_gate
+from components.openai_server.gate import ProcessGate, through_gate
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
@@ -102,7 +102,7 @@ def test_a_long_wait_that_the_server_wants_is_reported(
         return Reply("so") if attempt == 2 else Reply(status=429, headers={"Retry-After": retry_after})
 
     monkeypatch.setattr(Breaker, "wait", no_wait)
-    monkeypatch.setattr(OwnGate, "hold", lambda self, account, seconds: None)
+    monkeypatch.setattr(ProcessGate, "hold", lambda self, account, seconds: None)
     with chat_server(script) as server:
         (answer,) = ask(server, 1, timeout_s=20.0)
     assert answer.text == "so"

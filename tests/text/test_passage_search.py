@@ -1,7 +1,7 @@
 """Passages in a corpus: where they are, and which are nowhere."""
 
 from components.records import Documents
-from components.text.passage_search import Place, Sought, locate_passages
+from components.text.passage_search import Place, SoughtPassage, locate_passages
 
 LAKE = "The lake is in the west of the town. It has 3 islands, and 6.5 square kilometres of water. Many come to see it."
 COPY = f"Reprinted: {LAKE}"
@@ -10,7 +10,7 @@ DOCUMENTS = Documents(["a/copy", "b/lake", "c/palace"], ["A reprint", "The lake"
 
 
 def place_of(text: str, *hints: str, start: int | None = None) -> Place | None:
-    return locate_passages([Sought(text, hints, start)], DOCUMENTS)[0]
+    return locate_passages([SoughtPassage(text, hints, start)], DOCUMENTS)[0]
 
 
 def test_an_exact_text_is_found_in_the_first_document() -> None:
@@ -32,7 +32,7 @@ def test_a_chunk_may_be_cut_within_words() -> None:
 
 def test_place_at_the_hinted_start_comes_first() -> None:
     twice = Documents(["d"], [""], ["again and again and again"])
-    assert locate_passages([Sought("again", ("d",), 10), Sought("again", ("d",))], twice) == [
+    assert locate_passages([SoughtPassage("again", ("d",), 10), SoughtPassage("again", ("d",))], twice) == [
         Place(0, 10, 15, is_exact=True),
         Place(0, 0, 5, is_exact=True),
     ]
@@ -66,4 +66,4 @@ def test_short_texts_are_found_exactly() -> None:
 
 def test_locating_accepts_no_passages_or_no_documents() -> None:
     assert locate_passages([], DOCUMENTS) == []
-    assert locate_passages([Sought("some text that is long enough")], Documents([], [], [])) == [None]
+    assert locate_passages([SoughtPassage("some text that is long enough")], Documents([], [], [])) == [None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import Ask
-from components.testset.expressions import Computed, UnreadableExpression, compute
+from components.testset.expressions import ComputedValue, UnreadableExpression, compute
 from components.testset.gates.findings import Finding, verdict_of
 from components.testset.protocols import SourceCorpus
 from components.testset.quantities import Quantity, quantities
@@ -62,7 +62,7 @@ class Arithmetic:
         if missing := list(self._missing_operands(computed, quantities("\n".join(gold)))):
             yield Finding("operand_not_in_gold", f"{', '.join(missing)} of {draft.expression}")
 
-    def _missing_operands(self, computed: Computed, stated: Sequence[Quantity]) -> Iterator[str]:
+    def _missing_operands(self, computed: ComputedValue, stated: Sequence[Quantity]) -> Iterator[str]:
         values = {abs(value) for quantity in stated for value, _ in quantity.readings()}
         free = {*map(float, self.constants), *computed.counts}
         for operand in computed.operands:

@@ -20,7 +20,7 @@ from components.testset.wording import TEXT, Wording, object_schema
 _SCHEMA = object_schema(reason=TEXT, other_answer=TEXT, document={"type": "integer"})
 
 
-class Other(NamedTuple):
+class OtherAnswer(NamedTuple):
     """Another answer ("" for none), and the position of its document among the shown ones, from 0."""
 
     answer: str
@@ -59,7 +59,7 @@ class SingleAnswer:
         replies = iter(read)
         verdicts = []
         for draft, pieces in zip(drafts, distractors, strict=True):
-            reply = next(replies) if pieces else Other("", 0)
+            reply = next(replies) if pieces else OtherAnswer("", 0)
             verdict = verdict_on(reply, self.tags, partial(_findings, pieces))
             verdicts.append(_note_distractors(verdict, draft, pieces))
         return verdicts
@@ -76,25 +76,25 @@ class SingleAnswer:
                 pieces[row] = [one for one in nearest if one.document_id not in left_out[row]][: self.n_distractors]
         return pieces
 
-    def _inquiry(self, draft: Draft, distractors: Sequence[Extract]) -> Inquiry[Other]:
+    def _inquiry(self, draft: Draft, distractors: Sequence[Extract]) -> Inquiry[OtherAnswer]:
         values = {
             "{question}": question_text(draft),
             "{references}": number_lines(draft.references),
             "{documents}": shown_texts([(extract.title, extract.text) for extract in distractors]),
         }
 
-        def read(reply: str) -> Other | None:
+        def read(reply: str) -> OtherAnswer | None:
             fields = read_object(reply, "other_answer")
             answer = str((fields or {}).get("other_answer") or "").strip()
             number = whole_number((fields or {}).get("document")) or 0
             if fields is None or (answer and not 1 <= number <= len(distractors)):
                 return None
-            return Other(answer, number - 1)
+            return OtherAnswer(answer, number - 1)
 
         return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), read)
 
 
-def _findings(distractors: Sequence[Extract], other: Other) -> Iterable[Finding]:
+def _findings(distractors: Sequence[Extract], other: OtherAnswer) -> Iterable[Finding]:
     if other.answer:
         yield Finding("several_answers", f"{_name_span(distractors[other.document])}: {other.answer}")
 

@@ -63,7 +63,7 @@ class RayWorkerSlot:
         return has_room(need, self.room) and bool(need.gpus) == bool(self.room.gpus)
 
 
-class Places:
+class WorkerSlots:
     """Workers of one sweep. `refusals` holds the nodes that are not used, with the reasons."""
 
     def __init__(self, stages: Collection[AnyStage], n_workers: int, resources: ByKind) -> None:

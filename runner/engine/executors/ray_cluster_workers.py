@@ -11,7 +11,7 @@ from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import Lost, Room, Stages, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_desk import Desk, log_again
-from runner.engine.executors.ray_cluster_places import Places, RayWorkerSlot
+from runner.engine.executors.ray_cluster_places import RayWorkerSlot, WorkerSlots
 from runner.engine.executors.resources import ByKind
 from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage, Resources
@@ -39,7 +39,7 @@ class RayWorkers(Workers):
         self._unmet_needs: set[Resources] = set()
         self._n_refusals_logged = 0
         self._looked_at = time.monotonic()
-        self._places = Places(stages.values(), n_workers, resources)
+        self._places = WorkerSlots(stages.values(), n_workers, resources)
         restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
         self._desk = start_actor(Desk, ray.get_runtime_context().get_node_id(), restart_options, gate)
         self._news: Call = self._desk.news.remote()

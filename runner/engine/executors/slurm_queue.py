@@ -104,7 +104,7 @@ def journal_path(folder: Path, worker: str, ending: str) -> Path:
     return folder / "journals" / f"{worker}.{ending}"
 
 
-class Offers:
+class TaskQueue:
     """The driver's side of the queue: the waiting tasks."""
 
     def __init__(self, folder: Path) -> None:

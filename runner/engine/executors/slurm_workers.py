@@ -18,7 +18,7 @@ from runner.engine.executors.protocol import Lost, Room, Stages, Workers, compon
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_pulse import DriverPulse
-from runner.engine.executors.slurm_queue import Journal, Offers, Wait, journal_path, make_folders
+from runner.engine.executors.slurm_queue import Journal, TaskQueue, Wait, journal_path, make_folders
 from runner.engine.executors.slurm_worker import Assignment, DepartureReason, run_of
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
@@ -98,7 +98,7 @@ class SlurmWorkers(Workers):
         self._began_at = self._looked_at = time.monotonic()
         self._has_warned_about_waiting = self._had_any_worker = False
         make_folders(self._folder)
-        self._offers = Offers(self._folder)
+        self._offers = TaskQueue(self._folder)
         self._pulse = DriverPulse(self._folder, settings.silence_s)
         try:
             self._submit_jobs(n_workers)

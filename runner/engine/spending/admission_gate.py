@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from components.errors import BudgetReached
-from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, n_tokens_at_most, through_gate
+from components.openai_server.gate import Account, Attempt, Gate, ProcessGate, Tokens, n_tokens_at_most, through_gate
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.checked_answers import checked_answers
@@ -21,7 +21,7 @@ def admit_requests(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterato
     `checked_answers` refuses.
     """
     waiting = deque((request, _attempt(llm, request)) for request in requests)
-    own_gate = OwnGate(gate.health)  # requests of the model itself are already counted here
+    own_gate = ProcessGate(gate.health)  # requests of the model itself are already counted here
     while waiting:
         under_way = _admit_first(waiting, gate)
         try:

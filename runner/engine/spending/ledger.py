@@ -30,7 +30,7 @@ NO_BUDGET = Budget()
 
 
 @dataclass
-class Spent:
+class Spending:
     """Spending since the sweep began.
 
     `n_requests` counts sent requests, failed attempts included, but not attempts that could not connect. `cost` covers
@@ -58,7 +58,7 @@ class Spent:
 
 
 @dataclass
-class _Totals(Spent):
+class _Totals(Spending):
     """Spending, together with the amounts reserved for running and unanswered attempts, and the time of the last
     change.
     """
@@ -71,9 +71,9 @@ class _Totals(Spent):
     changed_at: float = 0.0
 
 
-def read_spent(path: Path) -> Spent:
+def read_spent(path: Path) -> Spending:
     """Return the spending that a ledger's file holds now, without waiting for its writers. Nothing without the file."""
-    return Spent(*SharedNumbers(path, len(fields(_Totals))).read()[: len(fields(Spent))])
+    return Spending(*SharedNumbers(path, len(fields(_Totals))).read()[: len(fields(Spending))])
 
 
 class Ledger:
@@ -96,12 +96,12 @@ class Ledger:
             self._has_begun = True
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spending:
         """Spending of all processes so far. Raises StoreError if the file was removed after `begin`."""
         if not self._has_begun and not self._path.exists():
-            return Spent()
+            return Spending()
         with self._numbers.changed() as numbers:
-            return Spent(*numbers[: len(fields(Spent))])
+            return Spending(*numbers[: len(fields(Spending))])
 
     def admit(self, most: Tokens, price: Price | None, timeout_s: float) -> float:
         """Reserve an attempt and return 0.0 if it fits, otherwise return the seconds to wait for running attempts.
@@ -160,7 +160,7 @@ class Ledger:
             totals.n_requests -= 1
             numbers[:] = vars(totals).values()
 
-    def _exceeded_budget(self, spent: Spent, n_requests: float, n_tokens: float, cost: float) -> str:
+    def _exceeded_budget(self, spent: Spending, n_requests: float, n_tokens: float, cost: float) -> str:
         """Return the setting of the budget that these additional amounts would exceed. "" if they fit."""
         budget = self._budget
         if budget.max_requests is not None and spent.n_requests + n_requests > budget.max_requests:

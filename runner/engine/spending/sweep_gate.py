@@ -12,7 +12,7 @@ from components.openai_server.breaker import Health
 from components.openai_server.gate import Account, Attempt, Tokens
 from components.openai_server.pace import Pace
 from components.prices import NO_PRICES, Prices
-from runner.engine.spending.ledger import NO_BUDGET, Budget, Ledger, Spent
+from runner.engine.spending.ledger import NO_BUDGET, Budget, Ledger, Spending
 from runner.engine.spending.shared_numbers import SharedNumbers
 
 
@@ -89,9 +89,9 @@ class SharedGate:
                 numbers[:] = vars(pace).values()
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spending:
         """Spending of all processes of the sweep. Raises StoreError if the count was removed after `begin`."""
-        return self._ledger.spent if self._ledger else Spent()
+        return self._ledger.spent if self._ledger else Spending()
 
     def hold(self, account: Account, seconds: float) -> None:
         with self._defer_store_error(), self._pace(account).changed() as numbers:

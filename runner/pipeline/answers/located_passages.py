@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.found_gold import SpansOfSamples
 from components.pipelines.reply import stored_replies
 from components.records import Answer, Documents
-from components.text.passage_search import Sought, locate_passages
+from components.text.passage_search import SoughtPassage, locate_passages
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -70,7 +70,8 @@ class LocatedPassages(Stage[PassagePositions], kind="located_passages", version=
         by_sample = [reply.passages if reply else None for reply in stored_replies(run.read(self.replies))]
         passages = [passage for sample_passages in by_sample for passage in sample_passages or ()]
         sought = [
-            Sought(each.text, tuple(filter(None, (each.document_id, each.source))), each.start) for each in passages
+            SoughtPassage(each.text, tuple(filter(None, (each.document_id, each.source))), each.start)
+            for each in passages
         ]
         places = locate_passages(sought, run.read(self.corpus))
         rows = np.array([place[:3] if place else (-1, -1, -1) for place in places], np.int32).reshape(-1, 3)

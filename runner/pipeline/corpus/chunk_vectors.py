@@ -17,7 +17,7 @@ from components.protocols import (
     SlowEmbedder,
 )
 from components.records import Passages, Spans
-from runner.engine.codecs import Named, SinglePart
+from runner.engine.codecs import NamedArraysCodec, SinglePart
 from runner.engine.identity import key_of
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import ServerRequests, Stage, StageGroup
@@ -52,7 +52,7 @@ class NoDocuments(StageGroup):
 class FittedEmbedder(Stage[EmbedderState], kind="embedder_state", in_words="fitting the embedder", version=1):
     """The state that the embedder learns from the corpus; empty for a pretrained one."""
 
-    codec = Named()
+    codec = NamedArraysCodec()
 
     embedder: Embedder
     documents: DocumentPassages | NoDocuments

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from components.gold_copies import Credit, GoldCopies
+from components.gold_copies import GoldCopies, GoldCredit
 from components.metrics.interval import Intervals
 from components.protocols import CitationMetric
 from components.records import Answer, ChunkOrigins, Documents, PassagePlaces, Sample, Spans
@@ -80,7 +80,9 @@ def with_copies(
 ) -> list[list[PassagePlaces]]:
     """Return the places with the copies of each sample's gold in its passages."""
     owners = [sample for sample, passages in zip(samples, places, strict=True) for _ in passages]
-    spans = iter(Credit(owners, documents, copies).spans([passage.own for passages in places for passage in passages]))
+    spans = iter(
+        GoldCredit(owners, documents, copies).spans([passage.own for passages in places for passage in passages])
+    )
     return [
         [replace(passage, copied=tuple(next(spans)[len(passage.own) :])) for passage in passages] for passages in places
     ]

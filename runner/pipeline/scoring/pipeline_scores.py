@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from components.gold_copies import Credit, GoldCopies
+from components.gold_copies import GoldCopies, GoldCredit
 from components.metrics.interval import Intervals
 from components.protocols import CitationMetric, ContextMetric, Metric, RankingMetric
 from components.records import Answer, Context, Documents, PassagePlaces, Scores, ScoreState
@@ -50,7 +50,7 @@ class PipelinePassageScores(Stage[Scoring], kind="pipeline_passage_scores", vers
         """Score the samples with passages. A copy of the gold counts as gold, except for metrics that are `strict`."""
         samples, documents, places = run.read(self.samples).samples, run.read(self.corpus), run.read(self.places)
         rows, states = _rows(run.read(self.answers), places)
-        credit = Credit(samples, documents, run.read(self.copies))
+        credit = GoldCredit(samples, documents, run.read(self.copies))
         by_sample = places.of_samples()
         spans: list[list[Span]] = [[span for span in sample_spans if span] for sample_spans in by_sample]
         rankings: list[Sequence[str]] = [_ranking(sample_spans, documents.ids) for sample_spans in by_sample]

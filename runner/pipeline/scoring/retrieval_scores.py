@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from components.gold_copies import Credit, GoldCopies
+from components.gold_copies import GoldCopies, GoldCredit
 from components.metrics.interval import Intervals
 from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Context, Documents, Evidence, Hits, Spans
@@ -31,7 +31,7 @@ class RankingScores(Stage[Scoring], kind="ranking_scores", version=3, work=Work.
         rankings = document_rankings(run.read(self.hits), run.read(self.chunks), documents)
         present = set(documents.ids)
         relevant = [relevant_documents(sample.gold, present) for sample in samples]
-        credited = Credit(samples, documents, run.read(self.copies)).rankings(rankings)
+        credited = GoldCredit(samples, documents, run.read(self.copies)).rankings(rankings)
         scored = [
             (metric, metric.score_rankings(rankings if is_strict(metric) else credited, relevant))
             for metric in self.metrics.values()
@@ -57,7 +57,7 @@ class ContextScores(Stage[Scoring], kind="context_scores", version=3, work=Work.
         """Score the contexts. Text in a copy of the gold counts as gold, except for metrics that are `strict`."""
         samples, documents, context = run.read(self.samples).samples, run.read(self.corpus), run.read(self.context)
         spans = context_spans(context, run.read(self.chunks))
-        credited = Credit(samples, documents, run.read(self.copies)).spans(spans)
+        credited = GoldCredit(samples, documents, run.read(self.copies)).spans(spans)
         scored = [
             (metric, metric.score_contexts(samples, documents, spans if is_strict(metric) else credited, context))
             for metric in self.metrics.values()

@@ -18,7 +18,7 @@ from components.protocols import (
 )
 from components.records import Hits, Queries, Spans
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Columns, Named, Parts, SinglePart
+from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.stage import ServerRequests, Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
@@ -79,7 +79,7 @@ class QueryVectors(Stage[Vectors], kind="query_vectors", in_words="vectors of qu
 class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
     """The index over the chunks' vectors, one for each sub-corpus."""
 
-    codec = Named()
+    codec = NamedArraysCodec()
 
     index: VectorIndex
     vectors: Stage[Vectors]

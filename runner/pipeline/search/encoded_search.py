@@ -12,7 +12,7 @@ from components.protocols import ThreeWayEncoder, TokenIndex
 from components.records import Hits, Passages
 from components.text.ranking import sort_hits
 from runner.engine.broken_contracts import broken_contract
-from runner.engine.codecs import Columns, Named, Parts, SinglePart
+from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.source_code import require_equal_files
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
@@ -87,7 +87,7 @@ class DenseHead(Stage[NDArray[np.float32]], kind="dense_head", in_words="vectors
 class BuiltTokenIndex(Stage[Parts], kind="token_index", version=1):
     """The index over the weights of the chunks' tokens, one for each sub-corpus."""
 
-    codec = Named()
+    codec = NamedArraysCodec()
 
     index: TokenIndex
     encoded: Stage[Encodings | SparseEncodings]

@@ -18,7 +18,7 @@ from components.json_value import Json
 from components.protocols import ExistingIndexArm, Retriever
 from components.records import Documents, Hits, IndexedText, Queries, Spans
 from components.secrets.mask import current_mask
-from components.text.passage_search import Sought, locate_passages
+from components.text.passage_search import SoughtPassage, locate_passages
 from components.text.ranking import hits_in_order
 from runner.engine.broken_contracts import broken_contract
 from runner.engine.codecs import Columns
@@ -140,7 +140,7 @@ class LocatedHits(Stage[PlacesOfHits], kind="located_hits", version=1, work=Work
         """Search the corpus for each distinct text."""
         hits = [hit for stage in self.replies for ranking in run.read(stage).of_queries() for hit in ranking]
         distinct = list(dict.fromkeys(hit for hit in hits if hit.text.strip()))
-        sought = [Sought(hit.text, tuple(filter(None, (hit.document, hit.id)))) for hit in distinct]
+        sought = [SoughtPassage(hit.text, tuple(filter(None, (hit.document, hit.id)))) for hit in distinct]
         places = locate_passages(sought, run.read(self.corpus))
         rows = np.array([place[:3] if place else (-1, -1, -1) for place in places], np.int32).reshape(-1, 3)
         columns = {name: [getattr(hit, name) for hit in distinct] for name in ("text", "id", "document")}

@@ -19,7 +19,7 @@ from components.protocols import AsksInBatches, Embedder, EmbedderState, GraphAr
 from components.records import Hits, Passages, Queries, Spans
 from components.text.tables import query_terms as terms_of_texts
 from runner.console.styled_text import count
-from runner.engine.codecs import Columns, Named, Parts, SinglePart
+from runner.engine.codecs import Columns, NamedArraysCodec, Parts, SinglePart
 from runner.engine.stage import AnyStage, ServerRequests, Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
@@ -99,7 +99,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of fact
 class FactGraph(Stage[Parts], kind="fact_graph", in_words="graph of facts", version=1):
     """The graph of the facts and the chunks, one for each sub-corpus."""
 
-    codec = Named()
+    codec = NamedArraysCodec()
 
     graph: PassageGraph
     table: DistinctFacts

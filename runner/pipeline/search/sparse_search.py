@@ -9,7 +9,7 @@ from components.fields import runtime_only
 from components.protocols import SparseIndex
 from components.records import Documents, Hits, IndexBlock, Passages, Queries, Spans
 from components.text.tables import TermTable
-from runner.engine.codecs import Columns, Named, Parts
+from runner.engine.codecs import Columns, NamedArraysCodec, Parts
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
 from runner.engine.store.part_files import Part
@@ -28,7 +28,7 @@ from runner.pipeline.search.searching import Search
 class BuiltSparseIndex(Stage[Parts], kind="sparse_index", version=2):
     """The index over the terms of a block's chunks."""
 
-    codec = Named()
+    codec = NamedArraysCodec()
 
     index: SparseIndex
     chunks: BlockPassages

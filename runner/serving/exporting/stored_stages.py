@@ -15,7 +15,7 @@ from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
 from runner.pipeline.corpus.sample_codec import decode_samples
 from runner.results import CellResult
-from runner.serving.cached_stages import KeptFiles, versions_of
+from runner.serving.cached_stages import StageFiles, versions_of
 from runner.serving.folder_description import DataFacts
 
 
@@ -77,7 +77,7 @@ class ExportStore:
             raise self._missing_error(partition.kind)
         return facts_of(name, content, partition, entry)
 
-    def kept(self, stage: AnyStage) -> tuple[KeptFiles, StoredResult]:
+    def kept(self, stage: AnyStage) -> tuple[StageFiles, StoredResult]:
         """Return the result of a stage. Raises DataError if it is missing or damaged."""
         entry = self.store.find(stage.kind, stage.key)
         if entry is None:
@@ -85,7 +85,9 @@ class ExportStore:
         if damages := entry.damages():
             raise self._damage_error(entry, "; ".join(damages))
         files = {name: list(facts) for name, facts in sorted(entry.manifest.files.items())}
-        return KeptFiles(f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, versions_of(stage), files), entry
+        return StageFiles(
+            f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, versions_of(stage), files
+        ), entry
 
     def _missing_error(self, kind: str) -> DataError:
         return DataError(

@@ -13,7 +13,7 @@ from runner.testset.annotating.resolving import Conflict, resolve_annotations
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedVersion:
     """The next version of a set. `rejected` are the lines of edited samples that a gate rejected."""
 
     testset: Testset
@@ -24,7 +24,7 @@ class Imported:
 
 def import_annotations(
     testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, DraftGate]
-) -> Imported:
+) -> ImportedVersion:
     """Return the next version: the annotated set, without the edited samples that a gate now rejects.
 
     The set itself is returned if nothing changed. Raises DataError if no annotator is called `prefer`.
@@ -44,4 +44,4 @@ def import_annotations(
     kept = [sample for sample in remaining.samples if sample.id not in names]
     edits = [edit for edit in remaining.edits if edit.sample not in names]
     following = testset.next_version(kept, edits, about)
-    return Imported(following, len(edits), resolved.conflicts, tuple(lines_of(rejected, edited)))
+    return ImportedVersion(following, len(edits), resolved.conflicts, tuple(lines_of(rejected, edited)))

@@ -13,7 +13,7 @@ from components.errors import BudgetReached
 from components.json_value import Json
 from runner.console.display import make_console
 from runner.engine.environment import versions
-from runner.engine.spending import Spent
+from runner.engine.spending import Spending
 from runner.engine.store.locks import hold_lock
 from runner.output.money import spent_text
 from runner.results.released_set import Testset
@@ -70,7 +70,7 @@ def _name_of(out: Path) -> str:
 
 
 def _summarize(
-    console: Console, settings: GenerationSettings, state: GenerationState, testset: Testset, spent: Spent
+    console: Console, settings: GenerationSettings, state: GenerationState, testset: Testset, spent: Spending
 ) -> int:
     """Print the results and return the exit code."""
     out = Path(settings.out)

@@ -16,7 +16,7 @@ from runner.testset.making.coverage import Count
 from runner.testset.making.draft_outcomes import DraftOutcome, why_pending
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.making import GenerationState
-from runner.testset.making.request_estimate import AskedBound, BoundPart, total
+from runner.testset.making.request_estimate import BoundPart, RequestEstimate, total
 from runner.testset.making.scheduling import Cell
 
 _MOST_REASONS = 12
@@ -87,7 +87,7 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
     return [*lines, *([f"not read: {', '.join(left_out)}"] if left_out else [])]
 
 
-def _bound_line(head: str, bound: AskedBound, currency: str) -> str:
+def _bound_line(head: str, bound: RequestEstimate, currency: str) -> str:
     cost = "cost unknown" if bound.cost is None else format_money(bound.cost, currency) if bound.cost else "at no cost"
     return f"{head} {bound.n_requests:,} requests, up to {bound.tokens.n_all:,} tokens, {cost}"
 

@@ -13,7 +13,7 @@ from components.testset.records import Draft, EvidenceSet, Topic
 from components.testset.topics.voting import TopicVotes
 from runner.engine.cache import Cache
 from runner.engine.plan import make_plan
-from runner.engine.spending import SharedGate, Spent
+from runner.engine.spending import SharedGate, Spending
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_kept
@@ -107,7 +107,7 @@ class Making:
         self.topics = (ChosenTopics(tree, self.search),) if tree else ()
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spending:
         """Requests, tokens and money that this run has spent."""
         return self._gate.spent
 

@@ -30,7 +30,7 @@ _TIMES_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class AskedBound:
+class RequestEstimate:
     """Requests, their tokens and their cost, None if a price is unknown."""
 
     n_requests: int
@@ -48,8 +48,8 @@ class BoundPart:
     """
 
     name: str
-    smooth: AskedBound
-    most: AskedBound
+    smooth: RequestEstimate
+    most: RequestEstimate
 
 
 def estimate_requests(settings: GenerationSettings, documents: Documents, topics: Sequence[Topic]) -> list[BoundPart]:
@@ -123,12 +123,14 @@ def _n_requests(gate: DraftGate, draft: Draft) -> int:
     return gate.n_requests * len(draft.gold) // most_documents if most_documents else gate.n_requests
 
 
-def total(bounds: Sequence[AskedBound]) -> AskedBound:
+def total(bounds: Sequence[RequestEstimate]) -> RequestEstimate:
     """Return the sum of all parts. Its cost is None if a part with requests has no known cost."""
     costs = [one.cost for one in bounds if one.n_requests]
     known = [cost for cost in costs if cost is not None]
     tokens = sum((one.tokens for one in bounds), Tokens())
-    return AskedBound(sum(one.n_requests for one in bounds), tokens, sum(known) if len(known) == len(costs) else None)
+    return RequestEstimate(
+        sum(one.n_requests for one in bounds), tokens, sum(known) if len(known) == len(costs) else None
+    )
 
 
 class _Sizes:
@@ -172,11 +174,11 @@ class _Sizes:
         n_pieces = max(n_pieces, int(getattr(component, "n_distractors", 0)))
         return round(n_pieces * min(longest, self._mean_characters) * self._bytes_of_character)
 
-    def _bound(self, llm: LLM, n_bytes: int, n_requests: int) -> AskedBound:
+    def _bound(self, llm: LLM, n_bytes: int, n_requests: int) -> RequestEstimate:
         each = Tokens(n_tokens_at_most(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
         tokens = Tokens(each.n_prompt * n_requests, each.n_completion * n_requests)
         price = price_of(llm, self._settings.prices)
-        return AskedBound(n_requests, tokens, price.of(tokens.n_prompt, tokens.n_completion) if price else None)
+        return RequestEstimate(n_requests, tokens, price.of(tokens.n_prompt, tokens.n_completion) if price else None)
 
 
 def _texts(value: Json) -> Iterator[str]:

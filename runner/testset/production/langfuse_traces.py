@@ -11,7 +11,7 @@ from components.errors import DataError
 from components.json_value import Json
 from runner.testset.production.trace_files import read_values
 from runner.testset.production.traced_questions import (
-    Skipped,
+    SkippedTrace,
     TracedQuestion,
     answer_in,
     feedback_label,
@@ -22,7 +22,7 @@ from runner.testset.production.traced_questions import (
 _EXPECTED = 'traces of Langfuse as JSON, {"id", "input", "output", "observations", "scores"}'
 
 
-def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skipped]:
+def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | SkippedTrace]:
     """Yield the question of each trace in a file. `feedback` is the name of the score with it, "" for any.
 
     Raises DataError for a file that has no traces of Langfuse.
@@ -37,7 +37,7 @@ def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skippe
             yield _question(trace, location, feedback)
 
 
-def _question(value: Json, location: str, feedback: str) -> TracedQuestion | Skipped:
+def _question(value: Json, location: str, feedback: str) -> TracedQuestion | SkippedTrace:
     whole = value if isinstance(value, dict) else {}
     trace: Mapping[str, Json] = {**whole, **(whole["trace"] if isinstance(whole.get("trace"), dict) else {})}
     if not isinstance(trace.get("id"), str):
@@ -45,7 +45,7 @@ def _question(value: Json, location: str, feedback: str) -> TracedQuestion | Ski
     observations = sorted(_objects(trace, "observations"), key=lambda observation: str(observation.get("startTime")))
     first = next((observation for observation in observations if not observation.get("parentObservationId")), {})
     if first.get("level") == "ERROR":
-        return Skipped("failed")
+        return SkippedTrace("failed")
     inputs = trace.get("input") if trace.get("input") is not None else first.get("input")
     outputs = trace.get("output") if trace.get("output") is not None else first.get("output")
     if not answer_in(outputs):

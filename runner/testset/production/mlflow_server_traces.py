@@ -9,7 +9,7 @@ from components.errors import DataError
 from components.json_value import Json
 from components.secrets.mask import masked
 from runner.testset.production.traced_questions import (
-    Skipped,
+    SkippedTrace,
     TracedQuestion,
     feedback_label,
     passages_in,
@@ -24,7 +24,7 @@ _PAGE = 100
 _SESSION = "mlflow.trace.session"
 
 
-def read_mlflow(uri: str, experiment: str, feedback: str) -> Iterator[TracedQuestion | Skipped]:
+def read_mlflow(uri: str, experiment: str, feedback: str) -> Iterator[TracedQuestion | SkippedTrace]:
     """Yield the question of each trace of an experiment, or of all with "". `feedback` names the assessment with it.
 
     Without a name, the last assessment by a person counts. Raises DataError if the store cannot be read.
@@ -58,13 +58,13 @@ def _experiment_ids(client: "MlflowClient", name: str) -> list[str]:
     return [experiment.experiment_id]
 
 
-def _question(trace: "Trace", feedback: str) -> TracedQuestion | Skipped:
+def _question(trace: "Trace", feedback: str) -> TracedQuestion | SkippedTrace:
     info, spans = trace.info, trace.data.spans
     if str(getattr(info.state, "value", info.state)) == "ERROR":
-        return Skipped("failed")
+        return SkippedTrace("failed")
     root = next((span for span in spans if span.parent_id is None), None)
     if root is None:
-        return Skipped("no spans")
+        return SkippedTrace("no spans")
     return read_trace(
         info.trace_id,
         _plain(root.inputs),

@@ -12,7 +12,7 @@ from pathlib import Path
 from components.errors import DataError
 from components.json_value import Json
 from runner.testset.production.trace_files import read_values
-from runner.testset.production.traced_questions import Skipped, TracedQuestion, feedback_label, read_trace
+from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion, feedback_label, read_trace
 
 _EXPECTED = 'traces as OTLP JSON, {"resourceSpans": [...]}'
 _FAILED = (2, "STATUS_CODE_ERROR")
@@ -37,7 +37,7 @@ class OtlpSpan:
         return str(self.attributes.get("openinference.span.kind", "")).upper()
 
 
-def read_otlp(file: Path, feedback: str) -> Iterator[TracedQuestion | Skipped]:
+def read_otlp(file: Path, feedback: str) -> Iterator[TracedQuestion | SkippedTrace]:
     """Yield the question of each trace in a file. `feedback` is the attribute with the feedback, of any span.
 
     Raises DataError for a file that is not OTLP JSON.
@@ -107,12 +107,12 @@ def _value(value: Json, depth: int = 0) -> Json:
     return None
 
 
-def _question(trace_id: str, spans: Sequence[OtlpSpan], feedback: str) -> TracedQuestion | Skipped:
+def _question(trace_id: str, spans: Sequence[OtlpSpan], feedback: str) -> TracedQuestion | SkippedTrace:
     ids = {span.id for span in spans}
     roots = [span for span in spans if span.parent not in ids]
     root = min(roots or spans, key=lambda span: span.start)
     if root.has_failed:
-        return Skipped("failed")
+        return SkippedTrace("failed")
     models = sorted((span for span in spans if span.kind == "LLM"), key=lambda span: span.start)
     inputs, outputs = root.attributes.get("input.value"), root.attributes.get("output.value")
     if models and inputs is None:

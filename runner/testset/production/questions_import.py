@@ -13,7 +13,7 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.records import Draft, EvidenceSet
 from runner.console.written_files import write_lines, write_text
 from runner.testset.production.private_data import PrivateData
-from runner.testset.production.traced_questions import Skipped, TracedQuestion
+from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion
 
 QUESTIONS, COUNTS = "questions.jsonl", "import.json"
 NO_FEEDBACK = "none"
@@ -44,7 +44,7 @@ class ImportCounts:
 
 
 def import_questions(
-    traces: Iterable[TracedQuestion | Skipped], out: Path, private: PrivateData, threshold: float
+    traces: Iterable[TracedQuestion | SkippedTrace], out: Path, private: PrivateData, threshold: float
 ) -> ImportCounts:
     """Write the questions of traces to a new folder, and return the counts, which are also written there.
 
@@ -54,7 +54,7 @@ def import_questions(
     _require_new(out)
     questions, skipped = [], Counter[str]()
     for trace in traces:
-        if isinstance(trace, Skipped):
+        if isinstance(trace, SkippedTrace):
             skipped[trace.reason] += 1
         else:
             questions.append(_mask(trace, private))
@@ -82,10 +82,10 @@ def import_questions(
     return counts
 
 
-def without_passages(traces: Iterable[TracedQuestion | Skipped]) -> Iterator[TracedQuestion | Skipped]:
+def without_passages(traces: Iterable[TracedQuestion | SkippedTrace]) -> Iterator[TracedQuestion | SkippedTrace]:
     """Yield the traces without the passages that the application found."""
     for trace in traces:
-        yield trace if isinstance(trace, Skipped) else replace(trace, passages=())
+        yield trace if isinstance(trace, SkippedTrace) else replace(trace, passages=())
 
 
 def _require_new(out: Path) -> None:

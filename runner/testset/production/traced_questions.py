@@ -68,7 +68,7 @@ class TracedQuestion:
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedTrace:
     """A trace that has no usable question, and the reason in a few words."""
 
     reason: str
@@ -82,14 +82,14 @@ def read_trace(
     session: str = "",
     time: float = 0.0,
     feedback: str = "",
-) -> TracedQuestion | Skipped:
+) -> TracedQuestion | SkippedTrace:
     """Return the question of a trace with these values, or why it has none."""
     history, question = conversation_in(inputs)
     if not question.strip():
-        return Skipped("no question in its input")
+        return SkippedTrace("no question in its input")
     answer = answer_in(outputs)
     if max(len(question), len(answer)) > LONGEST_TEXT:
-        return Skipped(f"a question or an answer of more than {LONGEST_TEXT:,} characters")
+        return SkippedTrace(f"a question or an answer of more than {LONGEST_TEXT:,} characters")
     texts = tuple(dict.fromkeys(whole_characters(text) for text in passages if text.strip()))[:MOST_PASSAGES]
     turns = tuple(Turn(whole_characters(turn.question), whole_characters(turn.answer)) for turn in history)
     return TracedQuestion(

@@ -21,7 +21,7 @@ from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import KeptWorkers, ignore_progress, run_stages
+from runner.engine.schedule import PersistentWorkers, ignore_progress, run_stages
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
@@ -90,7 +90,7 @@ def report_progress(stage: Sum, run: Run) -> int:
     return 0
 
 
-def run_in_turn(workers: KeptWorkers, orders: Sequence[Sequence[Stage[int]]]) -> list[StageRun]:
+def run_in_turn(workers: PersistentWorkers, orders: Sequence[Sequence[Stage[int]]]) -> list[StageRun]:
     """Run one order after the other, and return the outcomes of all."""
     outcomes: list[StageRun] = []
     for order in orders:
@@ -103,19 +103,19 @@ class TestKeptWorkers:
     """Workers that run one order of stages after the other."""
 
     @pytest.fixture
-    def workers(self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeptWorkers]:
+    def workers(self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PersistentWorkers]:
         monkeypatch.setattr(processes, "_OURS", ("tiny_components",))
-        with KeptWorkers(store, Processes(), 2, None, calls.parent) as kept:
+        with PersistentWorkers(store, Processes(), 2, None, calls.parent) as kept:
             yield kept
 
-    def test_the_same_processes_run_the_next_stages(self, workers: KeptWorkers, calls: Path) -> None:
+    def test_the_same_processes_run_the_next_stages(self, workers: PersistentWorkers, calls: Path) -> None:
         outcomes = run_in_turn(workers, [noting(calls, range(start, start + 20)) for start in (0, 20, 40)])
         assert [ended.error for ended in outcomes if ended.failed] == []
         assert len(outcomes) == 60
         assert len(set(noted(calls))) == 2
 
     def test_stages_with_user_code_run_in_new_processes(
-        self, workers: KeptWorkers, calls: Path, monkeypatch: pytest.MonkeyPatch
+        self, workers: PersistentWorkers, calls: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(processes, "_OURS", ())
         outcomes = run_in_turn(workers, [noting(calls, range(start, start + 20)) for start in (0, 20)])
@@ -135,20 +135,24 @@ class TestKeptWorkers:
         finally:
             workers.stop()
 
-    def test_a_process_that_dies_is_replaced_by_one_with_all_stages(self, workers: KeptWorkers, calls: Path) -> None:
+    def test_a_process_that_dies_is_replaced_by_one_with_all_stages(
+        self, workers: PersistentWorkers, calls: Path
+    ) -> None:
         dying = Left(Adder(1, calls=str(calls)), compute=die_twice)
         order = [dying, Top(Adder(2, calls=str(calls)), {"left": dying})]
         outcomes = run_in_turn(workers, [noting(calls, range(5)), order, noting(calls, range(5, 10))])
         assert [ended.error for ended in outcomes if ended.failed] == []
         assert len(outcomes) == 12
 
-    def test_single_stage_does_not_tie_later_stages_to_one_process(self, workers: KeptWorkers, calls: Path) -> None:
+    def test_single_stage_does_not_tie_later_stages_to_one_process(
+        self, workers: PersistentWorkers, calls: Path
+    ) -> None:
         run_in_turn(workers, [noting(calls, [0]), noting(calls, range(1, 40))])
         first, *others = noted(calls)
         assert first == str(os.getpid())
         assert first not in others
 
-    def test_abandoned_run_ends_its_workers(self, workers: KeptWorkers, calls: Path, store: Store) -> None:
+    def test_abandoned_run_ends_its_workers(self, workers: PersistentWorkers, calls: Path, store: Store) -> None:
         with workers.running(noting(calls, range(20))) as ended:
             next(iter(ended))
         before = set(noted(calls))
@@ -157,7 +161,7 @@ class TestKeptWorkers:
 
     def test_progress_is_reported_to_the_callback_of_its_run(self, store: Store, calls: Path) -> None:
         seen: list[str] = []
-        with KeptWorkers(store, Local(), 1, None, calls.parent) as kept:
+        with PersistentWorkers(store, Local(), 1, None, calls.parent) as kept:
             for number in (1, 2):
                 order = [Source(Adder(number), compute=report_progress)]
                 with kept.running(order, lambda stage, done, total: seen.append(f"{stage.component} {done}")) as ended:

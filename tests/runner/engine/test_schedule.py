@@ -10,7 +10,7 @@ from components.errors import BudgetReached
 from components.openai_server.gate import Gate
 from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers
 from runner.engine.outcome import StageRun
-from runner.engine.schedule import GIVEN_UP, KeptWorkers, run_stages, running
+from runner.engine.schedule import GIVEN_UP, PersistentWorkers, run_stages, running
 from runner.engine.stage import AnyStage
 from runner.engine.steering import Steering
 from runner.engine.store import Store
@@ -207,7 +207,7 @@ class Steered(Steering):
 def steered(workers: Scripted, store: Store, steering: Steered) -> list[tuple[str, str]]:
     """Return the kind and the error of each outcome."""
     with (
-        KeptWorkers(store, Given(workers), 0, None, Path(), steering) as kept,
+        PersistentWorkers(store, Given(workers), 0, None, Path(), steering) as kept,
         kept.running(diamond()) as ended,
     ):
         return [(run.kind, run.error) for run in ended]

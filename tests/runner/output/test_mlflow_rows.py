@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runner.output import mlflow_rows
-from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
+from runner.output.mlflow_rows import FinishedRun, UsedData, log_runs
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 METRICS = {f"topic/{n}/rouge_l": n / 3 for n in range(1200)} | {"overall/length": 1e9, "overall/mrr": -0.0}
-RUN = WholeRun(
+RUN = FinishedRun(
     tags={"mlflow.runName": "bm25 top_k=5", "role": "cell"},
     last_tags={"status": "OK"},
     params={"retriever": "bm25", "top_k": "5"},
@@ -125,7 +125,7 @@ def test_simultaneous_runs_keep_their_own_values(client: "MlflowClient", experim
 def test_files_of_one_run_are_held_at_a_time(client: "MlflowClient", experiment: Any, tmp_path: Path) -> None:
     n_there = []
 
-    def runs() -> Iterator[WholeRun]:
+    def runs() -> Iterator[FinishedRun]:
         for _ in range(3):
             n_there.append(len([*(tmp_path / "artifacts").rglob("matrix.json")]))
             yield RUN

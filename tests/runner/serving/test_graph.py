@@ -15,7 +15,7 @@ from runner.engine.worker import find_or_make
 from runner.pipeline.cell import Cell
 from runner.pipeline.cell_graph import Graph
 from runner.pipeline.corpus.loaded_data import Data, SampleSet, load_data
-from runner.serving.cached_stages import KeptFiles, KeptStages, needed_stages, versions_of
+from runner.serving.cached_stages import CachedStages, StageFiles, needed_stages, versions_of
 from runner.serving.exporting.stored_stages import facts_of
 from runner.serving.graph import ServedGraph, cell_of, served_graph, without_evaluation
 from runner.serving.in_memory import QuestionRun
@@ -35,13 +35,13 @@ def facts(data: Data, store: Store) -> Any:
     return facts_of("fixed", content, data.parts.partition, find_or_make(data.parts.partition, store))
 
 
-def kept_in(store: Store, stages: list[Stage[Any]]) -> KeptStages:
+def kept_in(store: Store, stages: list[Stage[Any]]) -> CachedStages:
     files = []
     for stage in stages:
         entry = store.find(stage.kind, stage.key)
         assert entry is not None, f"{stage.kind} is not what the sweep kept"
-        files.append(KeptFiles(str(entry.folder), stage.kind, versions_of(stage), dict(entry.manifest.files)))
-    return KeptStages(Path("/"), stages, files)
+        files.append(StageFiles(str(entry.folder), stage.kind, versions_of(stage), dict(entry.manifest.files)))
+    return CachedStages(Path("/"), stages, files)
 
 
 def without_alarm(cell: Cell) -> Cell:

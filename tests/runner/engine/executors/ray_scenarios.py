@@ -13,7 +13,7 @@ from pathlib import Path
 from components.errors import BudgetReached, ConfigError
 from components.json_value import Json
 from runner.engine.executors.ray_cluster import RayCluster
-from runner.engine.schedule import KeptWorkers, run_stages
+from runner.engine.schedule import PersistentWorkers, run_stages
 from runner.engine.spending import Budget, SharedGate
 from runner.engine.stage import Resources
 from runner.engine.stage_run import Run
@@ -85,7 +85,7 @@ def _kept(folder: Path) -> list[str]:
     """The errors of two orders of stages that the same workers run, one after the other."""
     orders = [[_noting(folder, first + n, ray_stages.note_slowly) for n in range(6)] for first in (30, 40)]
     errors: list[str] = []
-    with KeptWorkers(Store(folder / "store", "a-run"), ON_CLUSTER, 2, None, folder) as workers:
+    with PersistentWorkers(Store(folder / "store", "a-run"), ON_CLUSTER, 2, None, folder) as workers:
         for order in orders:
             with workers.running(order) as ended:
                 errors += [run.error for run in ended]

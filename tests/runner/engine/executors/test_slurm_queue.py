@@ -13,7 +13,7 @@ from runner.engine.executors import slurm_queue
 from runner.engine.executors.slurm_queue import (
     Journal,
     Models,
-    Offers,
+    TaskQueue,
     TaskQueueReader,
     Wait,
     journal_path,
@@ -37,8 +37,8 @@ def taker(folder: Path, worker: str = "w", **models: Models) -> TaskQueueReader:
     )
 
 
-def offer(folder: Path, *keys: str, n_holders: Mapping[str, int] | None = None) -> Offers:
-    offers = Offers(folder)
+def offer(folder: Path, *keys: str, n_holders: Mapping[str, int] | None = None) -> TaskQueue:
+    offers = TaskQueue(folder)
     for key in keys:
         offers.put(key, (n_holders or {}).get(key, 0))
     offers.write()

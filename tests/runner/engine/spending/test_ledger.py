@@ -9,7 +9,7 @@ import pytest
 from components.errors import BudgetReached, StoreError
 from components.openai_server.gate import Tokens
 from components.prices import Price
-from runner.engine.spending.ledger import Budget, Ledger, Spent, read_spent
+from runner.engine.spending.ledger import Budget, Ledger, Spending, read_spent
 
 PRICE = Price(prompt=2.0, completion=10.0, cached=1.0)
 MOST = Tokens(100, 50)
@@ -25,7 +25,7 @@ def admitted(ledger: Ledger, most: Tokens = MOST, price: Price | None = PRICE, t
 
 
 def test_new_ledger_has_spent_nothing(path: Path) -> None:
-    assert Ledger(path, Budget()).spent == Spent()
+    assert Ledger(path, Budget()).spent == Spending()
 
 
 def test_tokens_that_the_server_counted_are_spent(path: Path) -> None:
@@ -34,12 +34,12 @@ def test_tokens_that_the_server_counted_are_spent(path: Path) -> None:
         assert admitted(ledger)
         ledger.settle(MOST, used, PRICE)
     cost = (2 * 6 + 1 * 4 + 10 * 5 + 2 * 7 + 10 * 3) / 1e6
-    assert vars(Ledger(path, Budget()).spent) == vars(Spent(2, 17, 4, 8, pytest.approx(cost)))
+    assert vars(Ledger(path, Budget()).spent) == vars(Spending(2, 17, 4, 8, pytest.approx(cost)))
     assert ledger.spent.n_tokens == 25
 
 
 def test_spending_is_read_by_another_process_without_a_lock(path: Path) -> None:
-    assert read_spent(path) == Spent()
+    assert read_spent(path) == Spending()
     ledger = Ledger(path, Budget())
     assert admitted(ledger)
     ledger.settle(MOST, Tokens(10, 5), PRICE)
@@ -75,9 +75,9 @@ def test_a_file_removed_during_a_sweep_is_an_error_and_no_new_count(path: Path, 
 
 def test_spending_is_unknown_after_its_file_was_removed(path: Path) -> None:
     ledger = Ledger(path, Budget())
-    assert ledger.spent == Spent()
+    assert ledger.spent == Spending()
     ledger.begin()
-    assert ledger.spent == Spent()
+    assert ledger.spent == Spending()
     path.unlink()
     with pytest.raises(StoreError, match="spent: cannot write the spending of the sweep: No such file"):
         _ = ledger.spent
@@ -157,7 +157,7 @@ def test_withdrawn_requests_release_their_reservation(path: Path) -> None:
     for _ in range(5):
         assert admitted(ledger)
         ledger.withdraw(MOST, PRICE)
-    assert ledger.spent == Spent()
+    assert ledger.spent == Spending()
     for _ in range(2):
         assert admitted(ledger)
         ledger.settle(MOST, Tokens(10, 5), PRICE)

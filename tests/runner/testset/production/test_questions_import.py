@@ -11,7 +11,7 @@ from components.records import Turn
 from runner.datasets import main
 from runner.testset.production.private_data import PrivateData, private_data
 from runner.testset.production.questions_import import import_questions
-from runner.testset.production.traced_questions import Skipped, TracedQuestion
+from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion
 from tests.runner.sweeping import FEW_METRICS, run_small, samples_in
 from tests.runner.testset.production.test_sources import CHAIN, otlp, span
 
@@ -22,13 +22,13 @@ TRACES = (
     TracedQuestion("c", "Who designed the bridge?", "Ada. Write to ada@example.com", ("The bridge by Ada.",),
                    session="s", time=3),
     TracedQuestion("d", "And when was it opened?", "1932", (), session="s", time=4, feedback="good"),
-    Skipped("failed"),
-    Skipped("failed"),
+    SkippedTrace("failed"),
+    SkippedTrace("failed"),
 )  # fmt: skip
 
 
 def imported(
-    folder: Path, *traces: TracedQuestion | Skipped, private: PrivateData | None = None
+    folder: Path, *traces: TracedQuestion | SkippedTrace, private: PrivateData | None = None
 ) -> list[dict[str, Any]]:
     import_questions(traces, folder, private or PrivateData(), 0.6)
     return [json.loads(line) for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()]
@@ -86,7 +86,7 @@ def test_a_used_folder_and_traces_without_a_question_are_errors(tmp_path: Path) 
     with pytest.raises(DataError, match="not an empty folder"):
         imported(tmp_path, *TRACES)
     with pytest.raises(DataError, match=r"no trace has a question \(failed 1\)"):
-        imported(tmp_path / "out", Skipped("failed"))
+        imported(tmp_path / "out", SkippedTrace("failed"))
     assert not (tmp_path / "out").exists()
 
 

@@ -13,7 +13,7 @@ from components.records import Turn
 from runner.testset.production.langfuse_traces import read_langfuse
 from runner.testset.production.mlflow_server_traces import read_mlflow
 from runner.testset.production.otlp_traces import read_otlp
-from runner.testset.production.traced_questions import Skipped, TracedQuestion
+from runner.testset.production.traced_questions import SkippedTrace, TracedQuestion
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -83,7 +83,7 @@ def test_spans_of_openinference_are_a_question(form: str, tmp_path: Path) -> Non
         "t1", "Where is it?", "There.", ("text 0", "text 1", "text 2", "text 10"), (), "s", 1.0, "good"
     )
     assert second == TracedQuestion("t2", "And who?", "She.", ("the best",), (), "", 2.0, "")
-    assert (failed, empty) == (Skipped("failed"), Skipped("no question in its input"))
+    assert (failed, empty) == (SkippedTrace("failed"), SkippedTrace("no question in its input"))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_an_export_of_langfuse_has_questions(form: str, tmp_path: Path) -> None:
     assert (first.question, first.answer, first.passages, first.feedback) == ("Where is it?", "There.", ("a",), "good")
     assert isinstance(second, TracedQuestion)
     assert (second.question, second.answer, second.passages, second.feedback) == ("Who?", "She.", ("b",), "so so")
-    assert third == Skipped("failed")
+    assert third == SkippedTrace("failed")
     named = next(iter(read_langfuse(tmp_path / "traces.json", "toxicity")))
     assert isinstance(named, TracedQuestion)
     assert named.feedback == "bad"
@@ -190,7 +190,7 @@ def test_traces_of_mlflow_are_questions(uri: str) -> None:
     assert questions[0].passages == ("about Where is it?", "more")
     assert {own.session for own in questions} == {"s1"}
     assert [own.feedback for own in questions] == ["good", "bad"]
-    assert [own for own in found if isinstance(own, Skipped)] == [Skipped("failed")]
+    assert [own for own in found if isinstance(own, SkippedTrace)] == [SkippedTrace("failed")]
     judged = [own.feedback for own in read_mlflow(uri, "", "judge") if isinstance(own, TracedQuestion)]
     assert judged == ["bad", "bad"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from components.records import Turn
 from runner.testset.production.traced_questions import (
-    Skipped,
+    SkippedTrace,
     TracedQuestion,
     answer_in,
     conversation_in,
@@ -101,12 +101,12 @@ def test_feedback_is_a_label(value: Any, label: str) -> None:
 
 
 def test_a_trace_without_a_question_is_skipped_with_its_reason() -> None:
-    assert read_trace("t", {"a": 1, "b": 2}, "an answer") == Skipped("no question in its input")
-    assert read_trace("t", "q" * 100_001, "") == Skipped("a question or an answer of more than 100,000 characters")
+    assert read_trace("t", {"a": 1, "b": 2}, "an answer") == SkippedTrace("no question in its input")
+    assert read_trace("t", "q" * 100_001, "") == SkippedTrace("a question or an answer of more than 100,000 characters")
     deep: Any = "question"
     for _ in range(500):
         deep = {"input": deep}
-    assert isinstance(read_trace("t", deep, deep), Skipped)
+    assert isinstance(read_trace("t", deep, deep), SkippedTrace)
 
 
 def test_passages_are_distinct_and_half_characters_are_replaced() -> None:
