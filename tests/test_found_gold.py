@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from components.found_gold import GoldPlaces, SpansOfSamples
 from components.gold_copies import GoldCopies, no_copies
+from components.gold_places import GoldPlaces, SpansOfSamples
 from components.records import Evidence, Kind, Sample
 
 POSITIONS = {"a": 0, "c": 2}

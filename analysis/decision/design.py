@@ -39,7 +39,7 @@ class LevelDesign:
 
 
 @dataclass(frozen=True)
-class Tetrad:
+class AxisPairDesign:
     """Two levels of each of two axes, over the combinations of the other axes that all four pairs of levels have.
 
     `with_c` and `with_d` float64[n_cells] are weights of cells. They give the gain of level `b` over level `a` of the
@@ -99,7 +99,7 @@ def _n_with(corners: Sequence[Corner], covered: Mapping[_Pattern, Sequence[Corne
     return sum(set(corners) <= set(present) for present in covered.values())
 
 
-def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
+def tetrads(first: str, second: str, levels: Levels) -> list[AxisPairDesign]:
     """Return all pairs of levels of one axis with all pairs of the other, if they have cells."""
     by_pattern = _cells_by_pattern((first, second), levels)
     n_cells = len(levels[first])
@@ -111,7 +111,7 @@ def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
             shared = [cells for cells in by_pattern.values() if all(corner in cells for corner in corners)]
             if shared:
                 bc, ac, bd, ad = (_mean_of_means([cells[corner] for cells in shared], n_cells) for corner in corners)
-                result.append(Tetrad((first, second), a, b, c, d, bc - ac, bd - ad, len(shared)))
+                result.append(AxisPairDesign((first, second), a, b, c, d, bc - ac, bd - ad, len(shared)))
     return result
 
 

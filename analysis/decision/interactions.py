@@ -7,7 +7,7 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.decision.design import Tetrad, tetrads
+from analysis.decision.design import AxisPairDesign, tetrads
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, ScoredCells
 from components.statistics import Contrasts, Tail, contrasts, share_as_far
 from runner.console.display import significant_digits
@@ -67,7 +67,7 @@ class Interaction:
 class _Example:
     """A tetrad with its value, its standard error, and its size in each unit of measurement."""
 
-    tetrad: Tetrad
+    tetrad: AxisPairDesign
     value: float
     error: float
     sizes: tuple[float, ...]
@@ -104,13 +104,13 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
     return tuple(sorted(found_all, key=lambda one: one.p))
 
 
-def _in_blocks(all_tetrads: Sequence[Tetrad]) -> Iterator[list[Tetrad]]:
+def _in_blocks(all_tetrads: Sequence[AxisPairDesign]) -> Iterator[list[AxisPairDesign]]:
     waiting = iter(all_tetrads)
     while block := list(islice(waiting, _AT_ONCE)):
         yield block
 
 
-def _clearest(block: Sequence[Tetrad], estimates: Contrasts) -> _Example:
+def _clearest(block: Sequence[AxisPairDesign], estimates: Contrasts) -> _Example:
     sizes = np.min([way.sizes * way.unit for way in estimates.ways], axis=0)
     index = int(np.argmax(sizes))
     example_sizes = tuple(float(way.sizes[index] * way.unit[index]) for way in estimates.ways)

@@ -43,7 +43,7 @@ class Depths:
 
 
 @dataclass(frozen=True)
-class Move:
+class ClassTransition:
     """The number of samples of class `before` in one cell and of class `after` in the other cell."""
 
     before: str
@@ -67,7 +67,7 @@ class Failures:
     depths: Depths | None
     before: str
     after: str
-    moves: tuple[Move, ...]
+    moves: tuple[ClassTransition, ...]
     svg: str
 
 
@@ -162,7 +162,7 @@ def _depths(source: ReportSource, cells: Sequence[CellResult], verdicts: "pd.Dat
     return Depths(depths, shares_by_name, curves([str(depth) for depth in depths], lines, "k, the first hits", title))
 
 
-def _moves(verdicts: "pd.DataFrame", before: CellResult, after: CellResult) -> list[Move]:
+def _moves(verdicts: "pd.DataFrame", before: CellResult, after: CellResult) -> list[ClassTransition]:
     """Return the most frequent changes of class; [] for cells over different samples."""
     by_class = verdicts.assign(failure=verdicts["class"])
     if set(by_class[by_class["cell_id"] == before.cell_id]["id"]).isdisjoint(
@@ -171,7 +171,10 @@ def _moves(verdicts: "pd.DataFrame", before: CellResult, after: CellResult) -> l
         return []
     table = transitions(by_class, before.cell_id, after.cell_id)
     changed = table[table["before"] != table["after"]]
-    return [Move(*row) for row in changed.head(MOST_MOVES)[["before", "after", "n"]].itertuples(index=False, name=None)]
+    return [
+        ClassTransition(*row)
+        for row in changed.head(MOST_MOVES)[["before", "after", "n"]].itertuples(index=False, name=None)
+    ]
 
 
 def _bars(rows: Sequence[FailureRow], classes: Sequence[str]) -> str:

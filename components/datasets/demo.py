@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.clusters import Groups, groups_field
+from components.datasets.answer_fields import read_answerable
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
 from components.datasets.json_fields import (
     Record,
@@ -28,7 +29,6 @@ from components.datasets.json_fields import (
     required_texts,
 )
 from components.datasets.labels import CRUD_LABELS, FINANCE_LABELS, TASK_LABELS, TOPIC_LABELS
-from components.datasets.own_answers import read_answerable
 from components.datasets.reading import sha256_of_files
 from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError

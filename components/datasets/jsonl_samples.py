@@ -6,8 +6,10 @@ from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path
 
+from components.datasets.answer_fields import read_answerable, read_answers
 from components.datasets.conditions import read_conditions
 from components.datasets.given_passages import GivenPassages
+from components.datasets.gold_fields import read_gold, units_of
 from components.datasets.json_fields import (
     Record,
     as_list,
@@ -17,8 +19,6 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
-from components.datasets.own_answers import read_answerable, read_answers
-from components.datasets.own_gold import read_gold, units_of
 from components.errors import DataError, read_each
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from components.subsets import UNNAMED

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.clusters import Groups, groups_field
+from components.datasets.answer_fields import read_answer_parts
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.given_passages import GivenPassages
+from components.datasets.gold_fields import units_of
 from components.datasets.json_fields import (
     Record,
     as_list,
@@ -20,8 +22,6 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
-from components.datasets.own_answers import read_answer_parts
-from components.datasets.own_gold import units_of
 from components.datasets.reading import require_file, sha256_of_files
 from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError, read_each

@@ -36,7 +36,7 @@ class VectorIndex(Component, Protocol):
 
 
 @runtime_checkable
-class KeptElsewhere(Protocol):
+class ExternalIndex(Protocol):
     """An index that stores a part outside its arrays, for example on a server, where it can be deleted."""
 
     def lost(self, index: Arrays) -> list[str]:

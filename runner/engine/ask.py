@@ -45,7 +45,7 @@ class Asking(Protocol):
         """Numbers of requests and tokens behind the answers, cached replies included."""
 
 
-class Claiming(Protocol):
+class ClaimStore(Protocol):
     """Divides requests between processes. Implemented by `runner.engine.store.claims.Claims`."""
 
     def take(self, keys: Collection[str]) -> AbstractContextManager[Collection[str]]:
@@ -56,7 +56,7 @@ class StoredReplies(Protocol):
     """All stored replies of a model for one purpose. Implemented by `runner.engine.store.replies.Replies`."""
 
     @property
-    def claims(self) -> Claiming:
+    def claims(self) -> ClaimStore:
         """Claims to replies that are being requested."""
 
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:

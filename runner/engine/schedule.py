@@ -20,7 +20,7 @@ from typing import Self
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
-from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers
+from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage
 from runner.engine.steering import Steering, Unsteered
@@ -293,11 +293,11 @@ class _WaitingStages:
     def pop_best(self) -> AnyStage | None:
         """Remove and return the next stage to start. None if no ready stage has room."""
         rooms = {need: self._workers.room_for(self._order[places[0]]) for need, places in self._ready.items()}
-        best = max(rooms.values(), default=Room.NONE)
-        if best is Room.NONE:
+        best = max(rooms.values(), default=StartPriority.NONE)
+        if best is StartPriority.NONE:
             return None
         needs = [need for need, room in rooms.items() if room is best]
-        if best is Room.FAR:
+        if best is StartPriority.FAR:
             return self._pop(max(needs, key=lambda need: self._ready[need][-1]), -1)
         return self._pop(min(needs, key=lambda need: self._ready[need][0]), 0)
 

@@ -19,7 +19,7 @@ from runner.launch.headline import named_metric
 from runner.output.money import most_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.race_settings import SUBSETS, Against, RaceSettings
+from runner.pipeline.race_settings import SUBSETS, RaceOpponents, RaceSettings
 from runner.pipeline.scoring.aggregate import rows_by_subset
 from runner.results.cell_axes import DRAWS
 
@@ -86,7 +86,7 @@ def plan_race(
         tuple(asks[cell.cell_id] for cell in racing),
         tuple(targets),
         np.column_stack(list(targets.values())),
-        _costs(racing, store) if settings.against is Against.COST else None,
+        _costs(racing, store) if settings.against is RaceOpponents.COST else None,
     )
 
 

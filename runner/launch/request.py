@@ -32,7 +32,7 @@ def _ignored_settings(cell: Cell, job: Job) -> list[str]:
     starts.
     """
     keys = [f"{key_of(override)}." for override in job.overrides]
-    ignored = {f"executor.{name}": reason for name, reason in cell.executor.unheeded().items()}
+    ignored = {f"executor.{name}": reason for name, reason in cell.executor.ignored_settings().items()}
     return [f"{name}: {reason}" for name, reason in ignored.items() if any(f"{name}.".startswith(key) for key in keys)]
 
 

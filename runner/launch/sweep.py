@@ -65,7 +65,7 @@ class CellFailed(Exception):
     """A cell that one of Hydra's other launchers ran has failed. Hydra runs the other cells before it reports this."""
 
 
-class BrokenOff(StoreError):
+class SweepInterrupted(StoreError):
     """The store or the results could not be written after the first stages had run. Finished stages are cached."""
 
 
@@ -110,7 +110,7 @@ def run_sweep(
     except BudgetReached as reached:
         say_error(reached)
         return EXIT_OVER_BUDGET
-    except BrokenOff as error:
+    except SweepInterrupted as error:
         say_error(error)
         return EXIT_CELL_FAILED
     except RagGridError as error:
@@ -212,10 +212,10 @@ class RunningSweep:
             with self._store.leases.take(self._store.run_id, None):  # the plan relies on what it finds in the store
                 return self._plan_and_run()
         except OSError as error:
-            raise (BrokenOff if self._has_begun else StoreError)(self._describe_refusal(error)) from error
+            raise (SweepInterrupted if self._has_begun else StoreError)(self._describe_refusal(error)) from error
         except StoreError as error:
             if self._has_begun:
-                raise BrokenOff(str(error)) from error
+                raise SweepInterrupted(str(error)) from error
             raise
 
     def _plan_and_run(self) -> int:

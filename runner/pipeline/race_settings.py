@@ -10,7 +10,7 @@ from components.subsets import OVERALL
 SUBSETS = "subsets"
 
 
-class Against(Enum):
+class RaceOpponents(Enum):
     """Opponents of a cell: ALL the others, or by COST those that cost no more in the plan."""
 
     ALL = "all"
@@ -35,7 +35,7 @@ class RaceSettings:
     first_look: int = 20
     seed: int = 0
     targets: tuple[str, ...] = (OVERALL,)
-    against: Against = Against.ALL
+    against: RaceOpponents = RaceOpponents.ALL
 
     is_axis: ClassVar[bool] = False
 

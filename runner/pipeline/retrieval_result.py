@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from components.fields import added_later
-from components.found_gold import GoldPlaces, SpansOfSamples
 from components.gold_copies import GoldCopies
+from components.gold_places import GoldPlaces, SpansOfSamples
 from components.json_value import Json
 from components.records import Context, Documents, Hits, Queries, Sample, Spans
 from runner.engine.stage import Stage, StageGroup

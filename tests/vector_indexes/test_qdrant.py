@@ -9,7 +9,7 @@ import pytest
 
 from components.datasets.demo import Demo
 from components.errors import ComponentError, DamagedEntryError
-from components.protocols import KeptElsewhere
+from components.protocols import ExternalIndex
 from components.vector_indexes import mapped
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.qdrant import IN_PROCESS, Qdrant
@@ -94,7 +94,7 @@ def test_a_complete_collection_is_reused_and_a_partial_one_completed(
 
 
 def test_changed_qdrant_collection_is_reported_as_damaged(index: Qdrant, server: QdrantServer, tmp_path: Path) -> None:
-    assert isinstance(index, KeptElsewhere)
+    assert isinstance(index, ExternalIndex)
     made = index.build(VECTORS, place(tmp_path))
     assert index.lost(made) == []
     del server.collections["rag-grid-abc"].points[3]

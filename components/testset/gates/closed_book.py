@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import LLM, Ask
-from components.testset.gates.asked import verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.gates.form import ASKED
+from components.testset.gates.gate_prompts import verdict_on
 from components.testset.gates.reading import Reading, ReadingAttempt
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict

@@ -9,9 +9,9 @@ from components.asking.until_readable import Unread
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import ScoreState
-from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.findings import Finding, verdict_of
 from components.testset.gates.form import ASKED
+from components.testset.gates.gate_prompts import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.reading import Reading, ReadingAttempt
 from components.testset.protocols import SourceCorpus
 from components.testset.records import PASSED, Draft, GateVerdict

@@ -10,9 +10,9 @@ from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.testset.gates.asked import question_text, verdict_on
 from components.testset.gates.findings import Finding, cut
 from components.testset.gates.form import ASKED
+from components.testset.gates.gate_prompts import question_text, verdict_on
 from components.testset.protocols import SourceCorpus
 from components.testset.records import PASSED, Draft, GateVerdict, Quote, VerdictState
 from components.testset.shown_documents import shown_documents

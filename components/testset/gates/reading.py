@@ -8,7 +8,7 @@ from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import Ask
-from components.testset.gates.asked import question_text
+from components.testset.gates.gate_prompts import question_text
 from components.testset.gates.matching import matches_by_rule
 from components.testset.records import Draft
 from components.testset.wording import FLAG, TEXT, Wording, object_schema, quote_text

@@ -10,9 +10,9 @@ from components.asking.reply import flag, read_object
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.testset.gates.asked import question_text, verdict_on
 from components.testset.gates.findings import Finding
 from components.testset.gates.form import ASKED
+from components.testset.gates.gate_prompts import question_text, verdict_on
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict, VerdictState
 from components.testset.wording import FLAG, TEXT, Wording, object_schema

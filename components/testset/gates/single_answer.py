@@ -11,8 +11,8 @@ from components.asking.until_readable import Inquiry, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind
-from components.testset.gates.asked import question_text, shown_texts, verdict_on
 from components.testset.gates.findings import Finding
+from components.testset.gates.gate_prompts import question_text, shown_texts, verdict_on
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, Extract, GateVerdict, VerdictState
 from components.testset.wording import TEXT, Wording, object_schema

@@ -10,8 +10,8 @@ from components.asking.until_readable import Inquiry, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind
-from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
 from components.testset.gates.findings import Finding
+from components.testset.gates.gate_prompts import gold_by_document, shown_gold, verdict_on
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict
 from components.testset.wording import TEXT, Wording, object_schema

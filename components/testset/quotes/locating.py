@@ -8,8 +8,8 @@ from components.errors import ComponentError
 from components.records import Evidence, Kind
 from components.testset.quotes.finding import find_quote
 from components.testset.quotes.forms import fold
+from components.testset.quotes.numbered_sentences import ShownSentence, numbered_sentences
 from components.testset.quotes.sections import Sections
-from components.testset.quotes.shown import ShownSentence, numbered_sentences
 from components.testset.records import PASSED, Draft, Extract, GateVerdict, Quote, VerdictState
 
 NOT_FOUND, AMBIGUOUS, UNUSED = "quote_not_found", "quote_ambiguous", "evidence_unused"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from components.records import Evidence
-from components.testset.quotes.shown import ShownSentence
+from components.testset.quotes.numbered_sentences import ShownSentence
 from components.testset.records import Extract
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from components.openai_server.gate import Gate
-from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers
+from runner.engine.executors.protocol import Executor, Lost, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun, users_code
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -49,8 +49,8 @@ class ThisProcess(Workers):
     def extend(self, stages: Stages) -> bool:
         return self._n_most is None or len(stages) <= self._n_most
 
-    def room_for(self, stage: AnyStage) -> Room:
-        return Room.NONE if self._stage else Room.READY
+    def room_for(self, stage: AnyStage) -> StartPriority:
+        return StartPriority.NONE if self._stage else StartPriority.READY
 
     def submit(self, stage: AnyStage) -> None:
         self._stage = stage

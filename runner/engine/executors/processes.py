@@ -28,8 +28,8 @@ from runner.engine.executors.protocol import (
     N_LOSSES,
     Executor,
     Lost,
-    Room,
     Stages,
+    StartPriority,
     Watch,
     Workers,
     components_of,
@@ -39,7 +39,7 @@ from runner.engine.executors.protocol import (
 from runner.engine.executors.resources import resources_of, unknown_kinds
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun, users_code
-from runner.engine.plugins.plugin_loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import UserCode
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from runner.engine.worker import Worker
@@ -67,7 +67,7 @@ class Processes(Executor):
     def check(self) -> list[str]:
         return unknown_kinds(self.resources)
 
-    def unheeded(self) -> dict[str, str]:
+    def ignored_settings(self) -> dict[str, str]:
         return {
             f"resources.{kind}.{name}": _ONLY_CORES
             for kind, need in self.resources.items()
@@ -78,7 +78,7 @@ class Processes(Executor):
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
-        for name, reason in self.unheeded().items():
+        for name, reason in self.ignored_settings().items():
             log.warning("executor.%s: %s", name, reason)
         n_most = n_workers or min(n_cores(), _DEFAULT_MAX_WORKERS)
         n_workers = min(n_most, len(stages))
@@ -112,7 +112,7 @@ class _StagesToSend:
         return _StagesToSend({**self._stages, **stages})
 
     def __reduce__(self) -> tuple[type["_PickledStages"], tuple[bytes]]:
-        return _PickledStages, (pickle.dumps((CodeOfUsers(components_of(self._stages)), self._stages)),)
+        return _PickledStages, (pickle.dumps((UserCode(components_of(self._stages)), self._stages)),)
 
 
 @dataclass(frozen=True)
@@ -263,12 +263,12 @@ class _Processes(Workers):
         self._grow(n_workers)
         return True
 
-    def room_for(self, stage: AnyStage) -> Room:
+    def room_for(self, stage: AnyStage) -> StartPriority:
         if not self._idle or self._cores_for(stage) > self._n_free_cores or self._must_wait_for_last_try(stage):
-            return Room.NONE
+            return StartPriority.NONE
         if fitting := [place for place in self._idle if stage.models <= place.models]:
-            return Room.READY if self.near(stage) in (None, *fitting) else Room.FAR
-        return Room.AGAIN if any(stage.models <= place.models for place in self._places) else Room.NEW
+            return StartPriority.READY if self.near(stage) in (None, *fitting) else StartPriority.FAR
+        return StartPriority.AGAIN if any(stage.models <= place.models for place in self._places) else StartPriority.NEW
 
     def near(self, stage: AnyStage) -> "_WorkerSlot | None":
         """Return the worker that computed the latest of the stage's inputs."""

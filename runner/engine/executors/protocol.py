@@ -35,7 +35,7 @@ class Lost:
     why: str
 
 
-class Room(IntEnum):
+class StartPriority(IntEnum):
     """Suitability of starting a stage now. Of several stages, the one with the largest value starts first."""
 
     NONE = 0
@@ -57,7 +57,7 @@ class Workers(Protocol):
         """Take more stages, by key, while no stage runs. Returns False if they need other workers."""
         return False
 
-    def room_for(self, stage: AnyStage) -> Room:
+    def room_for(self, stage: AnyStage) -> StartPriority:
         """Return how well the stage could start now.
 
         Stages of one kind with equal models that are near to the same worker get the same answer.
@@ -99,7 +99,7 @@ class Executor(Protocol):
     def check(self) -> list[str]:
         """Return one message per error in its settings and per missing package."""
 
-    def unheeded(self) -> dict[str, str]:
+    def ignored_settings(self) -> dict[str, str]:
         """Return settings that other executors use and this one ignores, by dotted name, with the reason.
 
         A preset for all executors may contain them. Given explicitly for this executor, they are errors.

@@ -17,7 +17,7 @@ from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.contexts import warn_if_crowded
 from runner.engine.executors.local import ThisProcess
-from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers, defines_in_main
+from runner.engine.executors.protocol import Executor, Lost, Stages, StartPriority, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
 from runner.engine.outcome import StageRun
 from runner.engine.spending import SharedGate
@@ -93,7 +93,7 @@ class _JoinedWorkers(Workers):
         assert self._workers is not None, "the workers were started"
         return not defines_in_main(stages) and self._workers.extend(stages)
 
-    def room_for(self, stage: AnyStage) -> Room:
+    def room_for(self, stage: AnyStage) -> StartPriority:
         assert self._workers is not None, "the workers were started"
         return self._workers.room_for(stage)
 

@@ -114,7 +114,7 @@ class DeskGate:
         return self._healths[endpoint]
 
 
-class ToDesk(logging.Handler):
+class DeskLogHandler(logging.Handler):
     """Forwards warnings of a worker to the desk, except Ray's warnings."""
 
     def __init__(self, desk: Actor) -> None:

@@ -26,7 +26,7 @@ from runner.engine.executors.ray_cluster_nodes import (
 from runner.engine.executors.ray_cluster_worker import RayWorker
 from runner.engine.executors.resources import ByKind, resources_of
 from runner.engine.identity import Models
-from runner.engine.plugins.plugin_loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import UserCode
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 
@@ -93,7 +93,7 @@ class WorkerSlots:
         """
         import ray
 
-        code = CodeOfUsers(components_of(stages))
+        code = UserCode(components_of(stages))
         self._desk, self._pickled_work = desk, ray.put(pickle.dumps((code, stages, store)))
         self._acceptance = Acceptance(stages.values(), store)
         self._acceptance.open()
@@ -109,7 +109,7 @@ class WorkerSlots:
             return False
         self._check_resources(stages.values())
         self._most_workers = max(self._most_workers, self._n_workers or len(stages))
-        self._pickled_more.append(ray.put(pickle.dumps((CodeOfUsers(components_of(stages)), stages))))
+        self._pickled_more.append(ray.put(pickle.dumps((UserCode(components_of(stages)), stages))))
         for place in self.all:
             place.actor.extend.remote(self._pickled_more[-1])
         return True

@@ -58,12 +58,12 @@ class RayWorker:
 
         from components.secrets.output import mask_output
         from components.threads import allot_threads
-        from runner.engine.executors.ray_cluster_desk import DeskGate, ToDesk
+        from runner.engine.executors.ray_cluster_desk import DeskGate, DeskLogHandler
         from runner.engine.worker import Worker
 
         mask_output()
         allot_threads(n_threads)
-        logging.getLogger().addHandler(ToDesk(desk))
+        logging.getLogger().addHandler(DeskLogHandler(desk))
         _, stages, store = pickle.loads(pickled_work)  # noqa: S301 - pickled by the command
         self._stages.update(stages)
         self._worker = Worker(store, DeskGate(desk))

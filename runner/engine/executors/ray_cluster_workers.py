@@ -8,7 +8,7 @@ from contextlib import suppress
 from components.errors import ComponentError, ConfigError
 from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
-from runner.engine.executors.protocol import Lost, Room, Stages, Workers
+from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_desk import Desk, log_again
 from runner.engine.executors.ray_cluster_places import RayWorkerSlot, WorkerSlots
@@ -66,15 +66,19 @@ class RayWorkers(Workers):
     def extend(self, stages: Stages) -> bool:
         return self._places.extend(stages)
 
-    def room_for(self, stage: AnyStage) -> Room:
+    def room_for(self, stage: AnyStage) -> StartPriority:
         need = self._places.need_of(stage)
         idle = self._places.idle_for(need)
         if any(stage.models <= place.models for place in idle):
-            return Room.READY
+            return StartPriority.READY
         if not idle or (all(place.models for place in idle) and self._places.may_have_another(need)):
             self._unmet_needs.add(need)
-            return Room.NONE
-        return Room.AGAIN if any(stage.models <= place.models for place in self._places.all) else Room.NEW
+            return StartPriority.NONE
+        return (
+            StartPriority.AGAIN
+            if any(stage.models <= place.models for place in self._places.all)
+            else StartPriority.NEW
+        )
 
     def submit(self, stage: AnyStage) -> None:
         idle = self._places.idle_for(self._places.need_of(stage))

@@ -32,7 +32,7 @@ from runner.engine.executors.protocol import Stages
 from runner.engine.executors.slurm_pulse import DriverWatch
 from runner.engine.executors.slurm_queue import Journal, TaskQueueReader, Wait, journal_path
 from runner.engine.outcome import StageRun
-from runner.engine.plugins.plugin_loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import UserCode
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
@@ -170,7 +170,7 @@ def _work(assignment: Assignment) -> None:
     signal.signal(signal.SIGUSR2, lambda number, _: signals.append(number))
     end_with_parent()
     mask_output()  # a spawned worker has not inherited it
-    work: tuple[CodeOfUsers, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
+    work: tuple[UserCode, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
     _, stages, store, gate = work
     taker = TaskQueueReader(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
     allot_threads(min(assignment.n_threads, n_cores()))

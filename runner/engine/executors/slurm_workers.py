@@ -14,7 +14,7 @@ from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.foreign_results import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
-from runner.engine.executors.protocol import Lost, Room, Stages, Workers, components_of
+from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers, components_of
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_jobs import Jobs, SlurmJob, State
 from runner.engine.executors.slurm_pulse import DriverPulse
@@ -22,7 +22,7 @@ from runner.engine.executors.slurm_queue import Journal, TaskQueue, Wait, journa
 from runner.engine.executors.slurm_worker import Assignment, DepartureReason, run_of
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
-from runner.engine.plugins.plugin_loading import CodeOfUsers
+from runner.engine.plugins.plugin_loading import UserCode
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 
@@ -78,7 +78,7 @@ class SlurmWorkers(Workers):
     ) -> None:
         """Submit the jobs. Raises ConfigError if Slurm refuses them."""
         self._settings = settings
-        self._work = pickle.dumps((CodeOfUsers(components_of(stages)), dict(stages), store, gate))
+        self._work = pickle.dumps((UserCode(components_of(stages)), dict(stages), store, gate))
         self._packages = users_packages(stages.values())
         clear_probes(store)
         self._probe = new_probe(store)
@@ -130,14 +130,14 @@ class SlurmWorkers(Workers):
             self._settings.silence_s,
         )
 
-    def room_for(self, stage: AnyStage) -> Room:
+    def room_for(self, stage: AnyStage) -> StartPriority:
         if len(self._stages) >= _TASKS_PER_WORKER * self._n_workers:
-            return Room.NONE
+            return StartPriority.NONE
         n_holders = self._n_holders(stage.models)
         n_waiting = sum(self._stages[task.number].models == stage.models for task in self._offers)
         if not stage.models or n_waiting < n_holders:
-            return Room.READY
-        return Room.AGAIN if n_holders or n_waiting else Room.NEW
+            return StartPriority.READY
+        return StartPriority.AGAIN if n_holders or n_waiting else StartPriority.NEW
 
     def submit(self, stage: AnyStage) -> None:
         task = self._offers.put(stage.key, self._n_holders(stage.models))

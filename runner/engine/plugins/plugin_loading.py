@@ -202,7 +202,7 @@ def loaded(package: str) -> Snapshot | None:
     return next((known for known in _state.snapshots.values() if package in known.packages), None)
 
 
-class CodeOfUsers:
+class UserCode:
     """The code behind components, for a worker.
 
     Unpickle it before the components: it ensures that they are created from this code. Unpickling raises ComponentError
@@ -217,13 +217,13 @@ class CodeOfUsers:
                 known.model_code(cls)  # computed here, because a worker has no source texts
         self._snapshots = tuple({known.name: known for known in found.values()}.values())
 
-    def __reduce__(self) -> tuple[Callable[..., "CodeOfUsers"], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., "UserCode"], tuple[object, ...]]:
         return _receive, (self._snapshots, _state.opened.read, _state.opened.imported)
 
 
 def _receive(
     snapshots: Sequence[Snapshot], read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]
-) -> CodeOfUsers:
+) -> UserCode:
     linecache.checkcache()
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
@@ -238,7 +238,7 @@ def _receive(
     _state.opened.add(read, imported)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
-    return CodeOfUsers(())
+    return UserCode(())
 
 
 def _top_levels(packages: Iterable[str]) -> list[str]:

@@ -42,7 +42,7 @@ class _HeartbeatFile:
         os.close(self.descriptor)
 
 
-class Beating(Protocol):
+class HeartbeatTask(Protocol):
     """An object that does some work every few seconds."""
 
     def beat(self) -> None:
@@ -58,7 +58,7 @@ class Heartbeat:
     def _reset(self) -> None:
         self._changing = threading.Lock()
         self._signs: dict[Path, _HeartbeatFile] = {}
-        self._beating_references: tuple[ReferenceType[Beating], ...] = ()
+        self._beating_references: tuple[ReferenceType[HeartbeatTask], ...] = ()
         self._interval_s = float("inf")
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -88,7 +88,7 @@ class Heartbeat:
             self._start_thread()
         return self._signs[folder]
 
-    def call(self, beating: Beating) -> None:
+    def call(self, beating: HeartbeatTask) -> None:
         """Call an object at each beat, as long as it exists."""
         with self._changing:
             self._beating_references = (*(each for each in self._beating_references if each()), ref(beating))

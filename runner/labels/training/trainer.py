@@ -12,14 +12,14 @@ from components.json_value import Json
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import loading
-from runner.labels.training.training_examples import Lessons
+from runner.labels.training.training_examples import TrainingSets
 from runner.labels.training.training_settings import Settings
 
 _STATE = "trainer_state.json"
 """The file of a checkpoint that the trainer writes last."""
 
 
-def make_trainer(settings: Settings, lessons: Lessons, checkpoints: Path) -> Any:
+def make_trainer(settings: Settings, lessons: TrainingSets, checkpoints: Path) -> Any:
     """Return a trainer that has not started, with its initialized adapter. `device` and `dtype` of the settings are
     resolved.
     """

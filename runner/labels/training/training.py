@@ -14,7 +14,7 @@ from runner.engine.store.locks import hold_lock
 from runner.labels.training.prepared_folder import read_manifest, read_pairs
 from runner.labels.training.trained import CHECKPOINTS, Training, begin_training, finish
 from runner.labels.training.trainer import make_trainer, run, save_adapter
-from runner.labels.training.training_examples import Lessons, examples_of
+from runner.labels.training.training_examples import TrainingSets, examples_of
 from runner.labels.training.training_settings import PACKAGES, Settings
 
 _WEIGHTS = "adapter_model.safetensors"
@@ -76,7 +76,7 @@ def _default_dtype(device: str) -> Dtype:
     return Dtype.BFLOAT16 if is_fit else Dtype.FLOAT32
 
 
-def _lessons(settings: Settings, data: Path) -> Lessons:
+def _lessons(settings: Settings, data: Path) -> TrainingSets:
     """Return the pairs as tokens of the model."""
     with reading_files(settings.model, settings.revision) as name:
         from transformers import AutoConfig, AutoTokenizer
@@ -95,7 +95,7 @@ def _lessons(settings: Settings, data: Path) -> Lessons:
             f"{data}: none of {len(learned.too_long)} training pairs has {max_length} tokens or fewer; use a larger "
             "--max-length, or a model with a larger window"
         )
-    return Lessons(tokenizer, learned, validated)
+    return TrainingSets(tokenizer, learned, validated)
 
 
 def _losses(history: list[Mapping[str, float]]) -> tuple[tuple[float, float | None], ...]:

@@ -24,7 +24,7 @@ class TrainingExamples:
 
 
 @dataclass(frozen=True)
-class Lessons:
+class TrainingSets:
     """Examples for training and for validation, and the tokenizer of transformers that made them."""
 
     tokenizer: Any

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from components.found_gold import SpansOfSamples
+from components.gold_places import SpansOfSamples
 from components.pipelines.reply import stored_replies
 from components.records import Answer, Documents
 from components.text.passage_search import SoughtPassage, locate_passages

@@ -10,7 +10,7 @@ from components.protocols import (
     Embedder,
     EmbedderState,
     EncodedDenseArm,
-    KeptElsewhere,
+    ExternalIndex,
     KnowsDimensions,
     Retriever,
     ShortensVectors,
@@ -96,7 +96,7 @@ class BuiltVectorIndex(Stage[Parts], kind="vector_index", version=1):
 
         The search reports an unreachable server.
         """
-        if not isinstance(self.index, KeptElsewhere):
+        if not isinstance(self.index, ExternalIndex):
             return []
         try:
             return [lost for part in sub_corpora.split_index(parts) for lost in self.index.lost(part)]

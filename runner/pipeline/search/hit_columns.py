@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from components.found_gold import GoldPieces, GoldPlaces, SpansOfSamples
+from components.gold_places import GoldPieces, GoldPlaces, SpansOfSamples
 from components.records import ChunkOrigins, Context, Hits, Sample, Spans
 from runner.pipeline.corpus.listed_documents import DocumentList
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from components.asking.templates import questions_by_line
 from components.fields import runtime_only
 from components.forensics.stages import THETA
-from components.found_gold import GoldPlaces, SpansOfSamples
 from components.gold_copies import GoldCopies
+from components.gold_places import GoldPlaces, SpansOfSamples
 from components.json_value import Json
 from components.protocols import AnyIteration, IterativeSearch, Retriever
 from components.records import Documents, Hits, NextSearch, Passage, Queries, Sample, SearchTrail, Spans, SpanTexts

@@ -9,7 +9,7 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 from components.errors import DataError
-from runner.testset.fetching.hub import BrokenOff, Hub, HubFile, Offline, Repository
+from runner.testset.fetching.hub import Hub, HubFile, InterruptedDownload, Offline, Repository
 
 BLOCK = 1 << 20
 _MOST_ATTEMPTS = 5
@@ -31,7 +31,7 @@ def download(hub: Hub, repo: Repository, path: str, target: Path, report: Report
         try:
             _continue(hub, repo, path, target, n_before)
             reason = "the connection ended early"
-        except BrokenOff as error:
+        except InterruptedDownload as error:
             reason = str(error)
         n_now = _size(target)
         if n_now >= expected.n_bytes:
@@ -95,7 +95,7 @@ def _block(reply: HTTPResponse, n_bytes: int) -> bytes:
     try:
         return reply.read(n_bytes)
     except (OSError, HTTPException) as error:
-        raise BrokenOff(str(error) or type(error).__name__) from None
+        raise InterruptedDownload(str(error) or type(error).__name__) from None
 
 
 def _size(file: Path) -> int:

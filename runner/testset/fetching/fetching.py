@@ -21,7 +21,7 @@ from components.json_value import Json
 from runner.console.written_files import write_whole
 from runner.testset.fetching.conversion import QRELS, convert
 from runner.testset.fetching.downloads import Report, difference, download, sha256_of, writing
-from runner.testset.fetching.hub import BrokenOff, Hub, HubFile, Offline, Repository
+from runner.testset.fetching.hub import Hub, HubFile, InterruptedDownload, Offline, Repository
 from runner.testset.fetching.repository_files import judgement_files, local_name, record_files
 
 _BRANCH = "main"
@@ -89,7 +89,7 @@ def _fetch_from_hub(named: NamedSet, base: Path, report: Report) -> Path:
         _report_sources(named, parts, report)
         _require_space(parts, partial)
         files = _download_parts(hub, parts, partial / "downloads", report)
-    except (Offline, BrokenOff) as error:
+    except (Offline, InterruptedDownload) as error:
         raise DataError(f"{named.name}: {error}. {_advice(named, hub)}") from None
     return _finish(named, parts, files, base, next(iter(parts.values()))[0].commit, report)
 

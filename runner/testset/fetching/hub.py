@@ -35,7 +35,7 @@ class Offline(DataError):
     """The hub cannot be reached."""
 
 
-class BrokenOff(Exception):
+class InterruptedDownload(Exception):
     """The connection ended, or the server asks us to try later. Another attempt may succeed."""
 
 
@@ -105,7 +105,7 @@ class Hub:
         begins = re.match(r"bytes (\d+)-", reply.headers.get("content-range", "")) if reply.status == 206 else None
         if reply.status == 206 and (begins is None or int(begins[1]) != start):
             reply.close()
-            raise BrokenOff("the server sent another part of the file")
+            raise InterruptedDownload("the server sent another part of the file")
         return reply, start if begins else 0
 
     def _get(self, address: str, source: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
@@ -140,7 +140,7 @@ class Hub:
         except URLError as error:
             raise Offline(f"{urlsplit(address).netloc} cannot be reached ({error.reason})") from None
         except (OSError, HTTPException) as error:
-            raise BrokenOff(str(error) or type(error).__name__) from None
+            raise InterruptedDownload(str(error) or type(error).__name__) from None
         return reply
 
     def _require_success(self, reply: HTTPResponse, source: str) -> HTTPResponse:
@@ -148,7 +148,7 @@ class Hub:
             return reply
         reply.close()
         if reply.status in _TEMPORARY or reply.status == 416:
-            raise BrokenOff(f"the server answered with status {reply.status}")
+            raise InterruptedDownload(f"the server answered with status {reply.status}")
         if reply.status in (401, 403):
             advice = (
                 "check that the token in HF_TOKEN may read it" if self._token else "set HF_TOKEN if it needs a token"
@@ -184,7 +184,7 @@ def _read(reply: HTTPResponse, n_bytes: int) -> bytes:
     try:
         return reply.read(n_bytes)
     except (OSError, HTTPException) as error:
-        raise BrokenOff(str(error) or type(error).__name__) from None
+        raise InterruptedDownload(str(error) or type(error).__name__) from None
 
 
 def _repository(repo: str, described: Json) -> Repository:

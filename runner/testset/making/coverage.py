@@ -11,7 +11,7 @@ from components.subsets import AVERAGE
 from runner.console.display import no_formula
 from runner.output.heatmap import draw
 from runner.testset.making.draft_outcomes import DraftOutcome
-from runner.testset.making.making import NO_TOPIC, GenerationState
+from runner.testset.making.generation_loop import NO_TOPIC, GenerationState
 from runner.testset.making.scheduling import Cell, n_lacking
 
 TOO_RARE = "too few documents"

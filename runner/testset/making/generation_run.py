@@ -20,9 +20,9 @@ from runner.results.released_set import Testset
 from runner.results.set_files import require_replaceable
 from runner.testset.making.coverage import coverage
 from runner.testset.making.draft_outcomes import DraftOutcome, EvidenceOutcome
+from runner.testset.making.generation_loop import GenerationLoop, GenerationState, stopped_at
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
-from runner.testset.making.making import GenerationState, Making, stopped_at
 from runner.testset.making.request_estimate import estimate_requests
 from runner.testset.releasing.release import release
 
@@ -39,7 +39,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
     require_replaceable(out, about)
     with (
         closing(_Progress(console, is_shown=settings.run.progress)) as progress,
-        closing(Making(settings, progress)) as making,
+        closing(GenerationLoop(settings, progress)) as making,
     ):
         try:
             state = making.begin(ask=not settings.run.plan_only)

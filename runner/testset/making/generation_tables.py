@@ -14,8 +14,8 @@ from runner.output.money import format_money
 from runner.output.plan_report import left_out_of_data
 from runner.testset.making.coverage import Count
 from runner.testset.making.draft_outcomes import DraftOutcome, why_pending
+from runner.testset.making.generation_loop import GenerationState
 from runner.testset.making.generation_settings import GenerationSettings
-from runner.testset.making.making import GenerationState
 from runner.testset.making.request_estimate import BoundPart, RequestEstimate, total
 from runner.testset.making.scheduling import Cell
 

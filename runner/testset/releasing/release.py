@@ -16,7 +16,7 @@ from runner.results.set_files import write_testset
 from runner.results.set_lines import gold_fields, line_of
 from runner.testset.making.coverage import Count, as_csv, as_record, as_svg, coverage
 from runner.testset.making.draft_outcomes import DRAFTING, DraftOutcome, EvidenceOutcome, Tagged
-from runner.testset.making.making import GenerationState
+from runner.testset.making.generation_loop import GenerationState
 from runner.testset.making.scheduling import Cell
 from runner.testset.releasing.omnieval_layout import FOLDER, omnieval_files
 

@@ -19,7 +19,7 @@ from components.processes import SpawnWithoutMain
 from runner.engine.executors import contexts, processes
 from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
-from runner.engine.executors.protocol import Room
+from runner.engine.executors.protocol import StartPriority
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import PersistentWorkers, ignore_progress, run_stages
 from runner.engine.stage import Stage
@@ -497,15 +497,15 @@ class TestProcesses:
         first_a, second_a, first_b, second_b = stages
         workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, ignore_progress, tmp_path)
         for stage in (first_a, first_b):
-            assert workers.room_for(stage) is Room.NEW
+            assert workers.room_for(stage) is StartPriority.NEW
             workers.submit(stage)
-            assert workers.room_for(second_a) is (Room.AGAIN if stage is first_a else Room.NONE)
+            assert workers.room_for(second_a) is (StartPriority.AGAIN if stage is first_a else StartPriority.NONE)
         n_ended = 0
         workers.hand_out()
         while n_ended < 2:
             n_ended += len(workers.ended())
         for stage in (second_b, second_a):
-            assert workers.room_for(stage) is Room.READY
+            assert workers.room_for(stage) is StartPriority.READY
             workers.submit(stage)
         workers.hand_out()
         while n_ended < 4:

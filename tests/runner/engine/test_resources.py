@@ -6,7 +6,7 @@ import pytest
 
 from runner.engine.executors import contexts, processes
 from runner.engine.executors.processes import Processes
-from runner.engine.executors.protocol import Room
+from runner.engine.executors.protocol import StartPriority
 from runner.engine.executors.resources import ByKind
 from runner.engine.plan import make_plan
 from runner.engine.schedule import ignore_progress, run_stages
@@ -70,7 +70,7 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
             {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, ignore_progress, tmp_path
         )
         workers.submit(stages[2])
-        assert (workers.room_for(stages[0]) is not Room.NONE) == has_room
+        assert (workers.room_for(stages[0]) is not StartPriority.NONE) == has_room
         workers.stop()
 
 

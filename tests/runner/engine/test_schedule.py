@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
-from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers
+from runner.engine.executors.protocol import Executor, Lost, Stages, StartPriority, Watch, Workers
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import GIVEN_UP, PersistentWorkers, run_stages, running
 from runner.engine.stage import AnyStage
@@ -24,7 +24,7 @@ class Scripted(Workers):
 
     ends: Mapping[str, list[str]] = field(default_factory=dict)
     n_places: int = 1
-    rooms: Mapping[str, Room] = field(default_factory=dict)
+    rooms: Mapping[str, StartPriority] = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
     n_looks: int = 0
     is_stopped: bool = False
@@ -32,9 +32,13 @@ class Scripted(Workers):
     def __post_init__(self) -> None:
         self._running: list[AnyStage] = []
 
-    def room_for(self, stage: AnyStage) -> Room:
+    def room_for(self, stage: AnyStage) -> StartPriority:
         self.n_looks += 1
-        return self.rooms.get(stage.kind, Room.READY) if len(self._running) < self.n_places else Room.NONE
+        return (
+            self.rooms.get(stage.kind, StartPriority.READY)
+            if len(self._running) < self.n_places
+            else StartPriority.NONE
+        )
 
     def submit(self, stage: AnyStage) -> None:
         self._running.append(stage)
@@ -91,12 +95,14 @@ class TestOrder:
         assert workers.begun == ["source", "left", "right", "top"]
 
     def test_stages_without_model_loading_start_first(self, store: Store) -> None:
-        workers = Scripted(rooms={"left": Room.AGAIN, "source": Room.NEW, "right": Room.READY})
+        workers = Scripted(
+            rooms={"left": StartPriority.AGAIN, "source": StartPriority.NEW, "right": StartPriority.READY}
+        )
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
 
     def test_stages_near_other_workers_start_last_in_reverse_order(self, store: Store) -> None:
-        workers = Scripted(rooms={"left": Room.FAR, "source": Room.FAR, "right": Room.READY})
+        workers = Scripted(rooms={"left": StartPriority.FAR, "source": StartPriority.FAR, "right": StartPriority.READY})
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
 
@@ -141,10 +147,10 @@ class TestLosses:
         class Apart(Scripted):
             """Keeps apart a stage that lost two workers, as processes do; the newest stage ends first."""
 
-            def room_for(self, stage: AnyStage) -> Room:
+            def room_for(self, stage: AnyStage) -> StartPriority:
                 is_last_try = losses[second.key] == 0 and second.key in pending
                 is_refused = is_last_try and (stage is not second or bool(self._running))
-                return Room.NONE if is_refused else super().room_for(stage)
+                return StartPriority.NONE if is_refused else super().room_for(stage)
 
             def ended(self) -> Sequence[StageRun | Lost]:
                 assert self._running, "all stages wait, and none runs"

@@ -27,6 +27,7 @@ from components.testset.records import (
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
 from runner.testset.making.draft_outcomes import EvidenceOutcome
+from runner.testset.making.generation_loop import Announce, GenerationLoop, GenerationState
 from runner.testset.making.generation_settings import (
     GenerationLanguage,
     GenerationRun,
@@ -34,7 +35,6 @@ from runner.testset.making.generation_settings import (
     TopicSettings,
     WaveSettings,
 )
-from runner.testset.making.making import Announce, GenerationState, Making
 
 ASKED: list[str] = []
 """The prompts that came to any model of this process."""
@@ -203,7 +203,7 @@ class Silent:
 
 def make(settings: GenerationSettings, announce: Announce | None = None) -> GenerationState:
     """A whole run."""
-    with closing(Making(settings, announce or Silent())) as making:
+    with closing(GenerationLoop(settings, announce or Silent())) as making:
         state = making.begin()
         making.run(state)
     return state

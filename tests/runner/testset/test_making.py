@@ -20,8 +20,8 @@ from runner.engine.worker import no_report
 from runner.store import main as store_main
 from runner.testset.making.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
 from runner.testset.making.draft_outcomes import EARLIER_TURN, DraftOutcome, EvidenceOutcome
+from runner.testset.making.generation_loop import GenerationLoop, GenerationState
 from runner.testset.making.generation_settings import WaveSettings
-from runner.testset.making.making import GenerationState, Making
 from runner.testset.making.source_corpus import is_removable
 from runner.testset.releasing.release import rejections
 from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, Silent, generation, make, most, texts
@@ -122,7 +122,7 @@ def test_budget_stops_after_whole_samples_and_a_larger_budget_adds_more(tmp_path
     assert whole.tried == large.tried
 
 
-class Losing(Making):
+class Losing(GenerationLoop):
     """Loses its drafts and the replies as soon as they are made."""
 
     def _run(self, requested: Sequence[AnyStage]) -> None:
@@ -270,7 +270,7 @@ def test_neighbours_of_a_long_text_are_found_by_rare_words(tmp_path: Path) -> No
     common = " ".join(map(word, range(100)))
     words = [f"{common} {word(200 + n % 5)} {word(300 + n)}." for n in range(40)]
     documents = tuple((f"d{n:02}", text) for n, text in enumerate(words))
-    making = Making(generation(tmp_path, documents, chunk=SentencePacking(size=2000)), Silent())
+    making = GenerationLoop(generation(tmp_path, documents, chunk=SentencePacking(size=2000)), Silent())
     making.begin()
     found = making.search.read(Run(making.search.index, making.store, Cache(), no_report)).nearest([words[7]], 8)
     assert {extract.document_id for extract in found[0]} == {f"d{n:02}" for n in range(2, 40, 5)}

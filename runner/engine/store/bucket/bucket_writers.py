@@ -30,7 +30,7 @@ _LAST_PATIENCE_S = 0.5
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 
 
-class OnHost(Protocol):
+class LocalWriters(Protocol):
     """Processes that share a cache. Implemented by `runner.engine.store.writers.Writers`."""
 
     @property
@@ -51,7 +51,7 @@ class _Observation:
 class BucketWriters:
     """Processes that write into one bucket, as seen from this process."""
 
-    def __init__(self, objects: Objects, on_host: OnHost, host: str, lease_s: float = LEASE_S) -> None:
+    def __init__(self, objects: Objects, on_host: LocalWriters, host: str, lease_s: float = LEASE_S) -> None:
         """`host` names the cache of `on_host`. All users of a bucket must have the same `lease_s`."""
         self._objects, self._on_host, self._host, self.lease_s = objects, on_host, host, lease_s
         self._seen: dict[str, _Observation] = {}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.plugins.plugin_loading import CodeOfUsers, allow_edits, load_plugins
+from runner.engine.plugins.plugin_loading import UserCode, allow_edits, load_plugins
 from runner.engine.plugins.snapshot import is_users, take_snapshot
 from runner.engine.source_code import package_code
 
@@ -236,7 +236,7 @@ class TestHandedOver:
     def packed(self) -> bytes:
         load_plugins(["edited_plugin"])
         own = part()()
-        return pickle.dumps((CodeOfUsers([own]), own))
+        return pickle.dumps((UserCode([own]), own))
 
     def test_equal_code_is_used(self, package: Path) -> None:
         done = self.run(package, self.packed())

@@ -12,7 +12,7 @@ import pytest
 
 from components.errors import ComponentError
 from runner.engine.plugins import plugin_loading as loading
-from runner.engine.plugins.plugin_loading import CodeOfUsers, allow_edits, load_plugins
+from runner.engine.plugins.plugin_loading import UserCode, allow_edits, load_plugins
 from runner.engine.plugins.snapshot import take_snapshot
 from runner.engine.source_code import has_code
 from tests.runner.sweeping import REPOSITORY
@@ -185,7 +185,7 @@ def test_worker_refuses_a_file_edited_before_a_call_imports_the_file(place: Path
     load_plugins(["reaching"])
     from reaching.model import Model  # type: ignore[import-not-found]
 
-    (place / "work").write_bytes(pickle.dumps((CodeOfUsers([Model()]), Model())))
+    (place / "work").write_bytes(pickle.dumps((UserCode([Model()]), Model())))
     write(place, "reaching/words.py", "WORD = 'after!'\n")
     call = f"import pickle; print(pickle.load(open({str(place / 'work')!r}, 'rb'))[1].word())"
     path = os.pathsep.join([str(place), str(REPOSITORY)])

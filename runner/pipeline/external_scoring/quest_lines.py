@@ -14,7 +14,7 @@ from components.judges.unknown_answers import Phrases
 from components.means import combine_mean, mean_scores
 from components.protocols import Tokenizer
 from components.records import Scores
-from runner.pipeline.outside.answer_lines import QuestLine
+from runner.pipeline.external_scoring.answer_lines import QuestLine
 
 
 @dataclass(frozen=True)

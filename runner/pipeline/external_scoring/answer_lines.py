@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.clusters import component_ids
+from components.datasets.answer_fields import read_answerable, read_answers
 from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
-from components.datasets.own_answers import read_answerable, read_answers
 from components.errors import DataError
 from components.records import LARGEST_GRADE
 

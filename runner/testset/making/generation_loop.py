@@ -82,7 +82,7 @@ class Announce(Protocol):
         """Report the evidence sets that the last wave tried."""
 
 
-class Making:
+class GenerationLoop:
     """A run in progress, with its store, its leases and its spending."""
 
     def __init__(self, settings: GenerationSettings, announce: Announce) -> None:

@@ -12,7 +12,7 @@ from components.json_value import Json
 from components.metrics.trec import TrecMeasures
 from components.protocols import ContextMetric, Metric, Tokenizer
 from runner.pipeline.building import build_component
-from runner.pipeline.outside.quest_lines import QuestAnswers
+from runner.pipeline.external_scoring.quest_lines import QuestAnswers
 
 Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: distinguished by the caller
 

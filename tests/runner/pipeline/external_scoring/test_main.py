@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sacrebleu import corpus_bleu
 
-from runner.pipeline.outside import metric_names as names
-from runner.pipeline.outside.answer_lines import QuestLine
-from runner.pipeline.outside.metric_names import metrics_by_name
+from runner.pipeline.external_scoring import metric_names as names
+from runner.pipeline.external_scoring.answer_lines import QuestLine
+from runner.pipeline.external_scoring.metric_names import metrics_by_name
 from runner.score import main
 
 ANSWER = {"id": "a", "prediction": "北京是首都", "references": ["北京是中国的首都", "首都是北京"]}

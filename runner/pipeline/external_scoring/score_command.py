@@ -18,9 +18,9 @@ from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.console.display import make_console
 from runner.console.written_files import require_other_files, write_lines
-from runner.pipeline.outside.answer_lines import ScoreLine, clusters_of_lines, read_lines
-from runner.pipeline.outside.metric_names import Scorer, metrics_by_name
-from runner.pipeline.outside.quest_lines import QuestAnswers
+from runner.pipeline.external_scoring.answer_lines import ScoreLine, clusters_of_lines, read_lines
+from runner.pipeline.external_scoring.metric_names import Scorer, metrics_by_name
+from runner.pipeline.external_scoring.quest_lines import QuestAnswers
 from runner.pipeline.scoring.aggregate import Scored, score_subsets
 from runner.pipeline.scoring.score_stages import expand_scores
 
