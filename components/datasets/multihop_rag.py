@@ -13,7 +13,7 @@ from components.datasets.assembly import assemble, limit_and_count, require_some
 from components.datasets.json_fields import Record, as_list, as_record, optional_text, required_id, required_text
 from components.datasets.json_files import read_json
 from components.datasets.omnieval_gold import find_span
-from components.datasets.reading import require_file, sha256_of_files
+from components.datasets.reading import require_file, require_inside, sha256_of_files
 from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
@@ -84,8 +84,8 @@ class MultiHopRag:
         root = Path(self.root)
         folder = root / "dataset" if (root / "dataset" / _CORPUS).is_file() else root
         return {
-            _CORPUS: require_file(folder / _CORPUS, _EXPECTED_CORPUS),
-            _QUESTIONS: require_file(folder / _QUESTIONS, _EXPECTED_QUESTIONS),
+            name: require_inside(require_file(folder / name, expected), [root], expected)
+            for name, expected in ((_CORPUS, _EXPECTED_CORPUS), (_QUESTIONS, _EXPECTED_QUESTIONS))
         }
 
 

@@ -22,7 +22,7 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
-from components.datasets.reading import require_file, sha256_of_files
+from components.datasets.reading import require_file, require_inside, sha256_of_files
 from components.datasets.sampling import limit_problems
 from components.errors import ConfigError, DataError, read_each
 from components.fields import runtime_only
@@ -107,7 +107,8 @@ class Rgb:
     def _file(self) -> Path:
         name, root = f"{self.part}.json", Path(self.root)
         in_data = root / "data" / name
-        return require_file(in_data if in_data.is_file() else root / name, _EXPECTED)
+        file = require_file(in_data if in_data.is_file() else root / name, _EXPECTED)
+        return require_inside(file, [root], _EXPECTED)
 
 
 @dataclass(frozen=True)
