@@ -4,6 +4,7 @@ Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for Retrie
 Gold is matched to the corpus by text; see `crud_gold`. Most gold news texts are not in the published corpus.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from components.fields import runtime_only
 from components.records import Benchmark, Documents
 
 _EXPECTED_CORPUS = "CRUD-RAG's corpus, text files with one document per line"
+_CORPUS_FILE = re.compile(r".*part(_[0-9]+)?", re.DOTALL)
+"""The published names are like documents_dup_part_10_part_2 and documents_hallu.txt_part_1."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,8 @@ class CrudRag:
     def _corpus_files(self) -> list[Path]:
         """Return all files that are not hidden. A broken link is included: reading it must fail, not be skipped.
 
-        Raises DataError for a folder without files, and for folders among them.
+        Raises DataError for a folder without files, for folders among them, and for files with other names than the
+        published ones, such as a README, whose lines would become documents.
         """
         root = Path(self.root)
         folder = root / self.corpus_folder
@@ -117,6 +121,11 @@ class CrudRag:
             raise DataError(
                 f"{folder}: contains the folders {names_in_words(nested)}; expected files only: {_EXPECTED_CORPUS}. "
                 "Move their files up, or move the folders elsewhere."
+            )
+        if others := [file.name for file in files if not _CORPUS_FILE.fullmatch(file.name)]:
+            raise DataError(
+                f"{folder}: contains the files {names_in_words(others)}; expected names that end in part_<number> (or "
+                f"part), as published: {_EXPECTED_CORPUS}. Move other files elsewhere; rename files of documents."
             )
         if not files:
             raise DataError(f"{folder}: contains no file. Expected here: {_EXPECTED_CORPUS}. Fetch the missing files.")

@@ -91,6 +91,11 @@ class TestDocuments:
         (root / "80000_docs" / ".folder").mkdir()
         assert CrudRag(str(root)).load().notes["n_documents_read"] == 5
 
+    @pytest.mark.parametrize("name", ["documents_dup_part_10_part_2", "documents_hallu.txt_part_1", "part"])
+    def test_files_with_published_names_are_documents(self, root: Path, name: str) -> None:
+        (root / "80000_docs" / name).write_text(ABSENT, encoding="utf-8")
+        assert f"{name}:000001" in CrudRag(str(root)).load().documents.ids
+
 
 class TestSamples:
     def test_crud_rag_loads_all_six_lists(self, root: Path) -> None:
@@ -218,6 +223,16 @@ class TestBadInput:
         (root / "80000_docs" / "more" / "part_3").write_text(ABSENT, encoding="utf-8")
         with pytest.raises(DataError, match=r"80000_docs: contains the folders more; expected files only: CRUD-RAG's"):
             CrudRag(str(root)).load()
+
+    @pytest.mark.parametrize(
+        "name", ["README.md", "LICENSE", "notes.txt", "part_1.sha256", "part_1~", "notes_part_one"]
+    )
+    def test_files_beside_the_corpus_are_errors(self, root: Path, name: str) -> None:
+        (root / "80000_docs" / name).write_text("Not news.\n", encoding="utf-8")
+        message = rf"80000_docs: contains the files {name}; expected names that end in part_<number>.*\. Move"
+        for use in (CrudRag(str(root)).load, CrudRag(str(root)).fingerprint):
+            with pytest.raises(DataError, match=message):
+                use()
 
     def test_a_corpus_folder_without_files_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"80000_docs: contains no file\. Expected here: CRUD-RAG's corpus"):
