@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from docx.table import Table, _Cell
     from docx.text.paragraph import Paragraph
     from openpyxl import Workbook
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = "Heading "
+_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
+"""The size of a sheet in Excel and LibreOffice."""
+_MOST_EMPTY_CELLS = 10_000_000
+"""Most empty cells of a workbook that are written because cells with text are right of them."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Office:
     margins: bool = True
     notes: bool = True
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".pptx", ".xlsx")
     packages: ClassVar[tuple[str, ...]] = ("docx", "openpyxl", "pptx")
     extra: ClassVar[str] = "office"
@@ -172,33 +177,66 @@ def _read_xlsx(file: Path) -> ParsedFile:
                 f"{file}: lacks {relation.target}, the cells of its sheet {sheet.name!r}; expected a file for each "
                 "sheet. Repair the file, or remove it."
             )
-    return ParsedFile(reader.wb.properties.title or "", _sheets(reader.wb))
+    return ParsedFile(reader.wb.properties.title or "", _sheets(reader.wb, file))
 
 
-def _sheets(book: "Workbook") -> Iterator[str]:
+def _sheets(book: "Workbook", file: Path) -> Iterator[str]:
+    n_empty = 0
     try:
         for sheet in book.worksheets:
-            sheet.reset_dimensions()  # cells outside the range that a file states would be lost
-            table = markdown_table(_equally_wide(_texts_of(row) for row in sheet.iter_rows(values_only=True)))
+            rows = []
+            for number, cells in _rows_of(sheet, f"{file}, sheet {sheet.title!r}"):
+                n_empty += max(cells) - len(cells)
+                if n_empty > _MOST_EMPTY_CELLS:
+                    raise DataError(
+                        f"{file}, sheet {sheet.title!r}, cell {_name(number, max(cells))}: more than "
+                        f"{_MOST_EMPTY_CELLS:,} empty cells are left of this cell and of those before it; expected a "
+                        "table. Remove cells far to the right, empty columns, or the file."
+                    )
+                rows.append([cells.get(column, "") for column in range(1, max(cells) + 1)])
+            if rows:
+                rows[0] += [""] * (max(map(len, rows)) - len(rows[0]))
+            table = markdown_table(rows)
             yield f"# {sheet.title}\n\n{table}" if table else ""
     finally:
         book.close()
 
 
-def _texts_of(row: Iterable[object]) -> list[str]:
-    """Return the texts of a row up to its last cell with text: a formatted row can have thousands of empty cells."""
-    texts = [_as_text(value) for value in row]
-    while texts and not texts[-1].strip():
-        texts.pop()
-    return texts
+def _rows_of(sheet: "ReadOnlyWorksheet", location: str) -> list[tuple[int, dict[int, str]]]:
+    """Return the texts of the cells with text by column, for each row that has some, in order.
+
+    openpyxl's own rows stop at the range that a file states, lose rows that are not in order, and add all missing ones.
+    """
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    rows: dict[int, dict[int, str]] = {}
+    book = sheet.parent
+    with sheet._get_source() as source:
+        parser = WorkSheetParser(
+            source,
+            sheet._shared_strings,
+            data_only=True,
+            epoch=book.epoch,
+            date_formats=book._date_formats,
+            timedelta_formats=book._timedelta_formats,
+        )
+        for cell in (cell for _, cells in parser.parse() for cell in cells):
+            text = "" if cell["value"] is None else str(cell["value"])
+            row, column = cell["row"], cell["column"]
+            if not text.strip():
+                continue
+            if not (1 <= row <= _MOST_ROWS and 1 <= column <= _MOST_COLUMNS):
+                raise DataError(
+                    f"{location}, cell {_name(row, column)}: is outside of a sheet, which has {_MOST_ROWS:,} rows and "
+                    f"{_MOST_COLUMNS:,} columns at most. Correct or remove the cell."
+                )
+            if column in rows.setdefault(row, {}):
+                raise DataError(f"{location}, cell {_name(row, column)}: occurs twice. Remove one of them.")
+            rows[row][column] = text
+    return sorted(rows.items())
 
 
-def _equally_wide(rows: Iterable[list[str]]) -> list[list[str]]:
-    """Return the rows with text, all as wide as the widest."""
-    filled = [row for row in rows if row]
-    width = max(map(len, filled), default=0)
-    return [row + [""] * (width - len(row)) for row in filled]
+def _name(row: int, column: int) -> str:
+    from openpyxl.utils import get_column_letter
 
-
-def _as_text(value: object) -> str:
-    return "" if value is None else str(value)
+    return f"{get_column_letter(column)}{row}"

@@ -5,6 +5,7 @@ import zipfile
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -185,4 +186,56 @@ def test_a_workbook_without_the_file_of_a_sheet_is_refused(tmp_path: Path) -> No
     _write_book(tmp_path / "a.xlsx")
     _edit(tmp_path / "a.xlsx", _SHEET, None)
     with pytest.raises(DataError, match=rf"a\.xlsx: lacks {_SHEET}, the cells of its sheet 'Sheet'; expected a file"):
+        _read(tmp_path / "a.xlsx", Office())
+
+
+def _write_rows(file: Path, *rows: str) -> None:
+    """Write a book whose sheet has the rows as they are written in XML."""
+    _write_book(file)
+    sheet = xml_of(file, _SHEET)
+    _edit(file, _SHEET, re.sub("<sheetData>.*</sheetData>", f"<sheetData>{''.join(rows)}</sheetData>", sheet).encode())
+
+
+def _row(number: int, *places: str) -> str:
+    cells = "".join(f'<c r="{place}{number}"><v>{number}</v></c>' for place in places)
+    return f'<row r="{number}">{cells}</row>'
+
+
+def test_rows_and_cells_in_any_order_are_read(tmp_path: Path) -> None:
+    _write_rows(tmp_path / "a.xlsx", _row(9, "C", "A"), _row(4, "A", "B"), _row(9, "B"))
+    assert _read(tmp_path / "a.xlsx", Office()) == "# Sheet\n\n| 4 | 4 |  |\n| --- | --- | --- |\n| 9 | 9 | 9 |"
+
+
+@pytest.mark.parametrize("cell", ["A1048577", "A99999999", "A1000000000000", "XFE3", "A0"])
+def test_cells_outside_of_a_sheet_are_refused(cell: str, tmp_path: Path) -> None:
+    column, row = re.fullmatch("([A-Z]+)([0-9]+)", cell).groups()  # type: ignore[union-attr]
+    _write_rows(tmp_path / "a.xlsx", _row(1, "A"), _row(int(row), column))
+    before = process_time()
+    with pytest.raises(DataError, match=rf"a\.xlsx, sheet 'Sheet', cell {cell}: is outside of a sheet, .*Correct or"):
+        _read(tmp_path / "a.xlsx", Office())
+    assert process_time() - before < 2
+
+
+def test_a_cell_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    _write_rows(tmp_path / "a.xlsx", _row(2, "A"), _row(2, "B", "A"))
+    with pytest.raises(DataError, match=r"a\.xlsx, sheet 'Sheet', cell A2: occurs twice"):
+        _read(tmp_path / "a.xlsx", Office())
+
+
+def test_the_last_cell_of_a_sheet_widens_the_head_alone(tmp_path: Path) -> None:
+    _write_rows(tmp_path / "a.xlsx", *(_row(number, "A") for number in range(1, 3000)), _row(1_048_576, "XFD"))
+    lines = _read(tmp_path / "a.xlsx", Office()).splitlines()[2:]
+    assert [lines[0].count("|"), lines[2], lines[-1].split()[-2]] == [16_385, "| 2 |", "1048576"]
+    assert sum(map(len, lines)) < 300_000
+
+
+def test_many_empty_cells_before_cells_with_text_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [_row(1, "A", "D"), _row(2, "C"), _row(3, "D")]
+    _write_rows(tmp_path / "a.xlsx", *rows)
+    monkeypatch.setattr("components.datasets.parsers.office._MOST_EMPTY_CELLS", 7)
+    assert _read(tmp_path / "a.xlsx", Office()).endswith("\n|  |  |  | 3 |")
+    monkeypatch.setattr("components.datasets.parsers.office._MOST_EMPTY_CELLS", 6)
+    with pytest.raises(
+        DataError, match=r"a\.xlsx, sheet 'Sheet', cell D3: more than 6 empty cells are left of .*Remove"
+    ):
         _read(tmp_path / "a.xlsx", Office())
