@@ -24,10 +24,7 @@ def limit_parsing_time(location: str) -> Iterator[None]:
         return
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise DataError(
-            f"{location}: takes more than {LONGEST_PAGE_S:g} s to parse; expected ordinary markup, or an undamaged "
-            "file. Repair the file, convert it to text, or remove it."
-        )
+        raise beyond_time(location)
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_PAGE_S, _REPEATED_EVERY_S)
@@ -36,3 +33,11 @@ def limit_parsing_time(location: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+def beyond_time(location: str) -> DataError:
+    """Return the error for a page that takes too long."""
+    return DataError(
+        f"{location}: takes more than {LONGEST_PAGE_S:g} s to parse; expected ordinary markup, or an undamaged file. "
+        "Repair the file, convert it to text, or remove it."
+    )

@@ -1,14 +1,11 @@
 """PDF by PDFium, the engine of Chrome: text in the order of the page, without tables."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from components.datasets.pdfium_texts import read_with_pdfium
 from components.protocols.parsing import ParsedFile
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument
 
 _BROKEN_WORD = "\ufffe"
 """PDFium's mark for a hyphen at the end of a line."""
@@ -29,18 +26,10 @@ class Pdfium:
         return (self,)
 
     def parse(self, file: Path) -> ParsedFile:
-        """Return the text of the pages."""
-        from pypdfium2 import PdfDocument
-
-        document = PdfDocument(file)
-        return ParsedFile(document.get_metadata_value("Title"), _pages(document))
+        """Return the text of the pages. Raises DataError for a page that makes PDFium crash or exceed a limit."""
+        title, *pages = read_with_pdfium(file)
+        return ParsedFile(title, map(_cleaned, pages))
 
 
-def _pages(document: "PdfDocument") -> Iterator[str]:
-    try:
-        for page in document:
-            text: str = page.get_textpage().get_text_bounded()
-            page.close()
-            yield text.replace("\r\n", "\n").replace("\r", "\n").replace(_BROKEN_WORD, "-")
-    finally:
-        document.close()
+def _cleaned(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace(_BROKEN_WORD, "-")

@@ -1,0 +1,88 @@
+"""The program of a process that reads PDF files with PDFium, whose native code can end or hang its process.
+
+It is started by its path, and imports no other module of ours. Standard input brings a line of JSON for each file, and
+ends with the process that reads the answers: {"file", "cpu_s", "memory_bytes"}. The answer is a line {"text"} for the
+title and for each page, and {"end"}; or {"error", "is_memory"} instead of the rest.
+"""
+
+import json
+import math
+import os
+import queue
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+_Order = dict[str, Any]
+_PAGES_IN_USE = Path("/proc/self/statm")
+
+
+def main() -> None:
+    """Answer orders until standard input ends. Arguments: a folder in which pypdfium2 is, if it is not on the path."""
+    sys.path += sys.argv[1:]
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)  # what native code prints is no answer
+    orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()
+    threading.Thread(target=_take_orders, args=(orders,), daemon=True).start()
+    _limit("RLIMIT_CORE", 0)
+    while True:
+        order = orders.get()
+        try:
+            _read(order, answers)
+            _answer(answers, end=True)
+        except Exception as error:  # noqa: BLE001 - the other process raises it
+            _answer(answers, error=str(error) or type(error).__name__, is_memory=isinstance(error, MemoryError))
+
+
+def _take_orders(orders: "queue.SimpleQueue[_Order]") -> None:
+    """Queue the orders. End this process with standard input, even while PDFium reads a page."""
+    for line in sys.stdin:
+        orders.put(json.loads(line))
+    os._exit(0)
+
+
+def _read(order: _Order, answers: TextIO) -> None:
+    from pypdfium2 import PdfDocument
+
+    _limit_next(order)
+    document = PdfDocument(order["file"])
+    try:
+        _answer(answers, text=document.get_metadata_value("Title"))
+        for number in range(len(document)):
+            _limit_next(order)
+            page = document[number]
+            text = page.get_textpage().get_text_bounded()
+            page.close()
+            _answer(answers, text=text)
+    finally:
+        document.close()
+
+
+def _answer(answers: TextIO, **fields: object) -> None:
+    answers.write(json.dumps(fields) + "\n")
+    answers.flush()
+
+
+def _limit_next(order: _Order) -> None:
+    """Let the system end this process if the next page takes more CPU time than ordered, or give it no more memory."""
+    _limit("RLIMIT_CPU", math.ceil(time.process_time() + order["cpu_s"]))
+    if _PAGES_IN_USE.exists():
+        _limit(
+            "RLIMIT_AS", int(_PAGES_IN_USE.read_text().split()[0]) * os.sysconf("SC_PAGESIZE") + order["memory_bytes"]
+        )
+
+
+def _limit(name: str, most: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    kind = getattr(resource, name)
+    hard = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Texts of PDF files by PDFium, read in a second process: native code that crashes or hangs does not end this one."""
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from importlib.util import find_spec
+from io import BufferedReader, FileIO
+from pathlib import Path
+from typing import Any
+
+from components.datasets import parsing_time, pdfium_process
+from components.datasets.parsing_memory import MOST_PAGE_GIB, beyond_memory
+from components.datasets.parsing_time import beyond_time
+from components.errors import DataError
+
+_PACKAGE = "pypdfium2"
+_GIB = 2**30
+
+
+def read_with_pdfium(file: Path) -> list[str]:
+    """Return the title and the text of each page.
+
+    Raises DataError for a page that makes PDFium crash, or that takes more than a minute of CPU time or 8 GiB of
+    memory, ValueError for a file that PDFium cannot read, and ImportError without its package.
+    """
+    with _Shared.lock:
+        if _Shared.reader and _Shared.reader.process.poll() is not None:
+            _end_reader()  # it was killed since the last file
+        _Shared.reader = _Shared.reader or _Reader()
+        texts: list[str] = []
+        try:
+            end = _Shared.reader.read(file, texts)
+        except EOFError as error:
+            raise _death(_location(file, texts), _end_reader()) from error
+        except BaseException:  # its answers would be taken for those to the next order
+            _end_reader()
+            raise
+    if end.get("is_memory"):
+        raise beyond_memory(_location(file, texts))
+    if "error" in end:
+        raise ValueError(end["error"])
+    return texts
+
+
+class _Reader:
+    """A process that reads files. It ends with this process."""
+
+    def __init__(self) -> None:
+        package = find_spec(_PACKAGE)
+        if package is None or package.origin is None:
+            raise ModuleNotFoundError(f"No module named {_PACKAGE!r}", name=_PACKAGE)
+        # The folder where the user is must not be on its path. `PYTHONPATH` may name it by an empty entry.
+        options = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        self.process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-P", pdfium_process.__file__, str(Path(package.origin).parents[1])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,  # nothing of an order is left to be sent by a fork of this process
+            env=options,
+            process_group=0,  # a terminal sends Ctrl-C to the whole group of this process
+        )
+        assert isinstance(self.process.stdin, FileIO), "it has a pipe"
+        assert isinstance(self.process.stdout, FileIO), "it has a pipe"
+        self._orders, self._answers = self.process.stdin, BufferedReader(self.process.stdout)
+
+    def read(self, file: Path, texts: list[str]) -> dict[str, Any]:
+        """Append title and texts of the pages, and return the last answer. Raises EOFError if the process dies."""
+        order = {
+            "file": os.path.abspath(file),  # noqa: PTH100 - links stay as they are
+            "cpu_s": parsing_time.LONGEST_PAGE_S,
+            "memory_bytes": MOST_PAGE_GIB * _GIB,
+        }
+        with suppress(BrokenPipeError):  # it has died, and has no answer
+            self._orders.write(json.dumps(order).encode() + b"\n")
+        while True:
+            line = self._answers.readline()
+            if not line.endswith(b"\n"):
+                raise EOFError
+            answer: dict[str, Any] = json.loads(line)
+            if "text" not in answer:
+                return answer
+            texts.append(answer["text"])
+
+    def end(self) -> int:
+        """End the process, and return its exit code."""
+        self.process.kill()
+        self.leave()
+        self._answers.close()
+        return self.process.wait()
+
+    def leave(self) -> None:
+        """Send no more orders. The process ends when no process can send it any."""
+        self._orders.close()
+
+
+class _Shared:
+    lock = threading.Lock()
+    reader: _Reader | None = None
+    left: _Reader | None = None
+    """Kept, since another thread may have read from it during the fork, and its lock cannot be taken to close it."""
+
+
+def _end_reader() -> int:
+    """End the process, if there is one, and return its exit code; a negative one is the signal that ended it."""
+    reader, _Shared.reader = _Shared.reader, None
+    return reader.end() if reader else 0
+
+
+def _leave_reader() -> None:
+    """Let the next file start another process, because this process is a fork of the one that the reader serves."""
+    _Shared.left, _Shared.reader, _Shared.lock = _Shared.reader, None, threading.Lock()
+    if _Shared.left:
+        _Shared.left.leave()
+
+
+atexit.register(_end_reader)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_reader)
+
+
+def _location(file: Path, texts: list[str]) -> str:
+    """Return the location at which a file could not be read on: the first text is its title."""
+    return f"{file}, page {len(texts)}" if texts else str(file)
+
+
+def _death(location: str, exit_code: int) -> DataError:
+    if exit_code == -signal.SIGXCPU:
+        return beyond_time(location)
+    cause = signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
+    return DataError(
+        f"{location}: PDFium crashed ({cause}), as it does on some damaged files, and on pages that take more than "
+        f"{MOST_PAGE_GIB} GiB of memory. Repair the file, convert it to text, or remove it."
+    )
