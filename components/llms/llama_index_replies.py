@@ -10,7 +10,7 @@ from typing import Any
 from components.openai_server.errors import HttpError, Unreachable
 from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
-from components.secrets.mask import HIDDEN, shortened
+from components.secrets.mask import HIDDEN, joined, shortened
 from components.text.thoughts import split_thoughts
 
 _FINISH = ("finish_reason", "done_reason", "stop_reason")
@@ -29,9 +29,10 @@ def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
     the reply has none.
     """
     raw, message = response.raw, response.message
-    thoughts, text = split_thoughts(message.content or "")
+    written = [block.text or "" for block in message.blocks if block.block_type == "text"]
+    thoughts, text = split_thoughts(joined(written, "\n"))
     apart = [block.content or "" for block in message.blocks if block.block_type == "thinking"]
-    thoughts = thoughts or "\n".join(apart).strip()
+    thoughts = thoughts or joined(apart, "\n").strip()
     state = _state(text, _finish_reason(raw))
     places = (_part(raw, "usage"), raw, response.additional_kwargs, message.additional_kwargs)
     return Answer(

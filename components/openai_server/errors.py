@@ -15,13 +15,16 @@ Malformed         The reply has status 200, but is not what was requested.
 TimeoutError      (built in) The reply did not arrive in time.
 """
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
 
+from components.json_value import Json
 from components.records import ErrorClass
-from components.secrets.mask import HIDDEN, shortened
+from components.secrets.mask import HIDDEN, current_mask, shortened
 from components.text.normalize import whole_characters
 
 _TEMPORARY = (408, 409, 429)
@@ -162,11 +165,22 @@ _TOO_LONG = ("context length", "context_length", "context window", "context size
 def preview(value: object) -> str:
     """Return the beginning of a reply, or of a part of it, for a message. It is masked before it is cut."""
     if isinstance(value, bytes):
-        return shortened(value[:_READ_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS)
+        value = value[:_READ_CHARACTERS].decode(errors="replace")
+    if current_mask().holds_divided(_events_in(value[:_READ_CHARACTERS]) if isinstance(value, str) else value):
+        return HIDDEN
     try:
         return shortened(whole_characters(str(value)[:_READ_CHARACTERS]), _SHOWN_CHARACTERS)
     except (RecursionError, ValueError):  # too deep, or an integer of thousands of digits
         return f"{type(value).__name__} that cannot be shown"
+
+
+def _events_in(text: str) -> list[Json]:
+    """Return the events of a reply that is streamed although we did not ask for that."""
+    events = []
+    for line in text.splitlines() if "data:" in text else ():
+        with suppress(ValueError, RecursionError):  # the last one may be cut
+            events.append(json.loads(line.strip().removeprefix("data:")))
+    return events
 
 
 def retry_after_s(error: Exception) -> float | None:

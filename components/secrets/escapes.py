@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html.entities import html5
 
-_ESCAPE = re.compile(
-    rb"""
+_ESCAPE = rb"""
       %(?:25)*(?:([0-9A-Fa-f]{2}) | u([0-9A-Fa-f]{4}))                           # %2B, %252B, %u002B
     | \\(?<!\\\\)\\*+(?:                                                         # any number of backslashes
           u([Dd][89ABab][0-9A-Fa-f]{2})\\++u([Dd][C-Fc-f][0-9A-Fa-f]{2})         # the halves of one character
         | u([0-9A-Fa-f]{4}) | U([0-9A-Fa-f]{8}) | [ux]\{([0-9A-Fa-f]{1,8})\}     # \u002B, \U0000002B, \u{2B}
         | x([0-9A-Fa-f]{2}))                                                     # \x2B, a byte
     | &(?:amp;)*(?:\#0{0,8}([0-9]{1,7}); | \#[xX]0{0,8}([0-9A-Fa-f]{1,6}); | ([A-Za-z][A-Za-z0-9]{1,31};))
-    """,
-    re.VERBOSE,
-)
+"""
 """An escape of one character. Every alternative starts with its sign, and no sign is tried twice: linear in time."""
+
+_BACKSLASHED = (rb"([0-3][0-7]{2})", rb"([0-9A-Fa-f]{2,6})(?:\r\n|[\ \n\r\t\f])?+")
+"""After a backslash, the digits of a byte in octal, and those of a character in CSS. `\163` may be either, and `\be`
+may begin a word of LaTeX, so the text is read in each way.
+"""
 
 _SIGNS = ("%", "\\", "&")
 _MOST_LAYERS = 6
@@ -67,70 +69,140 @@ def has_escapes(text: str) -> bool:
     return any(sign in text for sign in _SIGNS)
 
 
+(
+    _PERCENT,
+    _PERCENT_U,
+    _HIGH_HALF,
+    _LOW_HALF,
+    _SHORT,
+    _LONG,
+    _BRACED,
+    _BYTE,
+    _DECIMAL,
+    _HEXADECIMAL,
+    _NAMED,
+    _BACKSLASH_ONLY,
+) = range(1, 13)
+"""The groups of the pattern."""
+
+
 class EscapedSecrets:
     """Known secrets to be found in text with escapes."""
 
     def __init__(self, forms: Iterable[str]) -> None:
         """Take the secrets in the encodings that are more than escapes, too, such as base64."""
-        plain = {_searchable(_undone_everywhere(form.encode("utf-8", "surrogatepass"))) for form in forms}
+        raw = [form.encode("utf-8", "surrogatepass") for form in forms]
+        self._usual = _Reading(raw)
+        self._others = [_Reading(raw, digits) for digits in _BACKSLASHED]
+
+    def are_in(self, text: str) -> bool:
+        """Return True if the text contains one of the secrets."""
+        raw = text.encode("utf-8", "surrogatepass")
+        usual = self._usual.undone(raw)
+        if usual is raw and b"\\" not in raw:
+            return False
+        return bool(self._usual.found(usual)) or any(
+            reading.found(reading.undone(raw)) for reading in self._others_for(usual)
+        )
+
+    def hidden(self, text: str, instead: str) -> str:
+        """Return the text with `instead` in place of secrets; the same text if it contains none."""
+        before = raw = text.encode("utf-8", "surrogatepass")
+        usual = self._usual.undone(raw)
+        raw = self._usual.hidden(raw, usual, instead.encode())
+        for reading in self._others_for(usual):
+            raw = reading.hidden(raw, reading.undone(raw), instead.encode())
+        return text if raw is before else raw.decode("utf-8", "surrogatepass")
+
+    def _others_for(self, usual: bytes) -> "list[_Reading]":
+        return [reading for reading in self._others if b"\\" in usual and reading.differs(usual)]
+
+
+class _Reading:
+    """A way to undo escapes, and the secrets read in that way."""
+
+    def __init__(self, forms: Iterable[bytes], digits: bytes = b"") -> None:
+        own = rb"\\(?<!\\\\)\\*+" + digits
+        self._own = re.compile(own, re.VERBOSE)
+        self._escape = re.compile(_ESCAPE + b"|" + own if digits else _ESCAPE, re.VERBOSE)
+        self._radix = 8 if digits == _BACKSLASHED[0] else 16
+        undone = {form: self.undone(form) for form in forms}
+        self._quoted = [form for form, each in undone.items() if each.strip(_DROPPED) != each]
+        plain = set(map(_searchable, undone.values()))
         self._secrets = sorted(
             (each for each in plain if len(each) >= _MIN_LENGTH), key=lambda each: (-len(each), each)
         )
 
-    def are_in(self, text: str) -> bool:
-        """Return True if the text contains one of the secrets."""
-        return bool(self._found(text.encode("utf-8", "surrogatepass"))[1])
+    def differs(self, usual: bytes) -> bool:
+        """Return True if this reading finds more escapes in a text than the usual one."""
+        return self._own.search(usual) is not None
 
-    def hidden(self, text: str, instead: str) -> str:
-        """Return the text with `instead` in place of secrets; the same text if it contains none."""
-        raw = text.encode("utf-8", "surrogatepass")
-        plain, found = self._found(raw)
-        if not found:
-            return text
-        layers = _layers(raw)
+    def undone(self, raw: bytes) -> bytes:
+        """Return UTF-8 without escapes but those of a single character after a backslash; the same object for none."""
+        for _ in range(_MOST_LAYERS):
+            undone, n_undone = self._escape.subn(self._undone, raw)
+            if not n_undone:
+                break
+            raw = undone
+        return raw
+
+    def found(self, undone: bytes) -> list[bytes]:
+        """Return the secrets in a text without escapes."""
+        plain = _searchable(undone)
+        return [secret for secret in self._secrets if secret in plain]
+
+    def hidden(self, raw: bytes, undone: bytes, instead: bytes) -> bytes:
+        """Return the text with `instead` in place of secrets; the same object if it contains none."""
+        if (undone is raw and b"\\" not in raw) or not (found := self.found(undone)):
+            return raw
+        layers = self._layers(raw)
         pieces, done = [], 0
-        for start, end in _joined(sorted(_occurrences(plain, found))):
+        for start, end in _joined(sorted(_occurrences(_searchable(undone), found))):
             for edits in reversed(layers):
                 start, end = edits.start_before(start), edits.end_before(end)
-            start, end = _whole(raw, start, end)
+            start, end = _whole(raw, *self._with_quotes(raw, start, end))
             if end > done:
-                pieces += [raw[done:start], instead.encode()] if start >= done else []
+                pieces += [raw[done:start], instead] if start >= done else []
                 done = end
-        return b"".join([*pieces, raw[done:]]).decode("utf-8", "surrogatepass")
+        return b"".join([*pieces, raw[done:]])
 
-    def _found(self, raw: bytes) -> tuple[bytes, list[bytes]]:
-        """Return the text without escapes, and the secrets in it. Text without any escape is not searched."""
-        undone = _undone_everywhere(raw)
-        if undone is raw and b"\\" not in raw:
-            return raw, []
-        plain = _searchable(undone)
-        return plain, [secret for secret in self._secrets if secret in plain]
+    def _with_quotes(self, raw: bytes, start: int, end: int) -> tuple[int, int]:
+        """Return a part with the quotes at its ends that belong to the secret, if it is written in a usual notation."""
+        for form in self._quoted:
+            place = raw.find(form, max(0, end - len(form)), start + len(form))
+            if 0 <= place <= start and place + len(form) >= end:
+                return place, place + len(form)
+        return start, end
 
+    def _layers(self, raw: bytes) -> list[_Edits]:
+        """Return the edits that lead to the searched text, in order."""
+        layers = []
+        for _ in range(_MOST_LAYERS):
+            undone, edits = _edited(self._escape, self._undone, raw)
+            if not edits.starts:
+                break
+            layers.append(edits)
+            raw = undone
+        return [*layers, _edited(_DROPS, lambda _: b"", raw)[1]]
 
-def _undone_everywhere(raw: bytes) -> bytes:
-    """Return UTF-8 without escapes but those of a single character after a backslash; the same object for none."""
-    for _ in range(_MOST_LAYERS):
-        undone, n_undone = _ESCAPE.subn(_undone, raw)
-        if not n_undone:
-            break
-        raw = undone
-    return raw
+    def _undone(self, found: re.Match[bytes]) -> bytes:
+        kind = found.lastindex
+        assert kind is not None
+        digits = found[kind]
+        if kind in (_PERCENT, _BYTE) or (kind == _BACKSLASH_ONLY and self._radix == 8):
+            return bytes((int(digits, 8 if kind == _BACKSLASH_ONLY else 16),))
+        if kind == _NAMED:
+            named = html5.get(digits.decode("ascii"))
+            return found[0] if named is None else named.encode()
+        if kind == _LOW_HALF:
+            pair = 0x10000 + ((int(found[_HIGH_HALF], 16) - 0xD800) << 10) + int(digits, 16) - 0xDC00
+            return chr(pair).encode()
+        code = int(digits, 10 if kind == _DECIMAL else 16)
+        return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else found[0]
 
 
 def _searchable(undone: bytes) -> bytes:
     return undone.translate(_AS_LETTERS, _DROPPED)
-
-
-def _layers(raw: bytes) -> list[_Edits]:
-    """Return the edits that lead to the searched text, in order."""
-    layers = []
-    for _ in range(_MOST_LAYERS):
-        undone, edits = _edited(_ESCAPE, _undone, raw)
-        if not edits.starts:
-            break
-        layers.append(edits)
-        raw = undone
-    return [*layers, _edited(_DROPS, lambda _: b"", raw)[1]]
 
 
 def _edited(pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes], raw: bytes) -> tuple[bytes, _Edits]:
@@ -147,28 +219,6 @@ def _edited(pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], byte
         pieces += [raw[done : found.start()], new]
         done = found.end()
     return b"".join([*pieces, raw[done:]]), edits
-
-
-_PERCENT, _PERCENT_U, _HIGH_HALF, _LOW_HALF, _SHORT, _LONG, _BRACED, _BYTE, _DECIMAL, _HEXADECIMAL, _NAMED = range(
-    1, 12
-)
-"""The groups of `_ESCAPE`."""
-
-
-def _undone(found: re.Match[bytes]) -> bytes:
-    kind = found.lastindex
-    assert kind is not None
-    digits = found[kind]
-    if kind in (_PERCENT, _BYTE):
-        return bytes((int(digits, 16),))
-    if kind == _NAMED:
-        named = html5.get(digits.decode("ascii"))
-        return found[0] if named is None else named.encode()
-    if kind == _LOW_HALF:
-        pair = 0x10000 + ((int(found[_HIGH_HALF], 16) - 0xD800) << 10) + int(digits, 16) - 0xDC00
-        return chr(pair).encode()
-    code = int(digits, 10 if kind == _DECIMAL else 16)
-    return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else found[0]
 
 
 def _occurrences(plain: bytes, secrets: Sequence[bytes]) -> Iterator[tuple[int, int]]:

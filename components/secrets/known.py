@@ -9,11 +9,25 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from components.secrets.escapes import EscapedSecrets
 from components.secrets.forms import forms_of
-from components.secrets.names import NAMES_HEADERS, NAMES_PAIRS, may_be_secret, names_secret
+from components.secrets.names import (
+    KEY_SHAPE,
+    NAMES_HEADERS,
+    NAMES_PAIRS,
+    is_doubtful,
+    looks_random,
+    may_be_secret,
+    names_secret,
+)
 
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
 _LINE_ENDS = re.compile(r"\\[rn]|[\s\"]+")
 _LINE_OF_KEY = re.compile(r"[\w+/-]{32,}={0,2}", re.ASCII)
+_PATH = re.compile(
+    r"""(?:~|\.{1,2}|[A-Za-z]:)(?:[/\\][\w\ .@+-]+)+[/\\]?     # ~/keys, C:\keys
+      | (?:/[\w\ .@+-]+){2,}/?                                # /run/keys
+      | [\w.-]+(?:/[\w.-]+)+\.[A-Za-z]{1,5}\d?                # keys/main.pem""",
+    re.VERBOSE,
+)
 _SETTINGS = {
     ";": re.compile(r"""(?:^|;)\s*+([A-Za-z][\w .-]{0,63}?)\s*+=\s*+("[^"]*"|'[^']*'|\{[^}]*\}|[^;]*)"""),
     " ": re.compile(r"""(?:^|\s)(\w+)\s*+=\s*+('(?:[^'\\]|\\.)*'|\S*)"""),
@@ -21,6 +35,7 @@ _SETTINGS = {
 }
 """Settings of a connection by the sign between them: in .NET and ODBC, in PostgreSQL, and in Redis."""
 
+_QUOTE_SIGNS = "'\"`"
 _QUOTES = ("''", '""', "{}")
 _USER_OF_PROTOCOL = re.compile(r"[^:/@\s]+:(.+)@\w*\(")  # USER:PASSWORD@tcp(HOST)/DATABASE
 _HEADER = re.compile(r"[^=,]+=([^,]*)")
@@ -71,17 +86,26 @@ def variable_of(text: str) -> str:
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
     value = value.strip()
-    is_named = name in _marked or names_secret(name)
-    if is_named and "://" not in value and may_be_secret(value) and not _is_file(value):
-        yield value
-        if may_be_secret(password := value.partition(":")[2]):  # USER:PASSWORD
-            yield password
+    is_named = name in _marked or (looks_random(value) if is_doubtful(name) else names_secret(name))
     if is_named:
+        yield from _secrets_in_named(value)
+    if is_named or "PRIVATE KEY-----" in value:
         yield from _lines_of_key(value)
+    yield from (key[0] for key in KEY_SHAPE.finditer(value) if may_be_secret(key[0]) and re.search(r"\d", key[0]))
     yield from _secrets_in_settings(name.upper(), value)
     if "://" in value:
         for address in _ADDRESS.findall(value):
             yield from _secrets_in_address(address)
+
+
+def _secrets_in_named(value: str) -> Iterator[str]:
+    """Yield the value of a variable with a telling name, its password after a user, and both without quotes around."""
+    if "://" in value or _is_path(value) or not may_be_secret(value):
+        return
+    password = value.partition(":")[2]
+    for each in (value, value.strip(_QUOTE_SIGNS), password, password.strip(_QUOTE_SIGNS)):
+        if may_be_secret(each):
+            yield each
 
 
 def _secrets_in_settings(name: str, value: str) -> Iterator[str]:
@@ -151,8 +175,10 @@ def _parameters(address: str) -> list[tuple[str, str]]:
     return parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)
 
 
-def _is_file(value: str) -> bool:
-    """Return True for the path of a file, which may contain a key but is not one."""
+def _is_path(value: str) -> bool:
+    """Return True for the path of a file, which may contain a key but is not one: words between slashes, or a file."""
+    if _PATH.fullmatch(value) and not looks_random(value):
+        return True
     try:
         return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
     except (OSError, RuntimeError, ValueError):  # it is no path: too long, an unknown user, or a null byte

@@ -10,7 +10,7 @@ import os
 import re
 from base64 import b64decode
 from binascii import Error as NoBase64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from components.json_value import Json
@@ -74,6 +74,34 @@ class Mask:
             return any(form in text for form in self._unescaped)
         return any(form in text for form in self._forms) or self._escaped.are_in(text)
 
+    def holds_divided(self, value: object) -> bool:
+        """Return True if strings under one name in JSON hold a known secret together that none of them holds alone."""
+        texts: dict[str, list[str]] = {}
+        inner = [("", value)]
+        while inner:
+            name, each = inner.pop()
+            if isinstance(each, str):
+                texts.setdefault(name, []).append(each)
+            elif isinstance(each, Mapping):
+                inner += reversed([(str(own), of_own) for own, of_own in each.items()])
+            elif isinstance(each, list | tuple):
+                inner += [(name, item) for item in reversed(each)]
+        return any(self.divided(pieces) for pieces in texts.values() if len(pieces) > 1)
+
+    def divided(self, pieces: Sequence[str]) -> bool:
+        """Return True if a known secret continues from one piece of a text in the next."""
+        whole = "".join(pieces)
+        return self.holds_known(whole) and self.known(whole) != "".join(map(self.known, pieces))
+
+    def known_in_both(self, first: str, second: str) -> tuple[str, str]:
+        """Return two texts without known secrets, and without one that begins in the first and ends in the second."""
+        safe = self.known(first)
+        if not (first and second and self.divided((first, second))):
+            return safe, self.known(second)
+        pieces = self.known(first + second).split(HIDDEN)
+        n_before = 1 + safe.count(HIDDEN)
+        return HIDDEN.join([*pieces[:n_before], ""]), HIDDEN.join(["", *pieces[n_before:]])
+
 
 def current_mask() -> Mask:
     """Return the mask for the current environment. Reuse it for many texts."""
@@ -98,6 +126,17 @@ def without_secrets(text: str) -> str:
 def shortened(text: str, n_characters: int) -> str:
     """Return a message, masked before it is cut: a secret at the cut would lose its end and pass the mask."""
     return masked(text)[:n_characters]
+
+
+def joined(pieces: Sequence[str], between: str) -> str:
+    """Return the pieces of a server's text, joined. A secret that continues from one in the next is hidden."""
+    mask = current_mask()
+    return mask.known("".join(pieces)) if mask.divided(pieces) else between.join(pieces)
+
+
+def shortened_value(value: object, n_characters: int) -> str:
+    """Return the beginning of a value for a message, masked before it is cut, `***` if it has a secret in pieces."""
+    return HIDDEN if current_mask().holds_divided(value) else shortened(repr(value), n_characters)
 
 
 def masked_values(value: Json, mask: Mask | None = None) -> Json:

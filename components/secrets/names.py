@@ -32,6 +32,17 @@ _ORDINARY = re.compile(
 )
 """Keys of records and of Hydra's errors, and tokens of a vocabulary."""
 
+_OF_VARIABLES = re.compile(
+    r"""^TOKEN_(?!.*(KEY|SECRET|PASSWORD)$) | TOKENS_PER_
+      | (^|_)(?<!API_)(?<!ACCESS_)(?<!AUTH_)(?<!SECRET_)(KEYS|TOKENS)$   # STOP_TOKENS, but not API_TOKENS
+      | (^|_)(RENDER|SHADER|SHADOW|DEPTH|LIGHTING|FORWARD|BACKWARD|COMPILER?|OPTIMIZER|DRY|PER)_?PASS$
+      | _(ENDPOINT|UR[IL]|HOST|ISSUER|AUDIENCE|SCOPES?|TYPE|KIND|FORMAT|MODE|POLICY|MODEL|PROVIDER|BACKEND|LAYOUT
+         |MAPPING|PREFIX|SEPARATOR|DELIMITER|ALGORITHM|REGION|VERSION|LIMIT|COUNT|SIZE|LENGTH|LEN|TTL|TIMEOUT|LIFETIME
+         |EXPIR(ES|Y|ATION)(_IN|_AT)?|ENABLED|REQUIRED)$""",
+    re.VERBOSE,
+)
+"""Variables that describe a secret, or hold tokens of text, keys of records and passes of a renderer."""
+
 _RESULT_NAMES = frozenset({"DATASET_KEY"})
 """Names in our results: the key of a data set is a hash of its content."""
 
@@ -75,6 +86,10 @@ _PLACEHOLDERS = frozenset(
 
 _MIN_LENGTH, _SURE_LENGTH = 8, 16
 _MIN_DISTINCT = 4
+_DECIMAL = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d{1,3})?")
+_PIECE = re.compile(r"[A-Za-z0-9]{12,}")
+_CHANGE = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
+_MIN_CHANGES = 3
 _VARIABLE = re.compile(r"(?=.{1,64}$)[A-Z_][A-Z0-9_]*")
 _MOST_DIGITS = 4
 
@@ -85,6 +100,14 @@ def names_secret(name: str) -> bool:
     plain = _in_capitals(name)
     is_other = _INDICATES_PLACE.search(plain) or _WORDS.search(plain) or plain in _RESULT_NAMES
     return bool(_INDICATES_SECRET.search(plain)) and not is_other
+
+
+@lru_cache(4096)
+def is_doubtful(name: str) -> bool:
+    """Return True for a variable with a telling name that usually contains something else, such as `STOP_TOKENS`."""
+    plain = _in_capitals(name)
+    is_other = _OF_VARIABLES.search(plain) or _ORDINARY.search(plain) or _WORDS.search(plain)
+    return bool(_INDICATES_SECRET.search(plain) and is_other) and not _INDICATES_PLACE.search(plain)
 
 
 @lru_cache(4096)
@@ -113,9 +136,16 @@ def may_be_secret(value: str) -> bool:
     value = value.strip()
     if len(value) < _MIN_LENGTH or len(set(value)) < _MIN_DISTINCT or value.lower() in _PLACEHOLDERS:
         return False
-    if re.fullmatch(r"[\d.,+-]+", value) and len(value) < _SURE_LENGTH:
+    if _DECIMAL.fullmatch(value) or (re.fullmatch(r"[\d.,+-]+", value) and len(value) < _SURE_LENGTH):
         return False
     return len(value) >= _SURE_LENGTH or bool(re.search(r"\d|.[A-Z]|[^\w\s.-]", value, re.DOTALL))
+
+
+def looks_random(value: str) -> bool:
+    """Return True for a value with 12 or more letters and digits in a row that no words form: they change at least
+    three times between small letters, capitals and digits. A capital may begin a word.
+    """
+    return any(len(_CHANGE.findall(piece)) >= _MIN_CHANGES for piece in _PIECE.findall(value))
 
 
 def is_variable_name(text: str) -> bool:

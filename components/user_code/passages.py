@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from components.secrets.mask import shortened
+from components.secrets.mask import shortened_value
 from components.text.normalize import whole_characters
 
 MOST_PASSAGES = 1_000
@@ -69,7 +69,7 @@ def text_of(value: object, location: str) -> str:
 
 def preview(value: object) -> str:
     """Return the beginning of a value, and its type."""
-    return f"{shortened(repr(value), _SHOWN_CHARACTERS)} ({type(value).__name__})"
+    return f"{shortened_value(value, _SHOWN_CHARACTERS)} ({type(value).__name__})"
 
 
 def _passage(value: object, location: str) -> GivenPassage:

@@ -85,7 +85,9 @@ def without_secrets_in(answers: Iterator[Answer]) -> Iterator[Answer]:
 def safe_answer(answer: Answer, mask: Mask) -> Answer:
     """Return the answer without secrets. Returns the same object if it contains none."""
     error = mask.message(answer.error) if answer.error else ""
-    text, thoughts = mask.known(answer.text), mask.known(answer.thoughts)
+    thoughts, text = mask.known_in_both(answer.thoughts, answer.text)
+    if thoughts:  # an unfinished thought follows the text
+        text, thoughts = mask.known_in_both(text, thoughts)
     if (error, text, thoughts) == (answer.error, answer.text, answer.thoughts):
         return answer
     return replace(answer, error=error, text=text, thoughts=thoughts)

@@ -272,6 +272,21 @@ def test_thoughts_are_separated_from_the_answer() -> None:
     assert (in_text.text, in_text.thoughts) == (in_block.text, in_block.thoughts) == ("so", "hm")
 
 
+def test_key_in_two_blocks_of_a_reply_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock, ThinkingBlock
+
+    monkeypatch.setenv("MY_API_KEY", "sk-Ab12Cd34Ef56Gh78Ij90Kl")
+    blocks = [
+        *(ThinkingBlock(content=each) for each in ("so sk-Ab12Cd34Ef", "56Gh78Ij90Kl")),
+        *(TextBlock(text=each) for each in ("It is sk-Ab12Cd34", "Ef56Gh78Ij90Kl.")),
+    ]
+    answer = read_reply(ChatResponse(message=ChatMessage(role="assistant", blocks=blocks)), "q", 0.5)
+    assert (answer.text, answer.thoughts) == ("It is ***.", "so ***")
+    blocks = [TextBlock(text="One."), TextBlock(text="Two.")]
+    answer = read_reply(ChatResponse(message=ChatMessage(role="assistant", blocks=blocks)), "q", 0.5)
+    assert answer.text == "One.\nTwo."
+
+
 def with_status(status: int) -> Exception:
     error = RuntimeError("said the server")
     error.response = SimpleNamespace(status_code=status)  # type: ignore[attr-defined]

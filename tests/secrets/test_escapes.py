@@ -1,11 +1,14 @@
 """A secret is hidden whichever of its characters are escaped, and in whichever way. Other text stays unchanged."""
 
 import base64
+import html
+import json
 import random
 import string
 import time
 from collections.abc import Callable, Iterator
 from html.entities import html5
+from urllib.parse import quote
 
 import pytest
 
@@ -69,6 +72,24 @@ def _signs_only(secret: str, chance: random.Random) -> str:
     return "".join(list(written(each, chance))[way] if each in escaped else each for each in secret)
 
 
+def _octal(secret: str, chance: random.Random) -> str:
+    backslashes = "\\" * chance.randint(1, 4)
+    return "".join(
+        each if chance.random() < 0.4 else "".join(f"{backslashes}{byte:03o}" for byte in each.encode())
+        for each in secret
+    )
+
+
+def _css(secret: str, chance: random.Random) -> str:
+    """A space ends an escape, unless it has six digits."""
+    backslashes = "\\" * chance.randint(1, 4)
+    ways = ("{each}", "{backslashes}{code:02x} ", "{backslashes}{code:06X}{space}")
+    return "".join(
+        chance.choice(ways).format(each=each, code=ord(each), backslashes=backslashes, space=" " * each.isspace())
+        for each in secret.replace(" ", "_")
+    )
+
+
 def _secret(alphabet: str, chance: random.Random) -> str:
     """A secret between letters. A quote or a backslash at an end may remain."""
     while True:
@@ -90,6 +111,31 @@ def test_secret_is_hidden_for_all_escapes(alphabet: str, escape: Callable[[str, 
         text = f"{before}{escape(secret, chance)}{behind}"
         assert mask.known(text) == f"{before}***{behind}", (secret, text)
         assert mask.holds_known(text)
+
+
+@pytest.mark.parametrize("escape", [_octal, _css])
+@pytest.mark.parametrize("alphabet", _ALPHABETS)
+def test_secret_is_hidden_in_octal_and_css(alphabet: str, escape: Callable[[str, random.Random], str]) -> None:
+    chance = random.Random(f"{alphabet} {escape.__name__}")
+    for _ in range(_N):
+        secret = _secret(_ALPHABETS[alphabet].replace(" ", "").replace("\\", ""), chance)
+        mask = Mask(secret_forms({"MY_API_KEY": secret}))
+        text = f"a: {escape(secret, chance)}| b"
+        assert mask.known(text) == "a: ***| b", (secret, text)
+        assert mask.holds_known(text)
+
+
+@pytest.mark.parametrize("secret", ["'ab/12cd+34'", '"ab/12cd+34"', "ab'/12cd\"34'"])
+@pytest.mark.parametrize(
+    "written",
+    [str, json.dumps, repr, html.escape, lambda each: json.dumps(each)[1:-1], lambda each: quote(each, safe="")],
+)
+def test_quotes_at_the_ends_of_a_secret_are_hidden_with_it(secret: str, written: Callable[[str], str]) -> None:
+    mask = Mask(secret_forms({"MY_API_KEY": secret}))
+    for before, behind in (("a: ", " b"), ("\\a &lt; ", " %")):
+        assert mask.known(f"{before}{written(secret)}{behind}").replace('"***"', "***").replace("'***'", "***") == (
+            f"{before}***{behind}"
+        )
 
 
 def test_text_without_the_secret_is_unchanged() -> None:

@@ -10,9 +10,14 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from components.openai_server.errors import Malformed, shown
+from components.openai_server.reading import parsed, text_in
+from components.records import Answer, AnswerState
 from components.secrets.known import mark_variable
-from components.secrets.mask import current_mask, masked, masked_values, shortened, without_secrets
+from components.secrets.mask import current_mask, joined, masked, masked_values, shortened, without_secrets
 from components.secrets.names import may_be_secret
+from components.text.thoughts import split_thoughts
+from runner.engine.checked_answers import safe_answer
 
 _LETTERS = string.ascii_letters + string.digits + "-_.~+/=:@#?%&'\"\\!$é好 ^<>()[]{},;"
 _N = 300
@@ -198,6 +203,75 @@ def test_json_is_masked_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", 'Abc"defgh12345678')
     value = {"a": [{"b": 'x Abc"defgh12345678'}, 3, None], 'Abc"defgh12345678': True}
     assert masked_values(value) == {"a": [{"b": "x ***"}, 3, None], "***": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TOKEN_ENDPOINT", "/oauth2/v2.0/token"), ("TOKEN_ENDPOINT", "identity-service"),
+        ("STOP_TOKENS", "Observation:"), ("STOP_TOKENS", "<|im_end|>,</s>"), ("MAX_TOKENS", "100000000000"),
+        ("RENDER_PASS", "forward_shading_pass"), ("JWT_ISSUER", "accounts.example.com"),
+        ("TOKENIZERS_PARALLELISM", "false"), ("PASSAGE_KEYS", "title-and-body-text"), ("PASSAGE_TOKENS", "4096"),
+        ("PASSAGE_PREFIX", "passage: of the text"), ("KEYBOARD", "us-international"),
+        ("KEY_MAPPING", "caps_lock:escape"), ("PASSWORD_POLICY", "at-least-12-characters"),
+        ("MY_KEY", "3.14159265358979"), ("MY_KEY", "1.23456e-08"), ("MY_KEY", "understanding"), ("MY_KEY", "true"),
+        ("MY_KEY", "/opt/no/such/key_1"), ("MY_KEY", "data/keys/list1.txt"), ("MY_KEY", "~/Keys1/b"),
+        ("MY_KEY", r"C:\Users\me\key1"), ("GIT_SHA", "a94a8fe5ccb19ba61c4c0873d391e987982fbbd3"),
+    ],
+)  # fmt: skip
+def test_ordinary_value_in_a_variable_is_no_secret(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    for text in (f"it is {value}.", json.dumps([f"{value} \n 100%"])):
+        assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("STOP_TOKENS", "{}", "Xk29dkfj3kdj29dk"),
+        ("RENDER_PASS", "{}", "Xk29dkfj3kdj29dk"),
+        ("API_TOKENS", "{}", "correct-horse-battery"),
+        ("TOKEN_SECRET", "{}", "correct-horse-battery"),
+        ("MY_MODEL", "{}", "sk-proj9Qw8Er7Ty6Ui5Op4As3Df2Gh1Jk0"),
+        ("RUN_COMMAND", "curl -H 'Bearer {}' x", "hf_aB3dE5gH7jK9mN1pQ3sT5vW7"),
+        ("MY_API_KEY", "'{}'", "sk-proj9Qw8Er7Ty6"),
+        ("MY_API_KEY", '"{}"', "Ab3$xY9!k"),
+        ("AWS_SECRET_ACCESS_KEY", "{}", "/x9Ab/cDeF1gH2iJ3kL4mN5oP6qR7sT8uV9wX0zz"),
+        ("MY_KEY", "{}", "/Passw0rd"),
+    ],
+)
+def test_key_in_an_odd_variable_is_hidden(name: str, value: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value.format(secret))
+    assert without_secrets(f"it is {secret} here") == "it is *** here"
+
+
+def test_secret_in_pieces_of_a_reply_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = "sk-Ab12Cd34Ef", "56Gh78Ij90Kl"
+    monkeypatch.setenv("MY_API_KEY", first + second)
+    parts = [{"type": "text", "text": f"so {first}"}, {"type": "text", "text": f"{second} yes"}]
+    with pytest.raises(Malformed, match=r"message.content is \*\*\*, expected a string"):
+        text_in({"message": {"content": parts}}, "message", "content")
+    streamed = "\n\n".join(
+        f"data: {json.dumps({'choices': [{'delta': {'content': each}}]})}" for each in (first, second)
+    )
+    with pytest.raises(Malformed) as streaming:
+        parsed(streamed.encode())
+    for text in (shown(streamed), str(streaming.value), shown({"logprobs": [{"token": first}, {"token": second}]})):
+        assert text == "***"
+    assert shown([{"text": first}, {"text": "other"}, {"title": second}]) != "***"
+    assert joined([f"so {first}", f"{second} yes"], "\n") == "so *** yes"
+    assert joined([f"so {first}{second}", "yes"], "\n") == f"so {first}{second}\nyes"
+
+
+@pytest.mark.parametrize("tag", ["</think>", "<think>"])
+def test_key_that_a_tag_of_thoughts_divides_is_hidden(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-Ab12Cd34Ef56Gh78Ij90Kl"
+    monkeypatch.setenv("MY_API_KEY", key)
+    mask = current_mask()
+    for text, left in ((f"{key} a sk-Ab12Cd34{tag}Ef56Gh78Ij90Kl b", ("*** a ***", "*** b")), (f"c{tag}d", ("c", "d"))):
+        thoughts, answer = split_thoughts(text)
+        safe = safe_answer(Answer("q", AnswerState.OK, answer, thoughts=thoughts), mask)
+        assert (safe.thoughts, safe.text) == (left if tag == "</think>" else left[::-1])
 
 
 @pytest.mark.parametrize(
