@@ -4,11 +4,13 @@ It does not use the `openai` package. A request takes 2.9 ms of CPU time there (
 A model that answers 1,000 requests per second allows at most 1 ms per request.
 """
 
+import asyncio
 import errno
 import ssl
 from base64 import b64encode
 from types import TracebackType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from components.errors import ComponentError
 from components.json_value import Json
@@ -19,6 +21,7 @@ from components.openai_server.errors import (
     BrokenProtocol,
     CertificateExpired,
     Disconnected,
+    Encrypted,
     HttpError,
     Malformed,
     PlainHttp,
@@ -38,6 +41,9 @@ _HAS_EXPIRED = 10
 """OpenSSL's code for a certificate that has expired."""
 _PLAIN_REASONS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 """OpenSSL's reasons for an answer without TLS, by version."""
+_RESET = (errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE)
+_TLS_ALERT = r"b'\x15\x03"
+"""The beginning of a TLS alert, as aiohttp shows it."""
 
 
 class Connection:
@@ -51,6 +57,7 @@ class Connection:
         self._scheme = key_scheme
         self.base_url = (base_url or OPENAI).rstrip("/")
         self._key = key_in(api_key_env)
+        self._has_replied = False
         self._http: ClientSession
 
     async def __aenter__(self) -> "Connection":
@@ -85,7 +92,7 @@ class Connection:
 
         - HttpError for a status of 400 or more, and its subclass Redirected for a redirect to another server;
         - Unreachable if no connection can be made (Refused if no server listens, Untrusted for a bad certificate,
-          PlainHttp if it speaks HTTP, not HTTPS);
+          PlainHttp if it speaks HTTP, not HTTPS, Encrypted for the reverse);
         - Disconnected if the connection breaks, and its subclass BrokenProtocol for a reply that is not HTTP;
         - Malformed for a reply that is not JSON, and its subclass TooLarge for more than `most_bytes`.
         """
@@ -101,20 +108,30 @@ class Connection:
             raise kind(str(error) or type(error).__name__) from error
         except aiohttp.ClientHttpProxyError as error:
             raise HttpError(error.status, error.message, {}) from error
-        except aiohttp.ClientResponseError as error:  # aiohttp set its status 400, not the server
-            raise BrokenProtocol(error.message or type(error).__name__) from error
-        except (
-            aiohttp.ServerDisconnectedError,
-            aiohttp.ClientPayloadError,
-        ) as error:  # aiohttp's texts contain reprs of objects
-            has_begun = not isinstance(error, aiohttp.ServerDisconnectedError) or not isinstance(error.message, str)
-            hint = ", or it expects https://" if self.base_url.startswith("http:") and not has_begun else ""
-            raise Disconnected(f"the server closed the connection before its reply was whole{hint}") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise Disconnected(str(error) or type(error).__name__) from error
+            raise await self._broken(error) from error
         if not reply.ok:
             raise HttpError(reply.status, _error_in(received), dict(reply.headers))
         return parsed(received)
+
+    async def _broken(self, error: Exception) -> Exception:
+        """Return our error for a connection that broke."""
+        import aiohttp
+
+        is_plain = self.base_url.startswith("http:")
+        if isinstance(error, aiohttp.ClientResponseError):  # aiohttp set its status 400, not the server
+            if is_plain and _TLS_ALERT in error.message:
+                return Encrypted("it answered with a TLS alert")
+            return BrokenProtocol(error.message or type(error).__name__)
+        text, is_before_reply = str(error) or type(error).__name__, getattr(error, "errno", None) in _RESET
+        if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
+            # aiohttp's texts contain reprs of objects
+            is_before_reply = isinstance(error, aiohttp.ServerDisconnectedError) and isinstance(error.message, str)
+            hint = ", or it expects https://" if is_plain and is_before_reply else ""
+            text = f"the server closed the connection before its reply was whole{hint}"
+        if is_before_reply and await self._is_encrypted():
+            return Encrypted("it broke the connection, and accepts TLS")
+        return Disconnected(text)
 
     async def _follow_redirects(self, path: str, body: bytes, most_bytes: int) -> "tuple[ClientResponse, bytes]":
         """Return the reply after redirects within the server, and its body."""
@@ -122,10 +139,31 @@ class Connection:
         for _ in range(MOST_REDIRECTS + 1):
             async with self._http.post(address, data=body, allow_redirects=False) as reply:
                 location = reply.headers.get("location") if reply.status in REDIRECTS else None
+                self._has_replied = True
                 if location is None:
                     return reply, await body_of(reply, most_bytes)
                 address = next_address(address, reply.status, location)
         raise Redirected(reply.status, f"redirects more than {MOST_REDIRECTS} times; check the path of base_url")
+
+    async def _is_encrypted(self) -> bool:
+        """Return True if a server that breaks off at http:// begins a TLS handshake. It gets no request.
+
+        Returns False for a server that has replied before, and for one behind a proxy.
+        """
+        host = urlsplit(self.base_url)
+        if self._has_replied or host.scheme != "http" or proxy_for(self.base_url):
+            return False
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+                _, writer = await asyncio.open_connection(host.hostname, host.port or 80, ssl=context)
+        except ssl.SSLError as error:
+            return "ALERT" in (error.reason or "")
+        except OSError:  # also TimeoutError
+            return False
+        writer.transport.abort()
+        return True
 
 
 def _is_refused(error: Exception) -> bool:

@@ -5,6 +5,7 @@ HttpError         The server answered with an error.
 Unreachable       No connection could be made.
   Refused         No server listens at the address.
   PlainHttp       It speaks HTTP at an address with https://.
+  Encrypted       It speaks TLS at an address with http://.
   Untrusted       Its certificate cannot be verified.
     Expired       Its certificate has expired.
 Disconnected      The connection broke before the reply was complete.
@@ -73,6 +74,10 @@ class PlainHttp(Unreachable):
     """The server speaks HTTP at an address with https://. A retry does not help."""
 
 
+class Encrypted(Unreachable):
+    """The server speaks TLS at an address with http://. A retry does not help."""
+
+
 class Disconnected(Exception):
     """The connection broke before the reply was complete."""
 
@@ -104,7 +109,7 @@ def is_temporary(error: Exception) -> bool:
     """
     if isinstance(error, HttpError):
         return (error.status in _TEMPORARY or error.status >= 500) and not _is_quota_used_up(error)
-    if isinstance(error, TooLarge | Untrusted | PlainHttp):
+    if isinstance(error, TooLarge | Untrusted | PlainHttp | Encrypted):
         return False
     return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError)
 

@@ -19,6 +19,7 @@ from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
 from components.openai_server.errors import (
     CertificateExpired,
+    Encrypted,
     PlainHttp,
     Refused,
     Untrusted,
@@ -208,6 +209,8 @@ class Server:
             text += f"; no server listens there: {self.if_refused}"
         if isinstance(error, PlainHttp):
             text += f"; the server speaks HTTP: use http:// in {self.settings}.base_url"
+        if isinstance(error, Encrypted):
+            text += f"; the server speaks TLS: use https:// in {self.settings}.base_url"
         if isinstance(error, CertificateExpired):
             text += "; the server's certificate has expired: renew it there"
         elif isinstance(error, Untrusted):

@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import ssl
+import struct
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -194,6 +195,38 @@ def test_https_at_a_server_of_http_names_the_other_scheme() -> None:
     with chat_server(lambda *_: Reply("never")) as server:
         error = failed(server.url.replace("http://", "https://"))
     assert error.endswith("; the server speaks HTTP: use http:// in llm.base_url")
+
+
+ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
+
+
+@pytest.mark.parametrize("to_http", [b"", ALERT, None], ids=["close", "alert", "reset"])
+def test_http_at_a_server_of_tls_names_the_other_scheme(to_http: bytes | None) -> None:
+    """The server answers a TLS handshake with an alert: it has no certificate."""
+
+    def serve(listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                is_tls = connection.recv(1) == b"\x16"
+                if is_tls or to_http:
+                    connection.recv(65_536)
+                    connection.sendall(ALERT if is_tls else to_http or b"")
+                elif to_http is None:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                else:
+                    connection.recv(65_536)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve, args=(listener,))
+        server.start()
+        error = failed(f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+        listener.shutdown(socket.SHUT_RDWR)
+    server.join()
+    assert error.endswith("; the server speaks TLS: use https:// in llm.base_url")
 
 
 def refuse_certificate(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
