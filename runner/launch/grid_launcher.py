@@ -209,7 +209,14 @@ def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) ->
         if lacking := [each for each in given if each not in job.overrides]:
             raise HydraException(f"{lacking[0]}: applies only to some cells, which needs hydra/launcher=grid")
     with _hydra_errors():
-        check_jobs([each.job for each in composed])
+        requests = check_jobs([each.job for each in composed])
+        if any(request.cell.run.report for request in requests):
+            raise ConfigError(
+                [
+                    "run.report: needs hydra/launcher=grid, because other launchers run each cell by itself; leave it "
+                    "out, and write the report afterwards: python -m analysis report SWEEP"
+                ]
+            )
 
 
 @contextmanager

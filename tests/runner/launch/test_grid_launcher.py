@@ -111,6 +111,14 @@ def test_hydra_launchers_run_one_sweep_with_equal_results(launcher: str, grid_ru
     assert (len(kept["data"]), len(kept["chunks"]), len(kept["queries"])) == (1, 1, 1)
 
 
+def test_a_report_needs_the_launcher_that_sees_all_cells(tmp_path: Path) -> None:
+    done = run_command(tmp_path, "-m", *GRID, "top_k=2,3", "run.report=true", "hydra/launcher=basic")
+    assert done.returncode == 2
+    assert "run.report: needs hydra/launcher=grid" in done.stderr
+    assert "python -m analysis report SWEEP" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
 def test_jobs_that_choose_the_same_options_are_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     grid_launcher.register()
     with initialize_config_module("conf", **BASE_VERSION):
