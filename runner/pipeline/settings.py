@@ -258,6 +258,7 @@ class RunSettings:
         """Return error messages for numbers out of range, unusable paths, and plugins that are not packages."""
         problems = [
             f"plugins: got {name!r}, expected a package that can be imported, from the current folder or installed"
+            + _note_on_safe_path(name)
             for name in self.plugins
             if not all(part.isidentifier() for part in name.split(".")) or not _is_importable(name.partition(".")[0])
         ]
@@ -280,6 +281,18 @@ class RunSettings:
             if not 0 <= getattr(self, name) <= 1:
                 problems.append(f"{name}: got {getattr(self, name)}, expected a share in [0, 1]")
         return problems
+
+
+def _note_on_safe_path(name: str) -> str:
+    """Return why Python does not find a package in the working directory, "" if it is not there."""
+    top = name.partition(".")[0]
+    is_here = top.isidentifier() and (Path(top).is_dir() or Path(f"{top}.py").is_file())
+    if not (sys.flags.safe_path and is_here):
+        return ""
+    return (
+        "; it is in the current folder, which -P (PYTHONSAFEPATH) keeps off the path: leave that out, or put the "
+        "folder on PYTHONPATH"
+    )
 
 
 def _is_importable(package: str) -> bool:

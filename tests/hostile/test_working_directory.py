@@ -148,3 +148,21 @@ def test_processes_of_a_sweep_import_no_module_of_the_working_directory(
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "it-ran").exists()
     assert list((tmp_path / "results").glob("*/report.html")) or "run.report=true" not in overrides
+
+
+@pytest.mark.parametrize(("option", "names_cause"), [("-P", True), ("-B", False)])
+def test_option_that_hides_a_named_package_is_named(option: str, names_cause: bool, tmp_path: Path) -> None:
+    (tmp_path / "my_package").mkdir()
+    (tmp_path / "my_package" / "__init__.py").touch()
+    package = "my_package" if names_cause else "not_here"
+    done = subprocess.run(
+        [sys.executable, option, "-m", "runner", "dataset=demo_en", f"run.plugins=[{package}]", "run.plan_only=true"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"run.plugins: got '{package}', expected a package that can be imported" in done.stderr
+    assert ("-P (PYTHONSAFEPATH) keeps off the path" in done.stderr) == names_cause
