@@ -9,7 +9,13 @@ from functools import cache
 from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
-from components.pretrained.own_code import files_naming_modules, never_ask, refuse_kernels
+from components.pretrained.own_code import (
+    KernelRefused,
+    files_naming_modules,
+    never_ask,
+    refuse_kernels,
+    refusing_kernels,
+)
 from components.pretrained.package_logs import noting_missing_weights, without_remarks
 
 WEIGHTS = ("*.safetensors", "*.bin")
@@ -146,13 +152,15 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
     transformers_logging.disable_progress_bar()  # it would interfere with the sweep's bar
     never_ask()
     try:
-        with without_remarks(), noting_missing_weights() as missing:
+        with refusing_kernels(trusted=trusted), without_remarks(), noting_missing_weights() as missing:
             yield str(folder or model)
     except ComponentError:  # it has advice already
         raise
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         if "custom code" in str(error):
             raise ComponentError(_needs_own_code(model, folder, trusted)) from error
+        if refused := _refused_kernel(error):
+            raise ComponentError(f"model {model!r} cannot be loaded: {refused}") from error
         reason = str(error).strip().partition("\n")[0]
         advice = (
             f"expected a folder that save_pretrained wrote, with weights in {' or '.join(WEIGHTS)}"
@@ -168,6 +176,13 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
             f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random; "
             "expected a complete model: is this a checkpoint of another kind of model, or a part of one?"
         )
+
+
+def _refused_kernel(error: BaseException | None) -> KernelRefused | None:
+    """Return the refusal of a kernel that caused an error."""
+    while error is not None and not isinstance(error, KernelRefused):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _needs_own_code(model: str, folder: Path | None, trusted: bool) -> str:

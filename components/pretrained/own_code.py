@@ -1,12 +1,18 @@
 """Code that a model's files name: Python modules of its own, and kernels of the hub that replace parts of a network.
 
-Files are searched at any depth. Modules of sentence-transformers have configurations in folders of their own.
+Configurations are searched at any depth. Modules of sentence-transformers have some in folders of their own.
+Vocabularies and other tables may contain any word as a name, so they are not searched.
 """
 
+import importlib
+import importlib.util
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 from components.errors import ComponentError
@@ -16,6 +22,9 @@ _MODULES = "auto_map"
 _ATTENTION = "attn_implementation"
 """A part of the keys that choose an attention. A value with a slash or a colon is a repository of kernels."""
 _KERNELS = ("allow_all_kernels", "use_kernels", "kernel_config")
+
+_TABLES = frozenset({"added_tokens_encoder", "id2label", "label2id", "vocab", "word_weights"})
+"""Tables in a configuration, whose names are words of the data."""
 
 _ESCAPE = b"\\u"
 """The start of an escaped character, with which a file can hide a key."""
@@ -37,6 +46,53 @@ def never_ask() -> None:
     dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0  # seconds of waiting for an answer
 
 
+_has_trusted = False
+"""True if a model with trust was read. It may ask for a kernel as late as its first use."""
+
+_is_untrusted: ContextVar[bool] = ContextVar("is_untrusted", default=False)
+"""True while a model without trust is read."""
+
+
+class KernelRefused(FileNotFoundError):
+    """A kernel of the hub that no trusted model asks for. Transformers goes on without optional kernels."""
+
+    def __init__(self, name: object) -> None:
+        super().__init__(f"{name} is a kernel of the hub, which runs only with trust_remote_code=true")
+
+
+@contextmanager
+def refusing_kernels(*, trusted: bool) -> Iterator[None]:
+    """Have transformers raise KernelRefused where it would fetch a kernel that it chose itself, as for
+    `flash_attention_2` and quantized weights. Within the context, only a `trusted` model gets one.
+    """
+    global _has_trusted
+    _has_trusted |= trusted
+    if importlib.util.find_spec("kernels"):
+        for module, name in (("kernels", "get_kernel"), ("transformers.integrations.hub_kernels", "get_kernel_hub")):
+            _guard(importlib.import_module(module), name)
+    token = _is_untrusted.set(not trusted)
+    try:
+        yield
+    finally:
+        _is_untrusted.reset(token)
+
+
+class _Guard:
+    def __init__(self, fetch: Callable[..., object]) -> None:
+        self._fetch = fetch
+
+    def __call__(self, name: object, *arguments: object, **named: object) -> object:
+        if _is_untrusted.get() or not _has_trusted:
+            raise KernelRefused(name)
+        return self._fetch(name, *arguments, **named)
+
+
+def _guard(module: ModuleType, name: str) -> None:
+    fetch = getattr(module, name, None)
+    if fetch is not None and not isinstance(fetch, _Guard):
+        setattr(module, name, _Guard(fetch))
+
+
 def files_naming_modules(folder: Path) -> list[str]:
     """Return the paths within a model's folder of the files that name Python modules, sorted."""
     return sorted({str(each.file.relative_to(folder)) for each in _settings(folder, (_MODULES,))})
@@ -56,11 +112,11 @@ def refuse_kernels(model: str, folder: Path) -> None:
 
 
 def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
-    """Yield the settings, at any depth of the JSON files, whose name contains one of the keys."""
-    for file in _json_files(folder):
+    """Yield the settings, at any depth of the configurations, whose name contains one of the keys."""
+    for file in _configurations(folder):
         content = file.read_bytes()
         if _ESCAPE not in content and not any(key.encode() in content for key in keys):
-            continue  # vocabularies are large
+            continue
         try:
             inner: list[Json] = [json.loads(content)]
         except (ValueError, RecursionError):  # not JSON, or too deep: no reader takes a setting from it
@@ -69,11 +125,17 @@ def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
             value = inner.pop()
             if isinstance(value, dict):
                 yield from (_Setting(file, key, of_key) for key, of_key in value.items() if any(k in key for k in keys))
-            inner += value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+                inner += (of_key for key, of_key in value.items() if key not in _TABLES)
+            elif isinstance(value, list):
+                inner += value
 
 
-def _json_files(folder: Path) -> Iterator[Path]:
-    """Yield the files in order. Links to folders are followed, each folder once."""
+def _is_configuration(name: str) -> bool:
+    return name.endswith(".json") and ("config" in name or name == "modules.json")
+
+
+def _configurations(folder: Path) -> Iterator[Path]:
+    """Yield the configurations in order. Links to folders are followed, each folder once."""
     seen = set()
     for parent, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(parent)
@@ -82,7 +144,9 @@ def _json_files(folder: Path) -> Iterator[Path]:
             continue
         seen.add(real)
         folders.sort()
-        yield from (path for name in sorted(files) if name.endswith(".json") and (path := Path(parent, name)).is_file())
+        yield from (
+            path for name in sorted(files) if _is_configuration(name) and (path := Path(parent, name)).is_file()
+        )
 
 
 def _strings(value: Json) -> Iterator[str]:

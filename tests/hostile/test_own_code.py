@@ -249,6 +249,98 @@ def test_other_attention_needs_no_trust(tmp_path: Path) -> None:
     READERS["embedder"].read(str(folder))
 
 
+@pytest.mark.parametrize("file", ["vocab.json", "1_Table/tokenizer.json", "1_Table/idf.json", "config.json"])
+def test_words_of_a_vocabulary_are_no_settings(file: str, tmp_path: Path) -> None:
+    folder = READERS["embedder"].save(tmp_path / "model")
+    words = {"use_kernels": 7, "attn_implementation": 8, "allow_all_kernels": 9}
+    (folder / "1_Table").mkdir()
+    tables: dict[str, Mapping[str, object]] = {
+        "config.json": {"label2id": words, "id2label": {"7": "use_kernels"}},
+        "1_Table/tokenizer.json": words,
+    }
+    if (folder / file).exists():
+        _change(folder / file, tables.get(file, words))
+    else:
+        (folder / file).write_text(json.dumps(tables.get(file, words)))
+
+    READERS["embedder"].read(str(folder))
+
+
+_STUB = """
+def get_kernel(name, **options):
+    print("fetched", name, flush=True)
+    raise OSError("no network")
+
+
+class _Any:
+    def __init__(self, *arguments, **options): ...
+    def __call__(self, *arguments, **options): return arguments[0] if arguments else self
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _Any
+"""
+
+_CHOSEN_KERNELS = """
+import sys
+
+import transformers.modeling_flash_attention_utils
+from components.embedders.sentence_transformers import SentenceTransformers
+from components.errors import ComponentError
+from components.records import Passages
+
+try:
+    embedder = SentenceTransformers(sys.argv[1], "", device="cpu", trust_remote_code=sys.argv[2] == "trusted")
+    embedder.embed_chunks(Passages(["a"]), {})
+except ComponentError as error:
+    print(error)
+
+from transformers.integrations import hub_kernels
+from transformers.utils.import_utils import is_flash_attn_kernel_fallback_available
+
+is_flash_attn_kernel_fallback_available(2)
+try:
+    hub_kernels.get_kernel("kernels-community/quantization-eetq", version=1)
+except OSError as error:
+    print("quantized:", error)
+if sys.argv[2] == "untrusted":
+    print("optional:", hub_kernels.lazy_load_kernel(next(iter(hub_kernels._HUB_KERNEL_MAPPING))))
+"""
+
+
+@pytest.mark.parametrize("trust", ["untrusted", "trusted"])
+def test_kernels_that_transformers_chooses_need_trust(trust: str, tmp_path: Path) -> None:
+    """A stub of the package kernels notes what would be downloaded and run."""
+    site = tmp_path / "site"
+    (site / "kernels").mkdir(parents=True)
+    (site / "kernels" / "__init__.py").write_text(_STUB)
+    (site / "kernels-0.18.5.dist-info").mkdir()
+    (site / "kernels-0.18.5.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: kernels\nVersion: 0.18.5\n"
+    )
+    folder = READERS["embedder"].save(tmp_path / "model")
+    _change(folder / "sentence_bert_config.json", {"model_args": {"attn_implementation": "flash_attention_2"}})
+
+    done = subprocess.run(
+        [sys.executable, "-c", _CHOSEN_KERNELS, str(folder), trust],
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    if trust == "untrusted":
+        assert "fetched" not in done.stdout
+        assert "flash-attn2 is a kernel of the hub, which runs only with trust_remote_code=true" in done.stdout
+        assert "quantized: kernels-community/quantization-eetq is a kernel of the hub" in done.stdout
+        assert "optional: None" in done.stdout
+    else:
+        assert "fetched kernels-community/flash-attn2" in done.stdout
+        assert "fetched kernels-community/quantization-eetq" in done.stdout
+
+
 def test_with_trust_a_model_runs_its_own_code_and_may_name_kernels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
