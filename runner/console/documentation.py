@@ -1,4 +1,4 @@
-"""Where the pages of docs/ are that helps and errors name."""
+"""The folder of the installed documentation, whose pages helps and errors name."""
 
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
