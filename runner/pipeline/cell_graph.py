@@ -42,7 +42,7 @@ from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import OriginalView, PromptTexts, gold_in, map_to_original
+from runner.pipeline.corpus.original_places import OriginalView, ReadPlaces, gold_in, map_to_original
 from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
@@ -154,8 +154,8 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     return _Retrieval(read_context.passages, retrieved, scored)
 
 
-def _places_of(read_context: ReadContext) -> PromptTexts:
-    return PromptTexts(read_context.passages.chunks, read_context.passages.context)
+def _places_of(read_context: ReadContext) -> ReadPlaces:
+    return ReadPlaces(read_context.passages.chunks, read_context.passages.context)
 
 
 def _collect_retrieved(

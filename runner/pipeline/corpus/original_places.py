@@ -137,11 +137,11 @@ class OriginalView:
     chunks: Stage[Spans]
     hits: Stage[Hits]
     context: Stage[Context]
-    read: "PromptTexts"
+    read: "ReadPlaces"
 
 
 @dataclass(frozen=True)
-class PromptTexts(StageGroup):
+class ReadPlaces(StageGroup):
     """The texts in the prompts as places of the original texts: spans, and the spans in each prompt."""
 
     spans: Stage[Spans]
@@ -159,15 +159,15 @@ def ranking_in_original(
 
 
 def map_to_original(
-    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: PromptTexts
+    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context], read: ReadPlaces
 ) -> OriginalView:
     """Return chunks, hits, contexts and read texts for results and metrics, unchanged without refinements."""
-    context_places, read_places = (_read_in_original(refined, each) for each in (PromptTexts(chunks, context), read))
+    context_places, read_places = (_read_in_original(refined, each) for each in (ReadPlaces(chunks, context), read))
     return OriginalView(*ranking_in_original(refined, chunks, hits), context_places.context, read_places)
 
 
-def _read_in_original(refined: tuple[Refined, ...], read_places: PromptTexts) -> PromptTexts:
+def _read_in_original(refined: tuple[Refined, ...], read_places: ReadPlaces) -> ReadPlaces:
     if not refined:
         return read_places
     places = OriginalPlaces(read_places.spans, refined)
-    return PromptTexts(places, OriginalContext(read_places.context, places))
+    return ReadPlaces(places, OriginalContext(read_places.context, places))

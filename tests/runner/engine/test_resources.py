@@ -30,8 +30,8 @@ def test_no_more_workers_than_stages_and_more_than_cores_are_reported_once(
 ) -> None:
     monkeypatch.setattr(contexts, "n_cores", lambda: 2)
     started = []
-    start = processes._Place.start
-    monkeypatch.setattr(processes._Place, "start", lambda *place: started.append(start(*place)))
+    start = processes._WorkerSlot.start
+    monkeypatch.setattr(processes._WorkerSlot, "start", lambda *place: started.append(start(*place)))
     stages = {stage.key: stage for stage in (Timed(n, str(tmp_path)) for n in range(3))}
     for n_workers in (2, 100):
         Processes().start(stages, Store(tmp_path / "store"), None, n_workers, ignore_progress, tmp_path).stop()

@@ -116,8 +116,8 @@ EDITS = {
         "from runner.pipeline.search.picked_hits import PickedHits\n"
     ),
     "    diversity: Diversity\n": "    diversity: Diversity\n    hit_filter: HitFilter = KeepAll()\n",
-    "    reports = (*found.reports, *diversity_reports(hits))\n": (
-        "    reports = (*found.reports, *diversity_reports(hits))\n"
+    "    reports = (*search.reports, *diversity_reports(hits))\n": (
+        "    reports = (*search.reports, *diversity_reports(hits))\n"
         "    hits = newer_hits(cell.hit_filter, texts.corpus, texts.chunks, hits)\n"
     ),
 }

@@ -110,8 +110,8 @@ def _samples(folder: Path, cell_id: str) -> list[dict[str, Any]]:
 
 def test_index_parts_are_joined_and_taken_separately() -> None:
     joined = parts.join([{"x": np.array([0])}, {"x": np.array([1])}])
-    assert parts.take(joined, SubCorpus(1))["x"].tolist() == [1]
-    assert parts.take(parts.join([{"x": np.array([7])}]), SubCorpus())["x"].tolist() == [7]
+    assert parts.arrays_of_part(joined, SubCorpus(1))["x"].tolist() == [1]
+    assert parts.arrays_of_part(parts.join([{"x": np.array([7])}]), SubCorpus())["x"].tolist() == [7]
 
 
 def test_passages_of_a_part_keep_their_terms() -> None:

@@ -49,7 +49,7 @@ def test_excessive_core_request_is_reported_with_the_largest_node(
     monkeypatch.setattr(ray_cluster_places, "live_nodes", lambda: {node.node_id: node for node in nodes(4, 8)})
     stages = [Sum(Adder()), Left(Adder()), Right(Adder()), Right(Adder(2))]
     wanted = {"left": Resources(8), "right": Resources(64)}
-    places = ray_cluster_places.Places(stages, 0, wanted)
+    places = ray_cluster_places.WorkerSlots(stages, 0, wanted)
     assert [places.need_of(stage).cpus for stage in stages] == [1, 8, 8, 8]
     (told,) = caplog.messages
     assert "cpus of right 64; the largest node has 8" in told

@@ -25,10 +25,10 @@ LEASE_S = 0.8
 _HOLD = """
 import sys
 from pathlib import Path
-from runner.engine.store.key_locks import leased
+from runner.engine.store.key_locks import hold_lease
 from runner.engine.store.writers import Writers
 folder = Path(sys.argv[1])
-with leased(folder / "a.lock", Writers(folder / "writers", float(sys.argv[2])), "making sums"):
+with hold_lease(folder / "a.lock", Writers(folder / "writers", float(sys.argv[2])), "making sums"):
     print("held", flush=True)
     sys.stdin.readline()
 print("left", flush=True)
