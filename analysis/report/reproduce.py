@@ -1,5 +1,6 @@
 """Section: commands that reproduce the numbers, and the code, data and packages behind them."""
 
+import argparse
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,11 @@ from runner.results import CellResult
 
 _OF_THE_BENCHMARK = ("oracle", "given")
 """Retrievers that take the passages of the benchmark, so that other questions cannot be asked."""
+
+_SOURCES = (("--config-dir", "-cd"), ("--config-name", "-cn"), ("--config-path", "-cp"))
+"""Hydra's flags that name where options come from. Without them, the overrides of a cell may not compose."""
+
+_SEARCH_PATH = "hydra.searchpath"
 
 
 @dataclass(frozen=True)
@@ -58,14 +64,28 @@ def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Command]:
         yield Command("this report", f"python -m analysis report {folder} --metric {name}")
     if answer.take:
         cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
-        yield Command(f"only {answer.cell}", _command_of(cell))
+        yield Command(f"only {answer.cell}", _command_of(cell, source.described.command))
         if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
             line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
             yield Command(f"{answer.cell} as a folder that answers your questions", line)
 
 
-def _command_of(cell: CellResult) -> str:
-    return shlex.join(["python", "-m", "runner", *cell.overrides])
+def _command_of(cell: CellResult, sweep_command: str) -> str:
+    """Return the command of one cell, which finds its options where the command of the sweep found them."""
+    return shlex.join(["python", "-m", "runner", *_sources_of(sweep_command), *cell.overrides])
+
+
+def _sources_of(command: str) -> list[str]:
+    """Return the words of a command that name places of options: see `_SOURCES` and `_SEARCH_PATH`."""
+    parser = argparse.ArgumentParser(add_help=False)
+    for flags in _SOURCES:
+        parser.add_argument(*flags)
+    given, others = parser.parse_known_args(shlex.split(command))
+    places = [(long, getattr(given, long[2:].replace("-", "_"))) for long, _ in _SOURCES]
+    return [
+        *(word for flag, place in places if place is not None for word in (flag, place)),
+        *(word for word in others if word.lstrip("+").startswith(f"{_SEARCH_PATH}=")),
+    ]
 
 
 def _join_distinct(texts: Iterable[str]) -> str:

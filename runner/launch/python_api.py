@@ -40,7 +40,12 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     grid_launcher.register()
     jobs = _Jobs()
     try:
-        with _one_at_a_time, own_hydra(config_dir) as hydra, _command_line(overrides), replaced_interrupts():
+        with (
+            _one_at_a_time,
+            own_hydra(config_dir) as hydra,
+            _command_line(overrides, config_dir),
+            replaced_interrupts(),
+        ):
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
     except SystemExit:  # a cell failed, which its result records, or the user interrupted
         if jobs.exit_code is None:
@@ -93,10 +98,11 @@ class _Jobs:
 
 
 @contextmanager
-def _command_line(overrides: Sequence[str]) -> Iterator[None]:
+def _command_line(overrides: Sequence[str], config_dir: str | Path | None) -> Iterator[None]:
     """Set `sys.argv` to the equivalent command, which the results record."""
     before = sys.argv
-    sys.argv = [before[0] if before else "", "-m", *overrides]
+    flags = [] if config_dir is None else ["--config-dir", str(config_dir)]
+    sys.argv = [before[0] if before else "", "-m", *flags, *overrides]
     try:
         yield
     finally:

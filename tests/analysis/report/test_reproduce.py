@@ -1,8 +1,12 @@
 """The commands that a report ends with."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from runner.results import read_sweep, write_sweep
 from tests.analysis import tiny_sweep
 from tests.analysis.report.pages import report_on
 from tests.analysis.tiny_sweep import CELLS
@@ -19,3 +23,26 @@ def test_reproduce_section_does_not_export_an_oracle(tmp_path: Path) -> None:
     report = report_on(tiny_sweep.write(tmp_path, cells))
     assert report.answer.take
     assert not any("runner.export" in command.line for command in report.reproduce.commands)
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ([], []),
+        (["--config-dir", "my conf"], ["--config-dir", "my conf"]),
+        (["-cd=my_conf", "llm.base_url="], ["--config-dir", "my_conf"]),
+        (["--config-name=mine", "--config-path", "conf"], ["--config-name", "mine", "--config-path", "conf"]),
+        (["hydra.searchpath=[file://my_conf]"], ["hydra.searchpath=[file://my_conf]"]),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_command_of_the_cell_to_take_finds_options_as_the_sweep_does(
+    given: list[str], printed: list[str], tmp_path: Path
+) -> None:
+    overrides = ("chunk=mine", "top_k=2")
+    folder = tiny_sweep.write(tmp_path, [replace(cell, facts={"overrides": overrides}) for cell in CELLS])
+    command = shlex.join(["python", "-m", "runner", "-m", *given, "chunk=mine", "top_k=2,8"])
+    write_sweep(folder, replace(read_sweep(folder), command=command))
+    commands = report_on(folder).reproduce.commands
+    (line,) = (each.line for each in commands if each.purpose.startswith("only "))
+    assert shlex.split(line) == ["python", "-m", "runner", *printed, *overrides]

@@ -53,7 +53,10 @@ def test_python_api_runs_presets_and_single_cells(results: str) -> None:
 def test_python_api_accepts_a_user_config_folder(results: str, tmp_path: Path) -> None:
     (tmp_path / "mine" / "chunk").mkdir(parents=True)
     (tmp_path / "mine" / "chunk" / "tiny.yaml").write_text("defaults: [sentence, _self_]\nsize: 32\n")
-    (cell,) = runner.run([*CELL, results, "chunk=tiny"], config_dir=tmp_path / "mine").cells
+    sweep = runner.run([*CELL, results, "chunk=tiny"], config_dir=tmp_path / "mine")
+    written = json.loads((sweep.folder / "sweep.json").read_text(encoding="utf-8"))
+    assert written["command"].startswith(f"python -m runner -m --config-dir {tmp_path / 'mine'} ")
+    (cell,) = sweep.cells
     assert (cell.axes["chunk"], cell.axes["chunk.size"]) == ("tiny", 32)
 
 
