@@ -1,5 +1,5 @@
-"""Intervals hold the truth about as often as they say: 95 of 100 times, and never less than 92 (`python -m benchmarks
-coverage` goes through more settings, with more data sets in each).
+"""Intervals hold the truth about as often as they say: 95 of 100 times, and never less than 92, except for two extreme
+kinds of data (`python -m benchmarks coverage` goes through more settings, with more data sets in each).
 """
 
 import numpy as np
