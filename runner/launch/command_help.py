@@ -80,7 +80,7 @@ settings and more help:
   --cfg job             all fields with values; --hydra-help: options of Hydra
 
 example (latest is the last sweep, best the cell to take):
-  python -m runner -m retriever=bm25,hybrid top_k=2,8
+  python -m runner -m dataset=demo_en retriever=bm25,hybrid top_k=2,8
   python -m analysis report latest
 More: docs/tutorial.md, docs/axes.md, docs/run-settings.md
 """
