@@ -41,7 +41,7 @@ from runner.results import (
 
 _FEW_CLUSTERS = 50
 
-_MAX_FALSE_RATE = ".24"
+_MAX_FALSE_RATE = "0.24"
 """Highest rate that `python -m benchmarks error_rates` reports."""
 
 
@@ -227,7 +227,7 @@ def _trust_lines(family: Family) -> list[str]:
     is_known = family.n_effective >= _FEW_CLUSTERS
     few = "" if is_known else f"with {family.n_clusters} groups{worth}, too few for asymptotic theory, "
     lines = [
-        f"rate of false verdicts: {few}about .06 in our simulations at an alpha of .05, and up to "
+        f"rate of false verdicts: {few}about 0.06 in our simulations at an alpha of 0.05, and up to "
         f"{_MAX_FALSE_RATE} for a cell with rare, severe failures that the samples miss"
     ]
     if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
