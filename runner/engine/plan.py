@@ -18,17 +18,17 @@ from runner.engine.store import Store
 class KindCount:
     """Counts of the stages of one kind: requested by cells, distinct, cached, and to be run.
 
-    A stage that only a cached result needs is not run. `n_just_made` counts the cached results that planning itself
-    computed, such as the data set. `title` is the kind for users.
+    A stage that only a cached result needs is not run. `n_computed_by_plan` counts the cached results that planning
+    itself computed, such as the data set. `title` is the kind for users.
     """
 
     kind: str
     title: str
-    n_asked: int
+    n_requested: int
     n_unique: int
-    n_kept: int
+    n_cached: int
     n_to_run: int
-    n_just_made: int
+    n_computed_by_plan: int
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Plan:
             },
             "n_kept_of_other_versions": self.others.n_results,
             "stages": {
-                kind.kind: {"n_asked": kind.n_asked, "n_unique": kind.n_unique, "n_kept": kind.n_kept}
+                kind.kind: {"n_asked": kind.n_requested, "n_unique": kind.n_unique, "n_kept": kind.n_cached}
                 for kind in self.kinds
             },
         }
@@ -102,11 +102,11 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
     _check_kinds(fresh, n_requested)
     replaced = outdated_stages(stages.values(), fresh, store)
     cached -= {stage.key for stage in replaced}
-    just_made = {key for key in cached if store.has_made(stages[key].kind, key)}
+    computed_by_plan = {key for key in cached if store.has_made(stages[key].kind, key)}
     needed = _stages_to_run([last for last, _ in targets], cached)
     levels = _levels(stages.values())
     return Plan(
-        _kind_counts(stages, n_requested, cached, just_made, needed, levels),
+        _kind_counts(stages, n_requested, cached, computed_by_plan, needed, levels),
         request_counts(needed, cached, store),
         tuple(_run_order(needed, turns, levels)),
         results_of_other_versions([stages[key] for key in stages if key in cached], store),
@@ -126,7 +126,7 @@ def _kind_counts(
     stages: Mapping[str, AnyStage],
     n_requested: Mapping[str, int],
     cached: set[str],
-    just_made: set[str],
+    computed_by_plan: set[str],
     needed: Mapping[str, AnyStage],
     levels: Mapping[str, int],
 ) -> tuple[KindCount, ...]:
@@ -143,7 +143,7 @@ def _kind_counts(
             len(of_kind[kind]),
             sum(key in cached for key in of_kind[kind]),
             sum(key in needed for key in of_kind[kind]),
-            sum(key in just_made for key in of_kind[kind]),
+            sum(key in computed_by_plan for key in of_kind[kind]),
         )
         for kind in flow
     )

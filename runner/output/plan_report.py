@@ -27,12 +27,12 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     n_same = sweep.n_requested - len(cells)
     same = f" ({n_same} more are equal to one of these)" if n_same else ""
     _show_data(console, cells)
-    n_stages, n_just_made = sum(kind.n_unique for kind in kinds), sum(kind.n_just_made for kind in kinds)
-    n_before = sum(kind.n_kept for kind in kinds) - n_just_made
-    just_made = f", {n_just_made:,} computed for this plan" if n_just_made else ""
+    n_stages, n_computed = sum(kind.n_unique for kind in kinds), sum(kind.n_computed_by_plan for kind in kinds)
+    n_before = sum(kind.n_cached for kind in kinds) - n_computed
+    computed = f", {n_computed:,} computed for this plan" if n_computed else ""
     console.print(
         f"[bold]Plan[/]: {count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
-        f"      {count(n_stages, 'stage')}, {n_before:,} of them cached{just_made}{_unchanged_blocks(kinds)}"
+        f"      {count(n_stages, 'stage')}, {n_before:,} of them cached{computed}{_unchanged_blocks(kinds)}"
     )
     for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan, cells[0].request.cell.run.fresh)):
         console.print(f"      {line}", style="yellow", markup=False)
@@ -110,16 +110,16 @@ def _unchanged_blocks(kinds: Sequence[KindCount]) -> str:
     Most other stages depend on all documents, so that they are computed again if one document changed.
     """
     blocks = next((kind for kind in kinds if kind.kind == BlockSegments.kind), None)
-    if not blocks or blocks.n_kept in (0, blocks.n_unique):
+    if not blocks or blocks.n_cached in (0, blocks.n_unique):
         return ""
-    return f"; {blocks.n_kept:,} of {count(blocks.n_unique, 'block')} of documents are unchanged"
+    return f"; {blocks.n_cached:,} of {count(blocks.n_unique, 'block')} of documents are unchanged"
 
 
 def _stages(kinds: Sequence[KindCount]) -> Table:
     table = Table("stage", "needed", "distinct", "cached", "to do", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
-    rows = [(kind.n_asked, kind.n_unique, kind.n_kept, kind.n_to_run) for kind in kinds]
+    rows = [(kind.n_requested, kind.n_unique, kind.n_cached, kind.n_to_run) for kind in kinds]
     for kind, row in zip(kinds, rows, strict=True):
         table.add_row(kind.title, *map(str, row))
     table.add_row("[bold]all[/]", *(f"[bold]{sum(column)}[/]" for column in zip(*rows, strict=True)))

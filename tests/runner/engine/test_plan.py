@@ -31,7 +31,7 @@ class TestCounts:
         left, right = Left(others={"a": source}), Right(others={"a": source, "b": Left(others={"a": source})})
         top = Top(row=(left, right))
         plan = make_plan([(top, 3), (left, 1)], store)
-        found = [(kind.kind, kind.n_asked, kind.n_unique, kind.n_kept, kind.n_to_run) for kind in plan.kinds]
+        found = [(kind.kind, kind.n_requested, kind.n_unique, kind.n_cached, kind.n_to_run) for kind in plan.kinds]
         assert found == [("source", 4, 1, 0, 1), ("left", 4, 1, 0, 1), ("right", 3, 1, 0, 1), ("top", 3, 1, 0, 1)]
 
     def test_cached_stages_do_not_run(self, store: Store) -> None:
@@ -39,7 +39,7 @@ class TestCounts:
         run_all(make_plan([(Left(others={"a": source}), 1)], store), store)
         plan = make_plan([(Top(row=(Left(others={"a": source}), Right(others={"a": source}))), 1)], store)
         assert [stage.kind for stage in plan.order] == ["right", "top"]
-        assert {kind.kind: kind.n_kept for kind in plan.kinds} == {"source": 1, "left": 1, "right": 0, "top": 0}
+        assert {kind.kind: kind.n_cached for kind in plan.kinds} == {"source": 1, "left": 1, "right": 0, "top": 0}
 
 
 class TestOrder:

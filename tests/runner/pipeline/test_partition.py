@@ -124,7 +124,7 @@ def test_grown_corpus_recomputes_only_its_new_documents(tmp_path: Path) -> None:
     ids = [f"d{i}" for i in range(60)]
     assert run_small(tmp_path, (*write_corpus(tmp_path, ids), *cell)) == 0
     plan = plan_small(tmp_path, (*write_corpus(tmp_path, [*ids, "a0", "d10x"]), *cell)).plan
-    made = {kind.kind: (kind.n_unique, kind.n_kept) for kind in plan.kinds}
+    made = {kind.kind: (kind.n_unique, kind.n_cached) for kind in plan.kinds}
     for kind in ("segments", "block_chunks", "block_terms", "sparse_index", "vectors"):
         assert made[kind] == (7, 6), kind
 

@@ -10,7 +10,7 @@ from tests.runner.sweeping import plan_small, run_small, store_of
 
 
 def counts(plan: SweepPlan) -> dict[str, tuple[int, int, int]]:
-    return {kind.kind: (kind.n_asked, kind.n_unique, kind.n_kept) for kind in plan.plan.kinds}
+    return {kind.kind: (kind.n_requested, kind.n_unique, kind.n_cached) for kind in plan.plan.kinds}
 
 
 def grid(**axes: str) -> list[tuple[str, ...]]:
@@ -37,14 +37,16 @@ class TestCounts:
         assert found["prompts"] == (12, 12, 0)
         assert found["answers"] == (12, 12, 0)
         assert found["data"] == (12, 1, 1), "it is loaded for the plan"
-        assert {kind.kind for kind in plan.plan.kinds if kind.n_just_made} == {"data", "partition"}
+        assert {kind.kind for kind in plan.plan.kinds if kind.n_computed_by_plan} == {"data", "partition"}
         assert "reranked_hits" not in found
 
     def test_cached_results_are_counted_and_not_planned(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval", "llm=scripted")) == 0
         same = plan_small(tmp_path, ("metrics=retrieval", "llm=scripted")).plan
         assert (same.order, same.n_requests) == ((), 0)
-        assert all((kind.n_kept, kind.n_to_run, kind.n_just_made) == (kind.n_unique, 0, 0) for kind in same.kinds)
+        assert all(
+            (kind.n_cached, kind.n_to_run, kind.n_computed_by_plan) == (kind.n_unique, 0, 0) for kind in same.kinds
+        )
         more = plan_small(tmp_path, *grid(metrics="retrieval", llm="scripted", top_k="5,6"))
         assert counts(more)["context"] == (2, 2, 1)
         assert {stage.kind for stage in more.plan.order} == {
@@ -61,7 +63,7 @@ class TestCounts:
         plan = plan_small(tmp_path, ("metrics=retrieval",))
         assert plan.plan.order == ()
         (kind,) = [kind for kind in plan.plan.kinds if kind.kind == "sparse_index"]
-        assert (kind.n_kept, kind.n_to_run) == (0, 0)
+        assert (kind.n_cached, kind.n_to_run) == (0, 0)
 
     def test_the_summary_is_for_the_record(self, tmp_path: Path) -> None:
         summary = plan_small(tmp_path, *grid(llm="scripted", retriever="bm25", embedder="hashing,lsa")).summary()
@@ -166,8 +168,8 @@ class TestOrder:
         ).plan
         place = {stage.key: i for i, stage in enumerate(plan.order)}
         assert len(place) == len(plan.order) == sum(kind.n_to_run for kind in plan.kinds)
-        assert sum(kind.n_to_run for kind in plan.kinds) == sum(kind.n_unique - kind.n_kept for kind in plan.kinds)
-        kept = {kind.kind for kind in plan.kinds if kind.n_kept}
+        assert sum(kind.n_to_run for kind in plan.kinds) == sum(kind.n_unique - kind.n_cached for kind in plan.kinds)
+        kept = {kind.kind for kind in plan.kinds if kind.n_cached}
         for stage in plan.order:
             assert all(place[before.key] < place[stage.key] for before in stage.inputs if before.kind not in kept)
 

@@ -117,7 +117,7 @@ def test_variants_share_the_hits_of_a_cell_without_expansion(tmp_path: Path) -> 
     run_all(store, plain.result)
     plan = make_plan([(both.result, 1)], store)
     (sparse,) = [count for count in plan.kinds if count.kind == "sparse_hits"]
-    assert (sparse.n_unique, sparse.n_kept, sparse.n_to_run) == (3, 1, 2)
+    assert (sparse.n_unique, sparse.n_cached, sparse.n_to_run) == (3, 1, 2)
 
 
 def test_judged_cell_runs_with_several_query_variants(tmp_path: Path) -> None:
