@@ -1,4 +1,4 @@
-"""Every exception that this project raises on purpose.
+"""Every exception that is meant to reach a user.
 
     RagGridError
     ├── ConfigError        a configuration that cannot be built; nothing was run
@@ -31,7 +31,7 @@ _MOST_SHOWN = 10
 
 
 class RagGridError(Exception):
-    """Root of the tree. Catch it to catch every error that the project raises on purpose. Messages hide secrets."""
+    """Root of the tree. Catch it to catch every error that is meant to reach a user. Messages hide secrets."""
 
     def __str__(self) -> str:
         return masked(super().__str__())

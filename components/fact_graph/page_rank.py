@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 
 def n_steps(damping: float, tolerance: float) -> int:
-    """Return the number of steps after which ranks differ from the exact ones by at most `tolerance` in all.
+    """Return the number of steps after which ranks differ from the exact ones by at most `tolerance` in total.
 
     A step reduces the difference by the factor `damping`, and it is at most 2 at the beginning. So the number is the
-    same for all queries, and a query has the same ranks whichever are searched with it.
+    same for all queries, and a query has the same ranks regardless of the batch.
     """
     return max(ceil(log(tolerance / 2) / log(damping)), 1)
 

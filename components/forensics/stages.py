@@ -15,8 +15,13 @@ THETA = 0.8
 class EvidenceStage(StrEnum):
     """The stage at which the evidence was lost, in the order of the pipeline.
 
-    - CUT: at a chunk border;
-    - IN_PART: the evidence is longer than a chunk, and the first hits contain part of it;
+    - NOT_IN_CORPUS: its document is not in the corpus;
+    - NOT_RETRIEVED: no hit contains a character of it;
+    - CUT: the first `top_k` hits contain too little of it, and no hit contains enough: a chunk border splits it;
+    - IN_PART: as CUT, but the evidence is longer than the longest hit;
+    - RANKED_LOW: the first `top_k` hits contain too little of it, but lower hits contain more;
+    - DROPPED: the first `top_k` hits contain enough of it, but did not fit into the context;
+    - COMPRESSED: the chunks in the context contain enough of it, but not the parts that the compressor retained;
     - IN_CONTEXT: not lost;
     - NO_GOLD: the sample names no evidence;
     - NOT_SEARCHED: the cell retrieves nothing.

@@ -11,6 +11,7 @@ _MINUTE_S = 60.0
 _CATCH_UP_S = 0.1
 """Lateness for which a request loses no time: sleeps do not end exactly."""
 _CLOCK_SET_BACK_S = 5.0
+"""A clock that is set back by more than these seconds resets the next times: otherwise requests would wait as long."""
 
 
 @dataclass

@@ -15,7 +15,12 @@ PACKAGES = ("torch", "transformers")
 
 
 class HeadsOfText(NamedTuple):
-    """Outputs of the heads for the tokens of one text."""
+    """Outputs of the heads for the tokens of one text.
+
+    `ids` are the distinct tokens with a weight above zero, without special ones, and `weights` their weights.
+    `vectors`, float16[n_tokens, d], are the unit vectors of all tokens but the first, in the order of the text. A text
+    without tokens has none.
+    """
 
     ids: NDArray[np.int32]
     weights: NDArray[np.float32]
@@ -23,7 +28,11 @@ class HeadsOfText(NamedTuple):
 
 
 class M3Model(NamedTuple):
-    """The encoder, its two heads and its tokenizer."""
+    """The encoder, its two heads and its tokenizer.
+
+    `sparse_linear` computes a token's weight, and `colbert_linear` its vector. Texts are cut at `max_length` tokens.
+    `special_ids` are the tokens without a weight, such as padding.
+    """
 
     network: Any
     sparse_linear: Any
@@ -34,19 +43,25 @@ class M3Model(NamedTuple):
 
     @property
     def n_dimensions(self) -> int:
+        """Length of the vector of a text."""
         return int(self.network.config.hidden_size)
 
     @property
     def n_token_dimensions(self) -> int:
+        """Length of the vector of a token."""
         return int(self.colbert_linear.out_features)
 
     def tokenized(self, texts: list[str]) -> Features:
+        """Return the features of the texts as tensors, padded to the longest one."""
         return dict(
             self.tokenizer(texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt")
         )
 
     def forward(self, batch: Features, *, dense_alone: bool) -> tuple[NDArray[np.float32], list[HeadsOfText]]:
-        """Return float32[n_texts, d], and the heads' outputs for each text; no outputs with `dense_alone`."""
+        """Return the unit vectors of the texts, float32[n_texts, d], and the outputs of the heads for each text.
+
+        With `dense_alone`, the heads are not run, and the second list is empty.
+        """
         import torch
         from torch.nn.functional import normalize
 
@@ -73,7 +88,7 @@ class M3Model(NamedTuple):
 def _keep_largest(
     ids: NDArray[np.int32], weights: NDArray[np.float32], special_ids: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return each token once with its largest weight. Special tokens, including padding, are left out."""
+    """Return each token with a weight above zero once, with its largest weight. Special tokens are left out."""
     counts = (weights > 0) & ~np.isin(ids, special_ids)
     tokens, inverse = np.unique(ids[counts], return_inverse=True)
     largest = np.zeros(len(tokens), dtype=np.float32)
@@ -110,7 +125,7 @@ def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: st
 
 
 def _head(name: str, revision: str, file: str) -> Any:
-    """Load a linear layer from a file of weights."""
+    """Return the linear layer in `file`, in the folder of weights `name` or a repository of that name."""
     import torch
     from huggingface_hub import hf_hub_download
 

@@ -1,5 +1,5 @@
 """The arms of retrievers. They have no behaviour of their own: the pipeline reads them, so that `hybrid` fuses exactly
-the searches of `dense` and `bm25`.
+the searches of `dense` and `bm25`. No field has a default.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ from components.protocols import (
 
 @dataclass(frozen=True)
 class ByEmbedding:
-    """Nearest chunks by embedding (a DenseArm)."""
+    """Nearest chunks by embedding (a DenseArm).
+
+    `embedder` turns chunks and queries into vectors, and `vector_index` searches those of the chunks.
+    """
 
     embedder: Embedder
     vector_index: VectorIndex
@@ -31,7 +34,10 @@ class ByEmbedding:
 
 @dataclass(frozen=True)
 class ByTerms:
-    """Best chunks by shared terms (a SparseArm)."""
+    """Best chunks by shared terms (a SparseArm).
+
+    `sparse_index` ranks the chunks, and has the tokenizer that splits chunks and queries into words.
+    """
 
     sparse_index: SparseIndex
 
@@ -40,7 +46,10 @@ class ByTerms:
 
 @dataclass(frozen=True)
 class ByEncodedVector:
-    """Nearest chunks by an encoder's vectors of whole texts (an EncodedDenseArm)."""
+    """Nearest chunks by an encoder's vectors of whole texts (an EncodedDenseArm).
+
+    Of the three outputs of `encoder`, only the vectors of texts are read. `vector_index` searches those of the chunks.
+    """
 
     encoder: ThreeWayEncoder
     vector_index: VectorIndex
@@ -50,7 +59,10 @@ class ByEncodedVector:
 
 @dataclass(frozen=True)
 class ByTokenWeights:
-    """Best chunks by an encoder's weights of shared tokens (an EncodedSparseArm)."""
+    """Best chunks by an encoder's weights of shared tokens (an EncodedSparseArm).
+
+    `encoder` weighs the tokens of chunks and queries, and `token_index` ranks the chunks by these weights.
+    """
 
     encoder: ThreeWayEncoder | TokenWeigher
     token_index: TokenIndex
@@ -60,7 +72,11 @@ class ByTokenWeights:
 
 @dataclass(frozen=True)
 class ByLateInteraction:
-    """Best candidates by their token vectors, or best of all chunks without candidates (a LateInteractionArm)."""
+    """Best candidates by their token vectors (a LateInteractionArm).
+
+    `encoder` computes the token vectors of chunks and queries. `candidates` are the arms whose hits are ranked by them;
+    with an empty tuple, all chunks are ranked.
+    """
 
     encoder: ThreeWayEncoder | TokenVectorEncoder
     candidates: tuple[ByEmbedding | ByTerms | ByEncodedVector | ByTokenWeights, ...]
@@ -70,7 +86,11 @@ class ByLateInteraction:
 
 @dataclass(frozen=True)
 class ByGraph:
-    """Best chunks by a graph of the facts that a language model reads from them (a GraphArm)."""
+    """Best chunks by a graph of the facts that a language model reads from them (a GraphArm).
+
+    `extractor` reads the facts, `embedder` turns their phrases and the queries into vectors, and `graph` is built from
+    both and ranks the chunks.
+    """
 
     embedder: Embedder
     extractor: FactReader

@@ -25,9 +25,8 @@ def call_each(
     """Yield every item with its result, or with the exception of its call, as they arrive.
 
     A call without a result after `timeout_s`, which users set as `setting`, yields TimeoutError. Its thread continues,
-    and its result is dropped. Once
-    `is_over` returns True, no more calls start, and the remaining items are yielded with None. The threads do not keep
-    the process alive.
+    and its result is dropped. Once `is_over` returns True, no more calls start, and the remaining items are yielded
+    with None. The threads do not keep the process alive.
     """
     waiting = deque(enumerate(items))
     running: dict[int, tuple[Item, float]] = {}

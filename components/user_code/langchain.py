@@ -147,7 +147,7 @@ def _input_keys(runnable: "Runnable[Any, Any]", question_key: str, history_key: 
 def _variables(runnable: "Runnable[Any, Any]") -> tuple[list[str], list[str], bool]:
     """Return the names in the input of a chain, the required ones, and True if the input is a mapping.
 
-    No names if the chain does not tell them.
+    The lists are empty if the chain declares no names.
     """
     try:
         schema = runnable.get_input_jsonschema()
@@ -206,7 +206,7 @@ def _text(value: object) -> object:
 
 
 def _passages(value: object) -> list[object] | None:
-    """Return the documents of an output as passages; None for what is no list of documents, such as a text."""
+    """Return the documents of an output as passages, or None if the value is not a list of documents."""
     return (
         None
         if isinstance(value, str) or not isinstance(value, Sequence)

@@ -27,8 +27,13 @@ from runner.engine.spending.admission_gate import admit_requests, most_tokens
 log = logging.getLogger(__name__)
 
 _BATCH_S = 1.0
+"""Seconds for which the answers of a baseline are collected before they are stored together."""
+
 _WAIT_S = 0.2
+"""Seconds between two looks for replies that another process has requested."""
+
 _WARN_AFTER_WAITS = 10
+"""Looks without a claim before a warning names the other process."""
 
 Report = Callable[[int, int], None]
 """Callback for the progress of a long stage. Takes (done, all)."""

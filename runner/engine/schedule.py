@@ -62,7 +62,7 @@ def running(
     gate: Gate | None = None,
     folder: Path = Path(),
 ) -> Iterator[Iterator[StageRun]]:
-    """Start workers, which end with the context. Yields an iterator that runs the stages.
+    """Start workers, which end with the context, and yield an iterator that runs the stages.
 
     The iterator runs stages in dependency order and reports each outcome as it arrives, in no particular order. All
     attempts to ask a model pass `gate`. Once the gate refuses an attempt, the iterator waits for running stages and
@@ -175,7 +175,7 @@ class _Schedule:
         return ()
 
     def _begin(self) -> bool:
-        """Submit stages that are ready to the workers. Returns True if ready stages remain."""
+        """Submit ready stages to the workers, and return True if ready stages remain."""
         if self._over_budget:
             return False
         if not self._steering.is_paused:
@@ -202,7 +202,7 @@ class _Schedule:
             yield from self._finish(run)
 
     def _retry_or_fail(self, lost: Lost) -> StageRun | None:
-        """Schedule a stage again that lost its worker. Returns its failure after the last attempt, otherwise None."""
+        """Schedule a stage again that lost its worker. Return its failure after the last attempt, otherwise None."""
         stage = self._stages[lost.key]
         self._n_losses[lost.key] += 1
         if self._n_losses[lost.key] < N_LOSSES:
