@@ -1,6 +1,7 @@
 """Checks of numbers and names in the fields of components."""
 
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 
 
 def too_small(component: object, **least: float) -> list[str]:
@@ -15,8 +16,15 @@ def too_small(component: object, **least: float) -> list[str]:
 
 def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
     """Return one error for each distinct name in the field `use` that is not known."""
-    return [
-        f"use: got {name!r}, expected one or more of {', '.join(known)}"
-        for name in dict.fromkeys(use)
-        if name not in known
-    ]
+    problems = []
+    for name in dict.fromkeys(use):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            problems.append(f"use: got {name!r}, expected one or more of {', '.join(known)}{hint and f'; {hint}'}")
+    return problems
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a hint with the known name that is most like `name`, or `otherwise` if none is."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else otherwise

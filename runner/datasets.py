@@ -72,7 +72,7 @@ def _import(options: argparse.Namespace) -> None:
     if problems := NearDuplicates(options.threshold).check():
         raise ConfigError([f"--{problem}" for problem in problems])
     if options.experiment and options.kind != "mlflow":
-        raise ConfigError(["--experiment: only MLflow has experiments; expected it with --from mlflow"])
+        raise ConfigError(["--experiment works only with --from mlflow; remove it"])
     traces = without_passages(_traces(options)) if options.no_passages else _traces(options)
     counts = import_questions(traces, options.out, private, options.threshold)
     console = make_console()

@@ -46,7 +46,7 @@ class Candidates:
     the cell to take (see `choose`). Tokens count if `weighs_tokens`.
 
     If `is_enough` is False, there are too few samples to rule out any cell, and all cells are candidates. If
-    `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is no choice.
+    `spans_conditions` is True, the cells were tested under different conditions, and the easiest test is not a choice.
     """
 
     scenario: Scenario

@@ -34,7 +34,7 @@ ALL, SUBSET = "all", "subset"
 
 _SHOWN_FIRST = (ALL, SUBSET, "task", "topic")
 _NOT_CHOSEN = ("dataset", "metrics", "judge")
-"""Groups of axes that define the measurement. Better values are no reason to choose one of their options."""
+"""Groups of axes that define the measurement. Better values are not a reason to choose one of their options."""
 
 
 @dataclass(frozen=True)

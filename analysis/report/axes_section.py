@@ -81,7 +81,7 @@ def gather(source: ReportSource) -> tuple[ScenarioEffects, ...]:
 
 
 def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
-    # A metric may ignore an axis, as a metric of rankings ignores top_k. That is no example of dependence.
+    # A metric may ignore an axis, as a metric of rankings ignores top_k. That is not an example of dependence.
     seen = [one for one in effects.interactions if not one.unseen and one.difference]
     interactions = sorted(seen, key=lambda one: (not one.is_shown, one.p))
     return ScenarioEffects(

@@ -136,7 +136,7 @@ def _rejected_item(line: str, location: str, texts: _Texts) -> Item:
 def filter_items(
     items: Sequence[Item], *, state: str = "", reason: str = "", gate: str = "", topic: str = "", task: str = ""
 ) -> list[Item]:
-    """Return the drafts that meet all conditions; "" is no condition."""
+    """Return the drafts that meet all conditions; "" is not a condition."""
     conditions = {"state": state, "reason": reason, "gate": gate, "topic": topic, "task": task}
     return [
         item for item in items if all(not value or getattr(item, name) == value for name, value in conditions.items())

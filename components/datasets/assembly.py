@@ -183,8 +183,8 @@ def _check_names(sample: Sample, source: str) -> None:
     for what, name in names.items():
         if name in taken[what]:
             raise DataError(
-                f"{source}: the {what} of sample '{sample.id}' is '{name}', a name that the results reserve. "
-                f"Expected: any name except {', '.join(taken[what])}. Rename it."
+                f"{source}: the {what} of sample '{sample.id}' is '{name}', a name that the results reserve; "
+                f"expected any name except {', '.join(taken[what])}. Rename it."
             )
 
 

@@ -46,7 +46,7 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
         titles.append(title)
         texts.append(text if title_separator is None else title_separator.join(filter(str.strip, (title, text))))
     if not any(text.strip() for text in texts):
-        raise DataError(f"{file}: none of its {len(texts)} documents has a text. Expected: {_EXPECTED_CORPUS}.")
+        raise DataError(f"{file}: none of its {len(texts)} documents has a text, expected {_EXPECTED_CORPUS}.")
     return Documents(ids, titles, texts)
 
 
@@ -56,7 +56,7 @@ def read_queries(file: Path) -> dict[str, str]:
     for location, record in read_records(file, _EXPECTED_QUERIES):
         queries[_new_id(record, queries, location)] = required_text(record, "text", location)
     if not queries:
-        raise DataError(f"{file}: contains no query. Expected: {_EXPECTED_QUERIES}.")
+        raise DataError(f"{file}: contains no query, expected {_EXPECTED_QUERIES}.")
     return queries
 
 
@@ -78,7 +78,7 @@ def read_qrels(file: Path) -> Qrels:
         if of_query.get(document_id, score) != score:
             raise DataError(
                 f"{location}: document '{document_id}' has the score {score} for query '{query_id}', but an earlier "
-                f"line says {of_query[document_id]}. Expected: one score. Remove a line."
+                f"line says {of_query[document_id]}; expected one score. Remove a line."
             )
         n_repeated += document_id in of_query
         of_query[document_id] = score
@@ -87,7 +87,7 @@ def read_qrels(file: Path) -> Qrels:
 
 def _judgement(cells: list[str], location: str) -> tuple[str, str, int]:
     if len(cells) != 3:
-        raise DataError(f"{location}: got {len(cells)} column(s). Expected: {_EXPECTED_QRELS}.")
+        raise DataError(f"{location}: got {len(cells)} column(s), expected {_EXPECTED_QRELS}.")
     query_id, document_id, score = (cell.strip() for cell in cells)
     try:
         return query_id, document_id, int(score)

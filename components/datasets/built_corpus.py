@@ -142,6 +142,6 @@ def _no_documents_left(corpus: BuiltCorpus, counts: Mapping[str, int | str]) -> 
     other_files = counts.get("files_of_other_kinds") or "none"
     return (
         f"{corpus.path}: none of the {counts['n_documents_read']} documents remains ({', '.join(left_out)}; files "
-        f"of other kinds: {other_files}). Expected: documents of {corpus.min_characters} to {corpus.max_characters:,} "
+        f"of other kinds: {other_files}); expected documents of {corpus.min_characters} to {corpus.max_characters:,} "
         "characters. Add some, or change corpus.min_characters."
     )

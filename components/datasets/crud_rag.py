@@ -128,7 +128,7 @@ class CrudRag:
                 f"part), as published: {_EXPECTED_CORPUS}. Move other files elsewhere; rename files of documents."
             )
         if not files:
-            raise DataError(f"{folder}: contains no file. Expected here: {_EXPECTED_CORPUS}. Fetch the missing files.")
+            raise DataError(f"{folder}: contains no file, expected {_EXPECTED_CORPUS}. Fetch the missing files.")
         return [require_inside(file, [root, folder], _EXPECTED_CORPUS) for file in files]
 
     def _read_corpus(self) -> Documents:

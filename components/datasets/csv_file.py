@@ -26,7 +26,7 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
     if not columns:
         return FileContent([], {"n_tables_without_rows": 1})
     if repeated := next((column for column, n in Counter(columns).items() if n > 1), None):
-        raise DataError(f"{file}: two columns are named {repeated!r}. Expected: {_EXPECTED}. Rename one.")
+        raise DataError(f"{file}: two columns are named {repeated!r}, expected {_EXPECTED}. Rename one.")
     if len(columns) == 1 and (separators := [sign for sign in _SEPARATORS - {_separator(file)} if sign in columns[0]]):
         raise DataError(
             f"{file}: the first row names one column, {columns[0]!r}, which contains {separators[0]!r}. Columns are "
@@ -64,4 +64,4 @@ def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         yield from ((reader.line_num, row) for row in reader if row)
     except csv.Error as error:
-        raise DataError(f"{file}, line {reader.line_num}: {error}. Expected: {_EXPECTED}. Correct the file.") from error
+        raise DataError(f"{file}, line {reader.line_num}: {error}; expected {_EXPECTED}. Correct the file.") from error

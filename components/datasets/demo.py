@@ -147,7 +147,7 @@ def _evidence(gold: Record, texts: dict[str, str], location: str) -> Evidence:
     if n_places != 1:
         raise DataError(
             f"{location}: the gold points nowhere, or to several places: the quote '{quote}' occurs {n_places} times "
-            f"in document '{document_id}'. Expected: a quote that occurs once."
+            f"in document '{document_id}'; expected a quote that occurs once."
         )
     start = texts[document_id].index(quote)
     return Evidence(document_id, start, start + len(quote))

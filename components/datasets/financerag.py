@@ -116,7 +116,7 @@ class FinanceRag:
             )
         present = [name for name in self.sets if name not in missing]
         if not present:
-            raise DataError(f"{root}: none of the sets {', '.join(self.sets)} has a {CORPUS}. Expected: {_EXPECTED}.")
+            raise DataError(f"{root}: none of the sets {', '.join(self.sets)} has a {CORPUS}, expected {_EXPECTED}.")
         return present
 
     def _files(self, name: str) -> BeirFiles:

@@ -195,8 +195,8 @@ def _decode(content: bytes, location: str) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{location}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}. "
-            "Expected: a page in UTF-8, or in the encoding that it declares. Convert the file, or correct its "
+            f"{location}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}; "
+            "expected a page in UTF-8, or in the encoding that it declares. Convert the file, or correct its "
             "declaration."
         ) from error
     except (LookupError, ValueError) as error:  # the name is not an encoding of text, or contains a NUL

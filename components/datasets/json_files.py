@@ -46,7 +46,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     try:
         value = parse_json(text)
         if half := half_character(text, value):
-            raise DataError(f"{file}: {half}. Expected: {expected}. Correct the file.")
+            raise DataError(f"{file}: {half}; expected {expected}. Correct the file.")
         return JsonFile(value, cut_off=False)
     except json.JSONDecodeError as error:
         complete = _read_complete_records(text)
@@ -57,7 +57,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
             raise _cut_error(file, content, text, complete, f"{expected}. Fetch the file again{remedy}.") from error
         return JsonFile(complete.value, cut_off=True)
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{file}: {beyond_limits(error)}. Expected: {expected}. Correct the file.") from error
+        raise DataError(f"{file}: {beyond_limits(error)}; expected {expected}. Correct the file.") from error
 
 
 class _CompleteRecords(NamedTuple):
@@ -147,7 +147,7 @@ def _cut_error(file: Path, content: bytes, text: str, complete: _CompleteRecords
     begins = len(text[: complete.end].encode())
     return DataError(
         f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, in a part that begins at "
-        f"byte offset {begins}; the {complete.n_records} records before it are complete. Expected: {expected}"
+        f"byte offset {begins}; the {complete.n_records} records before it are complete; expected {expected}"
     )
 
 
@@ -160,6 +160,6 @@ def _malformed_error(
     offset = len(text[: error.pos].encode())
     return DataError(
         f"{file}: not JSON at byte offset {offset} (line {error.lineno}): {error.msg}; "
-        f"{complete.n_records} records before it are complete. Expected: {expected}. Correct the file, or fetch it "
+        f"{complete.n_records} records before it are complete; expected {expected}. Correct the file, or fetch it "
         "again."
     )

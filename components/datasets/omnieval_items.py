@@ -54,11 +54,11 @@ def item_files(folder: Path, root: Path) -> list[Path]:
     if unexpected := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
         names = names_in_words([path.relative_to(folder).as_posix() for path in unexpected])
         raise DataError(
-            f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}. Expected here: "
+            f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}; expected "
             f"{EXPECTED}, and nothing else. Decompress, rename or move these, or remove them."
         )
     if not files:
-        raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl. Expected here: {EXPECTED}.")
+        raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl, expected {EXPECTED}.")
     return [require_inside(file, [root, folder], EXPECTED) for file in sorted(files)]
 
 
@@ -87,7 +87,7 @@ def read_items(folder: Path, root: Path, texts: Mapping[str, str]) -> OmniEvalIt
         labels |= {topic: topic_label, task: task_label}
         items = list(read_jsonl(file, EXPECTED))
         if not items:
-            raise DataError(f"{file}: contains no item. Expected here: {EXPECTED}. Fetch the file again, or remove it.")
+            raise DataError(f"{file}: contains no item, expected {EXPECTED}. Fetch the file again, or remove it.")
         for line, value in items:
             # The number of an item is its line from 0, as in OmniEval's code.
             samples += reader.samples(value, _Place(f"{file}, line {line}", line - 1, topic, task))

@@ -31,20 +31,20 @@ def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool
     try:
         return is_kind(path)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}). Expected here: {expected}.") from error
+        raise DataError(f"{path}: cannot be read ({error.strerror}), expected {expected}.") from error
 
 
 def require_folder(folder: Path, expected: str) -> Path:
     """Return `folder`. If it does not exist, raise DataError with the content of the nearest existing folder."""
     if not is_there(folder, Path.is_dir, expected):
-        raise DataError(f"{folder}: no such folder. Expected here: {expected}. {_nearest_content(folder)}")
+        raise DataError(f"{folder}: no such folder, expected {expected}. {_nearest_content(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
     """Return `file`. If it does not exist, raise DataError with the content of the nearest existing folder."""
     if not is_there(file, Path.is_file, expected):
-        raise DataError(f"{file}: no such file. Expected here: {expected}. {_nearest_content(file)}")
+        raise DataError(f"{file}: no such file, expected {expected}. {_nearest_content(file)}")
     return file
 
 
@@ -60,7 +60,7 @@ def visible_entries(folder: Path, expected: str) -> list[Path]:
         entries = sorted(require_folder(folder, expected).iterdir())
         return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _OF_SYSTEMS]
     except OSError as error:
-        raise DataError(f"{folder}: cannot be listed ({error.strerror}). Expected here: {expected}.") from error
+        raise DataError(f"{folder}: cannot be listed ({error.strerror}), expected {expected}.") from error
 
 
 def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
@@ -132,7 +132,7 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
                 raise DataError(
-                    f"{file}, line {number}: is longer than {LONGEST_LINE:,} bytes. Expected: {expected}. "
+                    f"{file}, line {number}: is longer than {LONGEST_LINE:,} bytes, expected {expected}. "
                     "Correct or split it."
                 )
             try:
@@ -142,7 +142,7 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
             if (index := line.find(b"\0")) >= 0:
                 raise DataError(
                     f"{file}, line {number}: contains a NUL byte at byte offset {offset + index}, as UTF-16 and binary "
-                    "files do. Expected: a UTF-8 text file. Convert the file, or remove the byte."
+                    "files do; expected a UTF-8 text file. Convert the file, or remove the byte."
                 )
             offset += len(line)
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
@@ -162,8 +162,8 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
         except json.JSONDecodeError as error:
             n_bytes = len(line[: error.pos].encode())
             raise DataError(
-                f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
-                f"Expected: {expected}. {_format_advice(line) if number == 1 else _REMEDY}"
+                f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}), "
+                f"expected {expected}. {_format_advice(line) if number == 1 else _REMEDY}"
             ) from error
         except (RecursionError, ValueError) as error:
             raise DataError(f"{file}, line {number}: {beyond_limits(error)}. {_REMEDY}") from error
@@ -245,7 +245,7 @@ def sha256_of_files(files: Mapping[str, Path], expected: str) -> str:
 def invalid_utf8(file: Path, offset: int, line: int, byte: int) -> DataError:
     """Return the error for a file that is not UTF-8 at a byte offset (from 0) in a line (from 1)."""
     return DataError(
-        f"{file}: byte 0x{byte:02x} at byte offset {offset} (line {line}) is not UTF-8. Expected: a UTF-8 text file. "
+        f"{file}: byte 0x{byte:02x} at byte offset {offset} (line {line}) is not UTF-8, expected a UTF-8 text file. "
         "Convert the file, or fetch it again."
     )
 
@@ -255,7 +255,7 @@ def _open(file: Path, expected: str) -> BufferedReader:
     try:
         return file.open("rb")
     except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror}). Expected here: {expected}.") from error
+        raise DataError(f"{file}: cannot be read ({error.strerror}), expected {expected}.") from error
 
 
 def _nearest_content(path: Path) -> str:

@@ -136,7 +136,7 @@ def _passages(record: Record, where: str) -> _Passages:
     relevant = [optional_texts({name: own}, name, where) for own in sets]
     noise = optional_texts(record, _NEGATIVE, where)
     if not any(relevant):
-        raise DataError(f"{where}: field '{name}' has no text. Expected: {_EXPECTED}.")
+        raise DataError(f"{where}: field '{name}' has no text, expected {_EXPECTED}.")
     n_read = sum(len(own) if isinstance(own, list) else 1 for own in [*sets, record.get(_NEGATIVE) or []])
     n_blank = n_read - sum(map(len, relevant)) - len(noise)
     n_left_aside = len(optional_texts(record, _POSITIVE, where)) if is_false else 0

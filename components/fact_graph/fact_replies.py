@@ -17,7 +17,7 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]]', re.DOTALL)
 """Strings, which may contain brackets and may be cut off, and brackets."""
 _PARTS = ("subject", "relation", "object")
 _LONGEST = 300
-"""Characters of a part of a fact, beyond which it is no name and no relation."""
+"""Characters of a part of a fact, beyond which it is neither a name nor a relation."""
 
 
 def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | None:

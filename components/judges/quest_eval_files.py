@@ -36,7 +36,7 @@ def question_files(path: Path) -> list[Path]:
     existing = [file for file in files if file.is_file()]
     if not existing:
         raise DataError(
-            f"{path}: no file with published questions. Expected: a file, or a folder with one or more of "
+            f"{path}: no file with published questions, expected a file, or a folder with one or more of "
             f"{', '.join(f'{task}{_SUFFIX}' for task in _SUBSETS)}."
         )
     return existing
@@ -75,7 +75,7 @@ def _entries(file: Path) -> Mapping[str, object]:
     try:
         value = json.loads(file.read_bytes())
     except ValueError as error:
-        raise DataError(f"{file}: not JSON ({error}). Expected: published questions. Fetch the file again.") from error
+        raise DataError(f"{file}: not JSON ({error}), expected published questions. Fetch the file again.") from error
     if not isinstance(value, dict):
         raise DataError(f"{file}: got a {type(value).__name__}, expected an object of entries by ID.")
     return value

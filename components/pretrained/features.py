@@ -21,7 +21,7 @@ def feature_batches(features: Features, batch_tokens: int) -> Iterator[tuple[NDA
     """Yield the rows of each batch and their features, without columns that are padding in all rows.
 
     A batch has at most `batch_tokens` tokens including the remaining padding, or a single text. The tokens that expand
-    a query are no padding, even if no other token attends to them.
+    a query are not padding, even if no other token attends to them.
     """
     mask = features["attention_mask"]
     if (expanded := features.get("query_expansion_positions")) is not None:

@@ -5,10 +5,10 @@ import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from components.errors import ComponentError, install_command
+from components.limits import did_you_mean
 from components.openai_server.access import key_in, problems_of_key
 from components.pretrained.load_once import load_once
 from components.secrets.names import field_names_secret
@@ -60,8 +60,7 @@ class LlamaIndexClass:
             f"arguments.{name}: missing, {self.class_path} requires it" for name in sorted(required - arguments)
         ]
         for name in sorted(arguments - parameters):
-            matches = get_close_matches(name, parameters, n=1)
-            hint = f"did you mean {matches[0]}?" if matches else f"it has {', '.join(sorted(parameters))}"
+            hint = did_you_mean(name, parameters, f"it has {', '.join(sorted(parameters))}")
             problems.append(f"arguments.{name}: {self.class_path} has no such argument; {hint}")
         return problems
 
@@ -76,7 +75,7 @@ class LlamaIndexClass:
     def _parameters(self) -> tuple[set[str], set[str]]:
         """Return all names that the constructor accepts (parameters and fields), and the required ones.
 
-        Raises ComponentError if the class cannot be imported, or is no subclass of `base`.
+        Raises ComponentError if the class cannot be imported, or is not a subclass of `base`.
         """
         cls = _import_class(self.class_path, self.base, self.example)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]

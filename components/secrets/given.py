@@ -81,7 +81,7 @@ def misplaced_secrets(config: Json, mask: Mask | None = None, path: str = "") ->
     elif isinstance(config, list | tuple):
         of_list = path.rpartition(".")[2]
         for number, value in enumerate(config):
-            name = of_list if may_be_secret(str(value)) else ""  # `metadata_keys: [title]` is no secret
+            name = of_list if may_be_secret(str(value)) else ""  # `metadata_keys: [title]` is not a secret
             yield from _misplaced_in_field(name, value, mask, f"{path}.{number}")
 
 

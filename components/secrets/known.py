@@ -181,5 +181,5 @@ def _is_path(value: str) -> bool:
         return True
     try:
         return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
-    except (OSError, RuntimeError, ValueError):  # it is no path: too long, an unknown user, or a null byte
+    except (OSError, RuntimeError, ValueError):  # it is not a path: too long, an unknown user, or a null byte
         return False

@@ -60,7 +60,7 @@ class Backend(StrEnum):
 
 @dataclass(frozen=True)
 class Bm25:
-    """BM25 (Robertson et al. 1995) with the usual k1 and b. Chunks with a score of zero are no hits; ties break by
+    """BM25 (Robertson et al. 1995) with the usual k1 and b. Chunks with a score of zero are not hits; ties break by
     position.
 
     Raises ComponentError if more than `max_share_without_hits` of the queries have no hit, which nearly always means

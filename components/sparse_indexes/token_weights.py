@@ -19,7 +19,7 @@ _RESOLUTION = 6
 class TokenWeights:
     """A search by shared tokens. A chunk's score is the sum of query weight x chunk weight over these tokens.
 
-    Chunks without shared tokens are no hits; ties break by position.
+    Chunks without shared tokens are not hits; ties break by position.
     Source: Chen et al. 2024, "M3-Embedding", section 3.2 (lexical retrieval).
     """
 

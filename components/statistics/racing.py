@@ -120,8 +120,8 @@ class Race:
 
     With `costs`, float64[n_cells], the opponents of a cell cost no more. A cell then stops if it is not on the front of
     quality and cost. The front has at most one cell per distinct cost, unless sums are equal, so the error rate is
-    divided by the number of costs, and the whole front survives. A cell of unknown cost, NaN, is no opponent and never
-    stops.
+    divided by the number of costs, and the whole front survives. A cell of unknown cost, NaN, is not an opponent and
+    never stops.
 
     Decisions depend only on the scores. Without a margin, a cell stops when its wealth reaches 1 / alpha. With a
     margin, a cell that was an opponent stops only if it is worse than another one, at alpha / (2 n_cells); the others

@@ -9,7 +9,7 @@ from components.text.numbers import mark_numbers, restore_numbers
 def is_word_character(character: str) -> bool:
     """Return True for letters, marks, digits and other numbers.
 
-    White space, punctuation, symbols and control characters are no word characters.
+    White space, punctuation, symbols and control characters are not word characters.
     """
     return unicodedata.category(character)[0] in "LNM"
 

@@ -57,14 +57,11 @@ class CallsUserCode:
 
 
 def import_object(path: str) -> Any:
-    """Return the object at a dotted path. Raises ComponentError if it cannot be imported."""
-    module, _, name = _to_dotted(path).rpartition(".")
+    """Return the object at a dotted path. Raises ComponentError, which names the path, if it cannot be imported."""
     try:
-        return getattr(import_module(module), name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a user's module may raise anything
-        raise ComponentError(f"which cannot be imported ({line_of(error)})") from error
+        return _import(path)
+    except _NotImported as error:
+        raise ComponentError(f"{path}: cannot be imported ({error})") from error.__cause__
 
 
 def import_problems(path: str, example: str) -> list[str]:
@@ -72,10 +69,24 @@ def import_problems(path: str, example: str) -> list[str]:
     if not _to_dotted(path).rpartition(".")[0]:
         return [f"expected the dotted path of {example}"]
     try:
-        import_object(path)
-    except ComponentError as error:
-        return [str(error)]
+        _import(path)
+    except _NotImported as error:
+        return [f"which cannot be imported ({error})"]
     return []
+
+
+class _NotImported(Exception):
+    """The object at a path cannot be imported. The message is the error of the import as one line."""
+
+
+def _import(path: str) -> Any:
+    module, _, name = _to_dotted(path).rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module may raise anything
+        raise _NotImported(line_of(error)) from error
 
 
 def function_problems(

@@ -36,7 +36,7 @@ def engine_problems(path: str, parameters: Parameters, group: str) -> list[str]:
 def engine_at(path: str, parameters: Parameters, group: str) -> Any:
     """Return the engine. A function that returns one is called with the parameters.
 
-    Raises ComponentError if the path cannot be imported, or leads to no engine of `group`.
+    Raises ComponentError if the path cannot be imported, or does not lead to an engine of `group`.
     """
     target = import_object(path)
     if not _kind_problems(target, group):

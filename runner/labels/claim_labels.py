@@ -54,7 +54,7 @@ def read_claim_labels(file: Path) -> list[LabelledClaim]:
         for location, record, verdict in readers[file.suffix.lower()](file)
     ]
     if not any(claim.verdict for claim in claims):
-        raise DataError(f"{file}: got no claim with a verdict. Expected: {_EXPECTED}.")
+        raise DataError(f"{file}: got no claim with a verdict, expected {_EXPECTED}.")
     return claims
 
 

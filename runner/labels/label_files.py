@@ -65,7 +65,7 @@ def read_labels(file: Path) -> list[LabelledItem]:
         )
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):
-        raise DataError(f"{file}: got {len(items)} items without any label. Expected: {_EXPECTED}.")
+        raise DataError(f"{file}: got {len(items)} items without any label, expected {_EXPECTED}.")
     _require_one_question_per_id(items, file)
     return items
 
@@ -79,7 +79,7 @@ def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> N
         sample = item.judged.sample
         if first.setdefault(sample.id, sample) != sample:
             raise DataError(
-                f"{file}: two questions have the id '{sample.id}'. Expected: a different id for each question with its "
+                f"{file}: two questions have the id '{sample.id}'; expected a different id for each question with its "
                 "references; answers to the same question may share it."
             )
 
@@ -126,7 +126,7 @@ def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tup
             fields = {name: value for name, value in row.items() if name}
             yield location, {**fields, **{name: _list_in_cell(row, name, location) for name in lists}}
     except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}). Expected: {expected}.") from error
+        raise DataError(f"{file}: not CSV ({error}), expected {expected}.") from error
 
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:

@@ -1,10 +1,10 @@
 """Chooses the metric that ranks the cells of a sweep."""
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from components.directions import direction_of
 from components.errors import ConfigError
+from components.limits import did_you_mean
 from components.protocols import AnswersFrom, ContextMetric, RankingMetric
 from components.records import Sample
 from runner.engine.store import Store
@@ -153,6 +153,5 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
         return []
     if headline in directions:
         return [f"run.headline: got {headline}, expected a metric that ranks cells; it has no better direction"]
-    close = get_close_matches(headline, directions, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(directions)}"
+    hint = did_you_mean(headline, directions, f"expected one of {', '.join(directions)}")
     return [f"run.headline: got {headline!r}, which no cell computes; {hint}"]

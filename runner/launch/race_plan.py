@@ -93,7 +93,7 @@ def plan_race(
 def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDArray[np.bool_]]:
     """Return the samples of each target, bool[n_samples]: overall, and subsets with other samples than the ones before.
 
-    Cells of the matrix of topics and tasks are no targets, because they have few samples.
+    Cells of the matrix of topics and tasks are not targets, because they have few samples.
     """
     members: dict[str, NDArray[np.bool_]] = {OVERALL: np.ones(len(samples), dtype=np.bool_)}
     for name, rows in rows_by_subset(samples).items() if with_subsets else ():
@@ -144,13 +144,13 @@ def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
             f"over others; {expected}. The judge then grades the finishers"
         )
     elif not isinstance(metric, AnswerMetric):
-        yield f"{prefix} is no metric of answers; {expected}"
+        yield f"{prefix} is not an answer metric; {expected}"
     elif metric.larger_is_better is None:
         yield f"{prefix} has no better direction; {expected}"
     elif not getattr(metric, "is_share", True):
         yield f"{prefix} has values outside [0, 1], for which the race has no error rate; {expected}"
     elif not _is_mean(metric, planned.name):
-        yield f"{prefix} is no mean over samples, so that the first samples say nothing about the rest; {expected}"
+        yield f"{prefix} is not a mean over samples, so that the first samples say nothing about the rest; {expected}"
     elif not len(planned.rows):
         yield f"{prefix} has no value for any sample; {expected}"
     elif planned.waits:

@@ -101,7 +101,7 @@ def read_space(
     values: Callable[[Override], list[str]],
     value_in: Callable[[str, Sequence[str]], Json],
 ) -> SearchSpace:
-    """Return the space of the overrides of a sweep. Keys with a single value are no axis.
+    """Return the space of the overrides of a sweep. Keys with a single value are not an axis.
 
     `config` has the present values of fields, and `value_in` returns that of a field that only some options of a group
     have. `values` expands an override to single ones, unless it is an interval. Raises ConfigError for an invalid axis,

@@ -167,7 +167,7 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
     if any(not isinstance(cell.get("cell_id"), str) for cell in sweep.cells):
         raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: one has no cell_id)")
     if any(not isinstance(cell.get("axes", {}), dict) for cell in sweep.cells):
-        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: the axes of one are no object)")
+        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: the axes of one are not an object)")
     if repeated := [name for name, n in Counter(cell["cell_id"] for cell in sweep.cells).items() if n > 1]:
         raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: {repeated[0]!r} is listed twice)")
     return sweep

@@ -286,9 +286,9 @@ class TestBadInput:
     def test_missing_configured_files_are_errors(self, tmp_path: Path) -> None:
         root = str(write(tmp_path))
         for dataset in (Beir(root, qrels_file="qrels/dev.tsv"), Beir(root, queries_file="dev.jsonl")):
-            with pytest.raises(DataError, match=r"dev\.(tsv|jsonl): no such file\. Expected here: BEIR's"):
+            with pytest.raises(DataError, match=r"dev\.(tsv|jsonl): no such file, expected BEIR's"):
                 dataset.load()
-        with pytest.raises(DataError, match=r"nowhere: no such folder\. Expected here: a data set in BEIR's layout"):
+        with pytest.raises(DataError, match=r"nowhere: no such folder, expected a data set in BEIR's layout"):
             load(tmp_path / "nowhere")
 
     @pytest.mark.parametrize(

@@ -204,9 +204,9 @@ class TestBadInput:
             CrudRag(subsets=(), gold_overlap=1.5, limit=-1).load()
 
     def test_missing_crud_folder_and_file_are_errors(self, root: Path) -> None:
-        with pytest.raises(DataError, match=r"docs: no such folder\. Expected here: CRUD-RAG's corpus"):
+        with pytest.raises(DataError, match=r"docs: no such folder, expected CRUD-RAG's corpus"):
             CrudRag(str(root), corpus_folder="docs").load()
-        with pytest.raises(DataError, match=r"split\.json: no such file\. Expected here: CRUD-RAG's split"):
+        with pytest.raises(DataError, match=r"split\.json: no such file, expected CRUD-RAG's split"):
             CrudRag(str(root), split_file="split.json").load()
         with pytest.raises(DataError, match="no such f"):
             CrudRag(str(root / "nowhere")).fingerprint()
@@ -235,7 +235,7 @@ class TestBadInput:
                 use()
 
     def test_a_corpus_folder_without_files_is_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"80000_docs: contains no file\. Expected here: CRUD-RAG's corpus"):
+        with pytest.raises(DataError, match=r"80000_docs: contains no file, expected CRUD-RAG's corpus"):
             CrudRag(str(write(tmp_path, corpus={}))).load()
 
     @pytest.mark.parametrize("name", ["80000_docs/part_3", "80000_docs", "crud_split/split_merged.json"])

@@ -212,12 +212,12 @@ class TestBadInput:
             OmniEval(limit=0).load()
 
     def test_missing_omnieval_folders_and_files_are_errors(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"nodes_dir: no such folder\. Expected here: OmniEval's corpus"):
+        with pytest.raises(DataError, match=r"nodes_dir: no such folder, expected OmniEval's corpus"):
             OmniEval(str(tmp_path)).load()
         root = write(tmp_path)
-        with pytest.raises(DataError, match=r"corpus\.jsonl: no such file. Expected here: OmniEval's corpus"):
+        with pytest.raises(DataError, match=r"corpus\.jsonl: no such file, expected OmniEval's corpus"):
             OmniEval(str(root), corpus_folder="nowhere").load()
-        with pytest.raises(DataError, match=r"nowhere: no such folder\. Expected here: OmniEval's items"):
+        with pytest.raises(DataError, match=r"nowhere: no such folder, expected OmniEval's items"):
             OmniEval(str(root), samples_folder="nowhere").load()
 
     def test_missing_items_are_an_error(self, tmp_path: Path) -> None:
@@ -245,13 +245,13 @@ class TestBadInput:
         (folder / "__MACOSX").mkdir()
         OmniEval(str(tmp_path)).load()
         write_lines(folder / name, [item()])
-        with pytest.raises(DataError, match=rf"gen_datas_set_final: contains other files .*: {name}\. Expected here"):
+        with pytest.raises(DataError, match=rf"gen_datas_set_final: contains other files .*: {name}; expected"):
             OmniEval(str(tmp_path)).fingerprint()
 
     def test_files_in_deeper_folders_are_errors(self, tmp_path: Path) -> None:
         root = write(tmp_path, {**ITEMS, "银行业务/零售银行/更深/抽取类问答": [item()]})
         with pytest.raises(
-            DataError, match=r"contains other files or folders than .*: 银行业务/零售银行/更深\. Expected"
+            DataError, match=r"contains other files or folders than .*: 银行业务/零售银行/更深; expected"
         ):
             OmniEval(str(root)).load()
 
@@ -259,7 +259,7 @@ class TestBadInput:
     def test_an_empty_file_of_items_is_an_error(self, tmp_path: Path, content: str) -> None:
         file = write(tmp_path) / "gen_datas_set_final" / "投资" / "信托" / "抽取类问答.jsonl"
         file.write_text(content, encoding="utf-8")
-        with pytest.raises(DataError, match=r"抽取类问答\.jsonl: contains no item\. Expected here"):
+        with pytest.raises(DataError, match=r"抽取类问答\.jsonl: contains no item, expected"):
             OmniEval(str(tmp_path)).load()
 
     @pytest.mark.parametrize(
@@ -385,9 +385,7 @@ class TestHumanAnnotated:
     def test_missing_human_file_names_the_setting(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="contains nothing for human_file"):
             self.load(write(tmp_path))
-        with pytest.raises(
-            DataError, match=r"x\.jsonl: no such file\. Expected here: OmniEval's human-annotated items"
-        ):
+        with pytest.raises(DataError, match=r"x\.jsonl: no such file, expected OmniEval's human-annotated items"):
             OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()
 
 

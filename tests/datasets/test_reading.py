@@ -32,7 +32,7 @@ def written(folder: Path, content: bytes | str, name: str = "file") -> Path:
 class TestMissing:
     def test_missing_folder_error_lists_what_was_expected_and_found(self, tmp_path: Path) -> None:
         written(tmp_path, "", "neighbour.txt")
-        with pytest.raises(DataError, match=r"80000_docs: no such folder. Expected here: a corpus.*neighbour\.txt"):
+        with pytest.raises(DataError, match=r"80000_docs: no such folder, expected a corpus.*neighbour\.txt"):
             require_folder(tmp_path / "80000_docs", "a corpus")
 
     def test_missing_file_error_names_the_nearest_existing_folder(self, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ class TestFingerprint:
         assert len(known) == 64
 
     def test_a_missing_file_is_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"no such file\. Expected here: a test file"):
+        with pytest.raises(DataError, match=r"no such file, expected a test file"):
             sha256_of_files({"a": tmp_path / "a"}, WANTED)
 
 
@@ -253,7 +253,7 @@ def test_numeric_ids_become_strings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("require", [require_file, require_folder])
 def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Callable[[Path, str], Path]) -> None:
-    with pytest.raises(DataError, match=r"cannot be read \(File name too long\)\. Expected here: questions"):
+    with pytest.raises(DataError, match=r"cannot be read \(File name too long\), expected questions"):
         require(tmp_path / ("x" * 300), "questions")
 
 

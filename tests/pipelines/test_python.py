@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from components.errors import ComponentError
 from components.pipelines.python import PythonPipeline
 from components.pipelines.reply import stored_replies
 from components.records import Answer, AnswerState, ErrorClass, Turn
@@ -170,6 +171,8 @@ class TestChecks:
     def test_a_module_that_cannot_be_imported_is_one_error(self) -> None:
         (found,) = PythonPipeline(call="rag_of_nobody.answer", parameters={}).check()
         assert "which cannot be imported (ModuleNotFoundError: " in found
+        with pytest.raises(ComponentError, match=r"^rag_of_nobody\.answer: cannot be imported \(ModuleNotFoundError: "):
+            PythonPipeline(call="rag_of_nobody.answer", parameters={}).answering()
         (found,) = PythonPipeline(call="answer", parameters={}).check()
         assert found == "call: got 'answer', expected the dotted path of a function, e.g. my_app.rag.answer"
 

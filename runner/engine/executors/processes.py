@@ -88,7 +88,7 @@ class Processes(Executor):
             return ThisProcess(store, gate, watch, n_most=1 if n_workers < n_most else None)
         if multiprocessing.current_process().daemon:
             log.warning(
-                "run.workers: a daemonic process, such as one of a pool, cannot start workers: all stages run in it"
+                "run.workers: this process cannot start workers (it is daemonic, as in a pool); stages run one by one"
             )
             return ThisProcess(store, gate, watch)
         warn_if_crowded(n_workers)

@@ -15,7 +15,7 @@ def resources_of(stage: AnyStage, by_kind: ByKind) -> Resources:
 
 
 def unknown_kinds(by_kind: ByKind) -> list[str]:
-    """Return one error per name that is no kind of stage."""
+    """Return one error per name that is not a kind of stage."""
     known = set(_kinds_below(Stage)) if by_kind else set()
     return [_unknown_kind_error(kind, known) for kind in by_kind if kind not in known]
 

@@ -63,7 +63,7 @@ class Assignment:
 
     `work` holds the pickled stages, store and gate, which only the worker process unpickles. `versions` are the
     driver's versions, including the user's `packages`. `store_probe` is a file in the driver's store; None if the store
-    is no shared folder. Libraries use at most `n_threads`.
+    is not a shared folder. Libraries use at most `n_threads`.
     """
 
     folder: Path

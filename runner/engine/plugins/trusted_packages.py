@@ -1,6 +1,6 @@
 """Packages that this process may import because a user named them.
 
-Results, stores and exported folders name packages too, but may come from anyone. That is no reason to import them.
+Results, stores and exported folders name packages too, but may come from anyone. That is not a reason to import them.
 """
 
 import argparse

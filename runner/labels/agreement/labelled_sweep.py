@@ -48,7 +48,7 @@ def compare_with_labels(
     if not any(result.estimate for result in results):
         n_labels = sum(map(len, labels.values()))
         raise DataError(
-            f"{sweep_dir}: none of the {n_labels} labelled answers is a judged answer of this sweep. Expected: labels "
+            f"{sweep_dir}: none of the {n_labels} labelled answers is a judged answer of this sweep, expected labels "
             "with ids and answers from samples.parquet, for metrics that the sweep's judge computed"
         )
     return results

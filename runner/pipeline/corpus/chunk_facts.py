@@ -27,7 +27,7 @@ GRAPH = "graph"
 class ReadFacts:
     """The facts of all chunks as columns: chunk `chunk[i]` states the i-th fact, int32, non-decreasing.
 
-    `n_left_out` counts the entries of replies that are no facts. `replies` and `usage` count the requests (see
+    `n_left_out` counts the entries of replies that are not facts. `replies` and `usage` count the requests (see
     `reply_counts`).
     """
 

@@ -69,7 +69,7 @@ def read_lines(file: Path) -> list[ScoreLine]:
             raise DataError(f"{location}: the id '{line.id}' occurs twice. Ids must be unique: remove or rename one.")
         lines[line.id] = line
     if not lines:
-        raise DataError(f"{file}: contains no line. Expected: {_EXPECTED}.")
+        raise DataError(f"{file}: contains no line, expected {_EXPECTED}.")
     return list(lines.values())
 
 
@@ -114,7 +114,7 @@ def _ranking(record: Record, location: str) -> RankingLine:
     )
     if len(set(ranking)) < len(ranking):
         twice = next(item for item in ranking if ranking.count(item) > 1)
-        raise DataError(f"{location}: 'ranking' holds '{twice}' twice. Expected: distinct document ids, best first.")
+        raise DataError(f"{location}: 'ranking' holds '{twice}' twice, expected distinct document ids, best first.")
     relevant = record["relevant"]
     if isinstance(relevant, list):
         relevant = {_text(item, "relevant", location): 1 for item in relevant}
@@ -136,7 +136,7 @@ def _quest(record: Record, location: str) -> QuestLine:
 def _require(record: Record, name: str, beside: str, location: str) -> None:
     if name not in record:
         raise DataError(
-            f"{location}: has '{beside}' and no '{name}'. Expected: both. Its fields are: {', '.join(record)}."
+            f"{location}: has '{beside}' and no '{name}'; expected both. Its fields are: {', '.join(record)}."
         )
 
 

@@ -42,7 +42,7 @@ def _problem(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> st
         return f"--metrics: {name} cannot be used here: {unusable[name]}"
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    return f"--metrics: got {name!r}; {hint}Expected one of {', '.join(sorted(known))} (any k in name@k)"
+    return f"--metrics: got {name!r}; {hint}expected one of {', '.join(sorted(known))} (any k in name@k)"
 
 
 def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:

@@ -175,7 +175,7 @@ class GraphReport(StepReport):
         """Return the numbers of distinct facts, phrases and chunks, the counts of the graphs (such as synonyms), and
         the numbers of requests and tokens.
 
-        `n_left_out` counts the entries of replies that are no facts. Tokens are None if the provider did not count
+        `n_left_out` counts the entries of replies that are not facts. Tokens are None if the provider did not count
         them.
         """
         tables = [run.read(table) for table in {graph.table.key: graph.table for graph in self.graphs}.values()]

@@ -33,7 +33,7 @@ def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> 
         location = f"{file}, task {number}"
         record = as_record(task, location)
         if "annotations" not in record:
-            raise DataError(f"{location}: {_describe_format(record)}. Expected: {_EXPECTED}.")
+            raise DataError(f"{location}: {_describe_format(record)}; expected {_EXPECTED}.")
         data = as_record(record.get("data"), f"{location}, field 'data'")
         sample = known.sample_of(required_id(data, location), required_text(data, "version", location), location)
         records = [as_record(annotation, location) for annotation in as_list(record["annotations"], location)]

@@ -120,10 +120,10 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
         header = [name.partition(":")[0].strip() for name in next(rows, [])]
         if missing := [name for name in _COLUMNS if name not in header]:
-            raise DataError(f"{file}: no column '{missing[0]}'. Expected: {_EXPECTED}.")
+            raise DataError(f"{file}: no column '{missing[0]}', expected {_EXPECTED}.")
         if repeated := [name for name in _COLUMNS if header.count(name) > 1]:
             raise DataError(
-                f"{file}: has the column '{repeated[0]}' {header.count(repeated[0])} times. Expected: "
+                f"{file}: has the column '{repeated[0]}' {header.count(repeated[0])} times, expected "
                 f"{_EXPECTED}, each once, and a separate file for each annotator."
             )
         for number, row in enumerate(rows, start=2):
@@ -135,7 +135,7 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
             if any(cell.strip() for cell in row):
                 yield dict(zip(header, map(unescaped, [*row, *[""] * (len(header) - len(row))]), strict=False))
     except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}). Expected: {_EXPECTED}.") from error
+        raise DataError(f"{file}: not CSV ({error}), expected {_EXPECTED}.") from error
 
 
 def _annotation(

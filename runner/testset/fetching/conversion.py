@@ -77,7 +77,7 @@ def _rows(source: Path) -> Iterator[Json]:
             for batch in table.iter_batches(_N_ROWS):
                 yield from batch.to_pylist()
     except ArrowException as error:
-        raise DataError(f"{source}: is no readable Parquet file ({error}). Delete it and fetch it again.") from error
+        raise DataError(f"{source}: is not a readable Parquet file ({error}). Delete it and fetch it again.") from error
 
 
 def _as_document(row: Json) -> str:
@@ -116,6 +116,6 @@ def _write_judged(source: Path, judged: Collection[str], target: Path) -> tuple[
                 n_left_out += 1
     if not n_copied:
         raise DataError(
-            f"{source}: none of its {n_left_out:,} queries has a judgement. Expected ids like those of qrels."
+            f"{source}: none of its {n_left_out:,} queries has a judgement, expected ids like those of qrels."
         )
     return n_copied, n_left_out

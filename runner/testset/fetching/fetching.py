@@ -73,9 +73,7 @@ def _check_unchanged(folder: Path) -> None:
     try:
         expected = {name: HubFile(file["n_bytes"], file["sha256"]) for name, file in manifest["files"].items()}
     except (KeyError, TypeError, AttributeError):
-        raise DataError(
-            f"{folder / MANIFEST}: is no manifest of a data set. Delete {folder} and fetch again."
-        ) from None
+        raise DataError(f"{folder / MANIFEST}: is not a data set manifest. Delete {folder} and fetch again.") from None
     wrong = [f"{folder / name}: {text}" for name, file in expected.items() if (text := difference(folder / name, file))]
     if wrong:
         raise DataError(f"{'; '.join(wrong)}. Delete {folder} and fetch again.")

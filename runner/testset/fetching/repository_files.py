@@ -35,7 +35,7 @@ def judgement_files(paths: Iterable[str], split: str, source: str) -> list[str]:
 
 
 def local_name(part: str, number: int, path: str) -> str:
-    """Return the name of a downloaded file. It takes only the ending from the repository, so it is no path."""
+    """Return the name of a downloaded file. It takes only the ending from the repository, so it is not a path."""
     endings = (".jsonl.gz", ".jsonl", ".tsv", ".parquet")
     return f"{part}-{number:05d}{next(ending for ending in endings if path.endswith(ending))}"
 

@@ -13,7 +13,7 @@ RULES = {
     "card": r"(?<!\d)(?:\d[ -]?){12,18}\d(?!\d)",
     "ip": r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])",
 }
-"""Rules by name. They find the usual forms, and are no proof that nothing private is left."""
+"""Rules by name. They find the usual forms, and do not prove that nothing private is left."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class PrivateData:
 def private_data(options: Sequence[str]) -> PrivateData:
     """Return the rules of the option --mask: names, separated by commas, and at the end a regular expression.
 
-    Raises ConfigError for an expression that is none, or that matches the empty text.
+    Raises ConfigError for an expression that cannot be compiled, or that matches the empty text.
     """
     rules: dict[str, re.Pattern[str]] = {}
     for text in options:
@@ -54,8 +54,10 @@ def _compile(text: str) -> re.Pattern[str]:
         pattern = re.compile(text)
     except re.error as error:
         raise ConfigError(
-            [f"--mask: {text!r} is none of {', '.join(RULES)}, and not a regular expression ({error})"]
+            [f"--mask: {text!r} is not one of {', '.join(RULES)}, and not a regular expression ({error})"]
         ) from error
     if pattern.match(""):
-        raise ConfigError([f"--mask: {text!r} matches the empty text; write an expression for what is private"])
+        raise ConfigError(
+            [f"--mask: {text!r} matches the empty text, expected an expression for private text, e.g. ORDER-[0-9]+"]
+        )
     return pattern

@@ -324,9 +324,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("more", "why"),
         [
-            (("race.metric=ndcg@10",), "ndcg@10 is no metric of answers"),
+            (("race.metric=ndcg@10",), "ndcg@10 is not an answer metric"),
             (("race.metric=em", "run.headline=f1"), "race.metric: got em, but run.headline=f1 ranks the cells"),
-            (("race.metric=bleu",), "bleu is no mean over samples"),
+            (("race.metric=bleu",), "bleu is not a mean over samples"),
             (("race.metric=length",), "length has no better direction"),
             (("race.metric=rouge",), "race.metric: got 'rouge', expected one of"),
             (("race.alpha=1.5",), "alpha: got 1.5, expected an error rate"),

@@ -102,5 +102,5 @@ def test_a_refiner_that_is_not_known_is_one_error() -> None:
     with pytest.raises(ConfigError) as raised:
         small_request("refiner=combined", "refiner.use=[dedup]")
     assert raised.value.problems == (
-        "refiner.use: got 'dedup', expected one or more of dedupe, headings, tables, summary",
+        "refiner.use: got 'dedup', expected one or more of dedupe, headings, tables, summary; did you mean dedupe?",
     )

@@ -93,7 +93,7 @@ def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: s
 
 @pytest.mark.parametrize(("name", "message"), [("none", "no such folder"), ("", "no such file")])
 def test_folder_without_a_set_is_rejected(name: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"{message}. Expected here: a released set"):
+    with pytest.raises(DataError, match=f"{message}, expected a released set"):
         read_testset(tmp_path / name)
 
 

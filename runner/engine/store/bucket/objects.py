@@ -162,7 +162,7 @@ class Objects:
         )
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete objects. Missing ones are no error."""
+        """Delete objects. Missing ones are not an error."""
         for start in range(0, len(paths), _MAX_DELETED_TOGETHER):
             paths_together = list(paths[start : start + _MAX_DELETED_TOGETHER])
             try:

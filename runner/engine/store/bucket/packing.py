@@ -63,7 +63,7 @@ def unpack(packed: bytes) -> tuple[bytes, dict[str, bytes]] | None:
 
 
 def files_of(manifest: bytes) -> dict[str, tuple[str, int]] | None:
-    """Return the files that a manifest names. None if it is no manifest."""
+    """Return the files that a manifest names. None if it is not a manifest."""
     try:
         return named_files(json.loads(manifest))
     except NOT_A_MANIFEST:

@@ -131,4 +131,4 @@ def test_wrong_options_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main([*common, "--threshold", "2"]) == 2
     assert "threshold: got 2" in capsys.readouterr().err
     assert main([*common, "--experiment", "x"]) == 2
-    assert "only MLflow has experiments" in capsys.readouterr().err
+    assert "--experiment works only with --from mlflow" in capsys.readouterr().err
