@@ -61,7 +61,7 @@ COMMANDS = {
     "notebooks": Command(
         "analysis.notebook_files",
         "write six notebooks to work through with your sweep or a demo",
-        "latest --output notebooks",
+        "latest --out notebooks",
         "docs/results.md",
     ),
     "pareto": Command(
@@ -94,17 +94,17 @@ COMMANDS = {
         "latest best --worst 3",
         "docs/forensics.md",
     ),
-    "testset": Command(
-        "analysis.testset.drafts_command",
-        "show generated evaluation data: accepted and rejected drafts with the reasons",
-        "my_set --state rejected",
-        "docs/generation.md",
-    ),
     "table": Command(
         "analysis.table",
         "show a published table next to the matching cells of a sweep",
         "crud_rag/3 latest",
         "docs/published.md",
+    ),
+    "testset": Command(
+        "analysis.testset.drafts_command",
+        "show generated evaluation data: accepted and rejected drafts with the reasons",
+        "my_set --state rejected",
+        "docs/generation.md",
     ),
     "watch": Command(
         "analysis.watch.watch_command",

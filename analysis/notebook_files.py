@@ -17,7 +17,9 @@ _NO_SWEEP = 'SWEEP = ""'
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("sweep", nargs="?", help=f"{SWEEP}, to look at (default: a small demo)")
-    parser.add_argument("--output", type=Path, metavar="DIR", default=Path("notebooks"), help="default: %(default)s")
+    parser.add_argument(
+        "--out", "--output", type=Path, metavar="DIR", default=Path("notebooks"), help="default: %(default)s"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     Raises DataError if the sweep does not exist or a file of that name does, and MissingExtraError without jupytext.
     """
     folder = str(find_sweep(options.sweep).resolve()) if options.sweep else ""
-    files = write_notebooks(options.output, folder)
+    files = write_notebooks(options.out, folder)
     console = terminal.make_console()
     for file in files:
         console.print(str(file))
@@ -41,9 +43,9 @@ def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
     Raises DataError if the files cannot be written, or if one of them exists, because it may contain the reader's work.
     """
     files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
-    terminal.make_folder(folder, "--output")
+    terminal.make_folder(folder, "--out")
     if existing := [file for file in files if file.exists()]:
-        raise DataError(f"{existing[0]}: exists already and may contain your work; choose another --output")
+        raise DataError(f"{existing[0]}: exists already and may contain your work; choose another --out")
     notebooks = {file: read_notebook(name, sweep) for file, name in files.items()}
     import nbformat
 

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--axis", required=True, help="axis from left to right, e.g. chunk.size")
     parser.add_argument("--by", default="", metavar="AXIS", help="a line for each of its levels, e.g. retriever")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE.svg", help="the picture (default: plot_... in the sweep's folder)"
+        "--out", "--output", type=Path, metavar="FILE.svg", help="the picture (default: plot_... in the sweep's folder)"
     )
     terminal.add_format(parser)
 
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
     terminal.show_table(console, _title(averages), _columns(averages, digits))
     for note in filter(None, [*_notes(averages), groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(note)}[/]")
-    output = options.output or sweep.folder / _file_name(averages)
-    write = terminal.write_text if options.output else terminal.write_beside_results
+    output = options.out or sweep.folder / _file_name(averages)
+    write = terminal.write_text if options.out else terminal.write_beside_results
     write(output, plot(averages))
     console.print(f"picture: {escape(str(output))}")
     return 0

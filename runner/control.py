@@ -79,7 +79,7 @@ def _cells(sweep: SweepResult) -> list[CellResult]:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.control",
-        description="Pauses and resumes a running sweep, and stops cells of it. Changes no number of other cells.",
+        description="Pauses and resumes a running sweep, and stops cells of it. Results of other cells do not change.",
         example="python -m runner.control latest stop retriever=bm25,top_k=2",
         page="docs/watching.md",
     )

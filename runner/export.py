@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         sweep = load(options.sweep)
-        cell = collect_export(sweep, sweep.cell(options.cell), options.store)
+        cell = collect_export(sweep, sweep.cell(options.cell), options.store_dir)
         n_bytes = write_folder(cell, options.out)
     except RagGridError as error:
         say_error(error)
@@ -47,7 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("sweep", help=SWEEP)
     parser.add_argument("cell", help=CELL)
     parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
-    parser.add_argument("--store", type=Path, help="the sweep's store (default: the store that it ran with)")
+    parser.add_argument(
+        "--store-dir", "--store", type=Path, help="the sweep's store (default: the store that it ran with)"
+    )
     add_option(parser)
     return parser
 

@@ -50,12 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
             lines = list(trec_lines(rankings, options.depth, options.tag or cell.cell_id))
         else:
             lines = list(financerag_lines(rankings, options.depth or _DEPTH_OF_SUBMISSIONS))
-        write_lines(options.output, lines)
+        write_lines(options.out, lines)
     except RagGridError as error:
         say_error(error)
         return 2
     nothing = f"; found nothing for {len(rankings) - n_found}" if n_found < len(rankings) else ""
-    print(f"wrote the rankings of {count(n_found, 'question')} of {cell.cell_id} to {options.output}{nothing}")
+    print(f"wrote the rankings of {count(n_found, 'question')} of {cell.cell_id} to {options.out}{nothing}")
     return 0
 
 
@@ -66,8 +66,8 @@ def _export_judgements(sweep: LoadedSweep, options: argparse.Namespace) -> int:
         if (order := cell.config["context"].get("order", "best_first")) != "best_first":
             raise DataError(f"{cell.cell_id}: has context.order={order}; --format qrels needs best_first")
     lines = list(qrels_lines(sweep.folder_of(cell) for cell in cells))
-    write_lines(options.output, lines)
-    print(f"wrote {count(len(lines) - 1, 'judgement')} of {count(len(cells), 'cell')} to {options.output}")
+    write_lines(options.out, lines)
+    print(f"wrote {count(len(lines) - 1, 'judgement')} of {count(len(cells), 'cell')} to {options.out}")
     return 0
 
 
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.export_rankings",
         description="Writes the rankings of a cell as a TREC run or a FinanceRAG submission, or a judge's grades.",
-        example="python -m runner.export_rankings latest --cell best --format trec --output run.txt",
+        example="python -m runner.export_rankings latest --cell best --format trec --out run.txt",
         page="docs/results.md",
     )
     parser.add_argument("sweep", help=SWEEP)
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--depth", type=int, help="documents per question (default: trec all, financerag 10)")
     parser.add_argument("--tag", help="the name of the run in a TREC file (default: the cell's id)")
-    parser.add_argument("--output", type=Path, required=True, help="file to write")
+    parser.add_argument("--out", "--output", type=Path, required=True, help="file to write")
     add_option(parser)
     return parser
 

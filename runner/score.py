@@ -31,14 +31,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.score",
         description="Scores answers and rankings of any system with the metrics of this project.",
-        example="python -m runner.score --input mine.jsonl --metrics rouge_l,f1 --output scores.jsonl",
+        example="python -m runner.score --input mine.jsonl --metrics rouge_l,f1 --out scores.jsonl",
         page="docs/metrics.md",
     )
     parser.add_argument(
         "--input", type=Path, required=True, help="JSON Lines: see docs/metrics.md, 'Scoring any other system'"
     )
     parser.add_argument("--metrics", required=True, help="comma-separated names, e.g. rouge_l,f1,ndcg@10")
-    parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
+    parser.add_argument(
+        "--out", "--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order"
+    )
     parser.add_argument(
         "--language",
         choices=options_of("language"),

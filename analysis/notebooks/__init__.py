@@ -1,6 +1,6 @@
 """Six notebooks as Python files in jupytext's percent format, which editors open as notebooks.
 
-`python -m analysis notebooks --output DIR` converts them to `.ipynb` files. Each loads the sweep named at its top, or
+`python -m analysis notebooks --out DIR` converts them to `.ipynb` files. Each loads the sweep named at its top, or
 the small sweep of `start.demo_sweep`.
 """
 

@@ -13,8 +13,8 @@ _OPTIONS_FROM = 47
 
 GROUPS = {
     "dataset": "documents and questions",
-    "language": "language of both",
-    "parser": "reads PDF and Office files",
+    "language": "of both (default: Chinese)",
+    "parser": "reads PDF, HTML, Office",
     "refiner": "rewrites the documents",
     "chunk": "cuts documents into chunks",
     "header": "text searched with each chunk",
@@ -23,7 +23,7 @@ GROUPS = {
     "vector_index": "searches vectors",
     "expander": "rewrites the question",
     "retriever": "finds chunks",
-    "iterative": "searches again",
+    "iterative": "multi-step search by a model",
     "filter": "restricts the documents",
     "diversity": "drops hits that repeat others",
     "reranker": "sorts the hits again",
@@ -57,6 +57,7 @@ SHOWN_FIRST = {
     "retriever": ("bm25", "dense"),
     "reranker": ("cross_encoder",),
     "llm": ("openai", "ollama"),
+    "reviser": ("reflect",),
     "metrics": ("retrieval",),
     "judge": ("faithfulness",),
     "sweeps": ("smoke", "grid"),
@@ -76,7 +77,7 @@ settings and more help:
   'llm=?'               list all options of a group
   dataset.limit=100     draw this many samples
   run.plan_only=true    show the plan and run nothing
-  run.max_cost=5        most to spend on models; then the sweep stops
+  run.max_cost=5        stop before spending 5 in the currency of `prices`
   --cfg job             all fields with values; --hydra-help: options of Hydra
 
 example (latest is the last sweep, best the cell to take):

@@ -125,9 +125,9 @@ def first_row_line(standings: Standings, stopped: Sequence[CellResult] = ()) -> 
         return f"First row: {take}, by its mean alone: {choice.too_few}. See docs/metrics.md, Groups of samples"
     may_be = f"{choice.n_tied} of {len(choice.compared)} cells may have the best {metric}"
     if choice.cell is choice.best:
-        return f"First row: {take}. {may_be}: docs/decisions.md."
+        return f"First row: {take}. {may_be} (see docs/decisions.md)."
     cheapest = f"the cheapest of the {choice.n_near} within one standard error of the best {metric}"
-    return f"First row: {take}, {cheapest} ({_values_of(choice.best, choice)}). {may_be}: docs/decisions.md."
+    return f"First row: {take}, {cheapest} ({_values_of(choice.best, choice)}). {may_be} (see docs/decisions.md)."
 
 
 def _single_name(choice: Choice) -> str:

@@ -37,7 +37,7 @@ def test_analysis_runs_as_a_module(sweep: Path) -> None:
     assert "confidence the best cell is" in done.stdout
 
 
-@pytest.mark.parametrize("command", [["notebooks", "--output"], ["report", "SWEEP", "--out"]])
+@pytest.mark.parametrize("command", [["notebooks", "--out"], ["report", "SWEEP", "--out"]])
 def test_output_folder_that_cannot_be_created_is_an_error(
     command: list[str], sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,7 @@ COMMANDS = {
     "best": lambda sweep, out: analysis(["best", sweep]),
     "report": lambda sweep, out: analysis(["report", sweep, "--out", out]),
     "export": lambda sweep, out: export([sweep, "best", "--out", out]),
-    "rankings": lambda sweep, out: export_rankings([sweep, "--cell", "best", "--format", "trec", "--output", out]),
+    "rankings": lambda sweep, out: export_rankings([sweep, "--cell", "best", "--format", "trec", "--out", out]),
     "track": lambda sweep, out: track([sweep]),
 }
 

@@ -14,7 +14,7 @@ def test_plot_command_prints_the_means_and_draws_a_file(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "plot.svg"
-    words = ["plot", str(sweep), "--metric", "rouge_l", "--axis", "top_k", "--by", "retriever", "--output", str(output)]
+    words = ["plot", str(sweep), "--metric", "rouge_l", "--axis", "top_k", "--by", "retriever", "--out", str(output)]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "rouge_l of all samples (larger is better)" in printed

@@ -187,7 +187,7 @@ def test_plugins_are_a_list_of_names(plugins: Any, folder: Path, given: Planted)
 
 def test_export_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:
     store = folder / "planted" / "results" / "store"
-    arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", str(tmp_path / "out"), "--store", str(store)]
+    arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", str(tmp_path / "out"), "--store-dir", str(store)]
     assert runner.export.main(arguments) == 2
     assert not (tmp_path / "out").exists()
 
@@ -201,7 +201,7 @@ def test_an_export_says_how_to_trust(folder: Path, given: Planted, capsys: pytes
 
 
 def test_rankings_are_exported_without_imports(folder: Path, given: Planted, tmp_path: Path) -> None:
-    arguments = [str(folder / "poisoned"), "--cell", "top_k=2", "--format", "trec", "--output", str(tmp_path / "run")]
+    arguments = [str(folder / "poisoned"), "--cell", "top_k=2", "--format", "trec", "--out", str(tmp_path / "run")]
     assert runner.export_rankings.main(arguments) == 0
 
 

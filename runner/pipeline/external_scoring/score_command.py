@@ -31,11 +31,11 @@ def run(options: argparse.Namespace) -> int:
     """Score the input and return 0. Raises RagGridError if some input cannot be used."""
     names = _names(options.metrics)
     metrics = metrics_by_name(names, options.language)
-    _require_folders(options.output, options.summary)
-    require_other_files([options.input], options.output, options.summary)
+    _require_folders(options.out, options.summary)
+    require_other_files([options.input], options.out, options.summary)
     lines = read_lines(options.input)
     scored = score_lines(lines, names, metrics)
-    write_lines(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
+    write_lines(options.out, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
     summary = summarize(scored, lines)
     if options.summary:
         write_lines(options.summary, [json.dumps(summary, ensure_ascii=False, indent=2)])

@@ -119,12 +119,12 @@ class TestCommand:
         skip_without("jupytext", extra="notebooks")
         own = tmp_path / "2_compare_cells.ipynb"
         own.write_text("mine")
-        assert main(["notebooks", "--output", str(tmp_path)]) == 2
+        assert main(["notebooks", "--out", str(tmp_path)]) == 2
         assert f"{own}: exists already" in capsys.readouterr().err
         assert [file.name for file in tmp_path.iterdir()] == [own.name]
 
     def test_notebooks_command_rejects_a_missing_sweep(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["notebooks", str(tmp_path / "nowhere"), "--output", str(tmp_path / "mine")]) == 2
+        assert main(["notebooks", str(tmp_path / "nowhere"), "--out", str(tmp_path / "mine")]) == 2
         assert "nowhere: no sweep here" in capsys.readouterr().err

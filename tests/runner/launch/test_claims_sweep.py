@@ -178,7 +178,7 @@ def test_grades_of_passages_become_judgements_that_a_data_set_reads(tmp_path: Pa
     assert all(cell.value(name) is not None for cell in (one, three) for name in ("umbrela_ndcg", "umbrela_precision"))
     output = tmp_path / "qrels.tsv"
     sweep_dir = str(tmp_path / "results" / SWEEP_ID)
-    assert export_rankings([sweep_dir, "--format", "qrels", "--output", str(output)]) == 0
+    assert export_rankings([sweep_dir, "--format", "qrels", "--out", str(output)]) == 0
     header, *lines = output.read_text(encoding="utf-8").splitlines()
     assert header == "query-id\tcorpus-id\tscore"
     grades = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in lines}
@@ -219,7 +219,7 @@ def test_nuggets_from_gold_documents_need_no_references(tmp_path: Path, server: 
 
 def test_sweeps_without_grades_have_no_judgements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, FEW) == 0
-    options = ["--format", "qrels", "--output", str(tmp_path / "q.tsv")]
+    options = ["--format", "qrels", "--out", str(tmp_path / "q.tsv")]
     assert export_rankings([str(tmp_path / "results" / SWEEP_ID), *options]) == 2
     assert "--format qrels is for sweeps with judge=relevance" in capsys.readouterr().err
 

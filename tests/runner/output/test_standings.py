@@ -46,7 +46,7 @@ def test_first_row_line_names_a_cheaper_cell_and_the_best_cell() -> None:
     choice = Choice(cheap, tied, tied[:2], (best, cheap, other), {}, False)
     assert first_row_line(Standings((cheap, best, other), ["f1"], choice=choice)) == (
         "First row: the cell to take, the cheapest of the 2 within one standard error of the best f1 "
-        "(retriever=bm25,top_k=8). 3 of 3 cells may have the best f1: docs/decisions.md."
+        "(retriever=bm25,top_k=8). 3 of 3 cells may have the best f1 (see docs/decisions.md)."
     )
 
 

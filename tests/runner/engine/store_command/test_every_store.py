@@ -83,11 +83,11 @@ def read_by_all(folder: Path) -> None:
     generated(folder)
     swept(folder)
     sweep = str(folder / "results" / SWEEP_ID)
-    assert export_rankings([sweep, "--cell", "top_k=2", "--format", "trec", "--output", str(folder / "run.txt")]) == 0
+    assert export_rankings([sweep, "--cell", "top_k=2", "--format", "trec", "--out", str(folder / "run.txt")]) == 0
     assert annotate(["export", str(folder / "set"), "--to", str(folder / "tasks.json")]) == 0
     predictions = folder / "predictions.jsonl"
     predictions.write_text('{"id": "1", "question": "Who?", "prediction": "a", "references": ["a"]}\n')
-    assert score(["--input", str(predictions), "--metrics", "em", "--output", str(folder / "scores.jsonl")]) == 0
+    assert score(["--input", str(predictions), "--metrics", "em", "--out", str(folder / "scores.jsonl")]) == 0
     assert models(["check", "embedder=hashing"]) == 2  # none is chosen
     labels, out = folder / "labels.jsonl", folder / "judge_data"
     item = {"references": ["She"], "answer": "She", "labels": {"accuracy": 2}}

@@ -22,7 +22,7 @@ def score(folder: Path, metrics: str, *lines: dict[str, Any]) -> tuple[list[dict
     """The output lines and the summary."""
     source, output, summary = folder / "in.jsonl", folder / "out.jsonl", folder / "summary.json"
     source.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-    arguments = ["--input", str(source), "--metrics", metrics, "--output", str(output), "--summary", str(summary)]
+    arguments = ["--input", str(source), "--metrics", metrics, "--out", str(output), "--summary", str(summary)]
     assert main(arguments) == 0
     rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
     return rows, json.loads(summary.read_text(encoding="utf-8"))
@@ -33,7 +33,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str], metrics: str, *lin
     source = folder / "in.jsonl"
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     source.write_text("\n".join(texts), encoding="utf-8")
-    assert main(["--input", str(source), "--metrics", metrics, "--output", str(folder / "out.jsonl")]) == 2
+    assert main(["--input", str(source), "--metrics", metrics, "--out", str(folder / "out.jsonl")]) == 2
     assert not (folder / "out.jsonl").exists()
     return capsys.readouterr().err
 
@@ -140,7 +140,7 @@ def test_no_relevant_document_is_not_gold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metrics", "lines", "message"),
     [
-        ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l? Expected one of "),
+        ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l? expected one of "),
         ("rouge_l f1", [ANSWER], "got 'rouge_l f1'"),
         (" , ", [ANSWER], "--metrics: got none"),
         ("f1", [RANKING], "no line has the fields that f1 reads; expected prediction and references"),
@@ -166,7 +166,7 @@ def test_bad_scoring_input_is_one_clear_error(
 
 
 def test_missing_input_file_and_output_folder_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--input", str(tmp_path / "none.jsonl"), "--metrics", "f1", "--output"]
+    arguments = ["--input", str(tmp_path / "none.jsonl"), "--metrics", "f1", "--out"]
     assert main([*arguments, str(tmp_path / "out.jsonl")]) == 2
     assert "none.jsonl: no such file" in capsys.readouterr().err
     assert main([*arguments, str(tmp_path / "no" / "out.jsonl")]) == 2
@@ -231,7 +231,7 @@ def test_scoring_output_does_not_overwrite_input_or_summary(
     monkeypatch.chdir(tmp_path)
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps(ANSWER), encoding="utf-8")
-    arguments = ["--input", "in.jsonl", "--metrics", "em", "--output", output, "--summary", summary]
+    arguments = ["--input", "in.jsonl", "--metrics", "em", "--out", output, "--summary", summary]
     assert main(arguments) == 2
     assert "would overwrite" in capsys.readouterr().err
     assert json.loads(source.read_text(encoding="utf-8")) == ANSWER

@@ -29,7 +29,7 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
     """Return a function that runs unusable arguments and returns the error. It checks that no file was written."""
 
     def refused(*arguments: object, output: Path = tmp_path / "refused") -> str:
-        assert main([*map(str, arguments), "--output", str(output)]) == 2
+        assert main([*map(str, arguments), "--out", str(output)]) == 2
         assert not output.exists()
         return capsys.readouterr().err
 
@@ -38,7 +38,7 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
 
 def test_trec_eval_reproduces_the_metrics_of_the_cell(sweep: Path, tmp_path: Path) -> None:
     output = tmp_path / "run.txt"
-    assert main([str(sweep), "--cell", "chunk.size=32", "--format", "trec", "--output", str(output)]) == 0
+    assert main([str(sweep), "--cell", "chunk.size=32", "--format", "trec", "--out", str(output)]) == 0
     (cell,) = (cell for cell in cells_in(sweep.parents[1]) if cell.axes["chunk.size"] == 32)
     gold: dict[str, dict[str, int]] = defaultdict(dict)
     rows = {row["id"]: row for row in samples_in_cell(sweep / cell.cell_id)}
@@ -90,7 +90,7 @@ def test_a_submission_has_the_challenges_ids_and_ten_documents_for_each_question
     )
     output = tmp_path / "submission.csv"
     sweep = str(tmp_path / "results" / SWEEP_ID)
-    assert main([sweep, "--format", "financerag", "--output", str(output)]) == 0
+    assert main([sweep, "--format", "financerag", "--out", str(output)]) == 0
     with output.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     by_query: dict[str, list[str]] = defaultdict(list)

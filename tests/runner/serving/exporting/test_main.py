@@ -308,21 +308,21 @@ def test_export_reports_missing_or_damaged_stages(
     store = store_of(tmp_path)
     for entry in (entries := entries_by_kind(store)["sparse_index"]):
         (entry.folder / "counts.npy").write_bytes(b"other")
-    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    assert export(tmp_path, BM25, tmp_path / "out", "--store-dir", str(store.root)) == 2
     told = capsys.readouterr().err
     assert "counts.npy has 5 bytes" in told
     assert "Compute it again: python -m runner dataset.limit=12 retriever=bm25" in told
     for entry in entries:
         shutil.rmtree(entry.folder)
-    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    assert export(tmp_path, BM25, tmp_path / "out", "--store-dir", str(store.root)) == 2
     assert "stage 'sparse_index' of cell" in capsys.readouterr().err
     for entry in entries_by_kind(store)["data"]:
         (entry.folder / "content.json").write_bytes(b"other")
-    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    assert export(tmp_path, BM25, tmp_path / "out", "--store-dir", str(store.root)) == 2
     assert "stage 'data' of cell" in capsys.readouterr().err
     shutil.rmtree(store.root)
-    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
-    assert "no store found; name the store of the sweep by --store" in capsys.readouterr().err
+    assert export(tmp_path, BM25, tmp_path / "out", "--store-dir", str(store.root)) == 2
+    assert "no store found; name the store of the sweep by --store-dir" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("is_fifo", [False, True])
@@ -334,7 +334,7 @@ def test_damaged_samples_of_a_cell_are_named(
     file = tmp_path / "results" / SWEEP_ID / cell.cell_id / "samples.parquet"
     file.unlink()
     os.mkfifo(file) if is_fifo else file.write_bytes(b"PAR1")
-    assert export(tmp_path, cell.cell_id, tmp_path / "out", "--store", str(store_of(tmp_path).root)) == 2
+    assert export(tmp_path, cell.cell_id, tmp_path / "out", "--store-dir", str(store_of(tmp_path).root)) == 2
     assert f"{file}: cannot be read" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
