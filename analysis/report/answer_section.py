@@ -37,8 +37,9 @@ class ReportAnswer:
     """The answer of the report.
 
     `take` is the id of the cell to take (see `runner.results.Choice`), `best` the id of the cell with the best mean; ""
-    if no cell has a value. The sentence, the matrix and the failures describe the cell to take. If cells were tested
-    under different conditions, no cell `is_recommended`, and `take` is the cell with the best mean.
+    if no cell has a value. The sentence, the matrix and the failures describe the cell to take. `in_full` has all of its
+    values where the sentence names only its change of the base; otherwise it is "". If cells were tested under
+    different conditions, no cell `is_recommended`, and `take` is the cell with the best mean.
     """
 
     about: str
@@ -48,6 +49,7 @@ class ReportAnswer:
     n_may_be_best: int
     figures: tuple[Figure, ...]
     is_recommended: bool = True
+    in_full: str = ""
 
     @property
     def cell(self) -> str:
@@ -70,7 +72,9 @@ def gather(source: ReportSource) -> ReportAnswer:
             if take is best
             else _untested_answer(source, main.metric, take, best)
         )
-        return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
+        figure = _best_figure(main.metric, best)
+        in_full = source.names.in_full(take)
+        return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (figure,), in_full=in_full)
     family, choice = main.family, choice_of(main.family)
     sentence = choice_text(
         choice,
@@ -94,6 +98,7 @@ def gather(source: ReportSource) -> ReportAnswer:
         choice.n_tied,
         figures,
         is_recommended=not choice.spans_conditions,
+        in_full=source.names.in_full(choice.cell),
     )
 
 

@@ -53,6 +53,12 @@ class CellNames:
         name = self.short(cell)
         return f"{self.axes[0]}={name}" if len(self.axes) == 1 and name[:1].isdecimal() else name
 
+    def in_full(self, cell: CellResult) -> str:
+        """Return all values of a cell whose short name has only its change of the base; "" for other cells."""
+        if self.base is None:
+            return ""
+        return ", ".join(f"{axis}={cell.axes[axis]}" for axis in self.axes if cell.axes.get(axis) is not None)
+
     def of_several(self, cells: Sequence[CellResult]) -> str:
         r"""Return a name for cells with the same values, e.g. "bm25 \u00b7 64 \u00b7 2 or 8"."""
         if self.base is not None:

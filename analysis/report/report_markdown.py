@@ -37,6 +37,9 @@ def _answer(report: Report) -> Iterator[str]:
     yield f"Sweep {plain(report.sweep)} \u00b7 {plain(report.answer.about)}"
     yield ""
     yield prose_text(report.answer.sentence)
+    if report.answer.in_full:
+        yield ""
+        yield f"All values of {report.answer.cell}: {plain(report.answer.in_full)}"
     if report.warnings:
         yield ""
         yield f"> **Read with care.** {plain('. '.join(check.head for check in report.warnings))}."

@@ -97,6 +97,26 @@ def test_report_names_cells_with_equal_values(tmp_path: Path) -> None:
     assert "both cells have the same rouge_l for every sample" in page.text
 
 
+def test_cell_named_by_its_change_of_the_base_is_also_named_in_full(tmp_path: Path) -> None:
+    base = {"retriever": "bm25", "top_k": 2, "chunk.size": 64, "reranker": "none"}
+    changed = [
+        base,
+        *({**base, axis: value} for axis, value in {"top_k": 8, "chunk.size": 128, "reranker": "x"}.items()),
+    ]
+    changed.append({**base, "retriever": "dense"})
+    values = [0.1, 0.2, 0.2, 0.2, 0.8]
+    cells = [
+        TinyCell(f"{place:012x}", axes, [value + 0.01 * sample for sample in range(8)])
+        for place, (axes, value) in enumerate(zip(changed, values, strict=True))
+    ]
+    in_full = "All values of the cell to take: retriever=dense, top_k=2, chunk.size=64, reranker=none"
+    page, text, _ = rendered(report_on(tiny_sweep.write(tmp_path / "base", cells)))
+    assert in_full in page.text
+    assert in_full in text.replace("\\", "")
+    page, text, _ = rendered(report_on(tiny_sweep.write(tmp_path / "grid")))
+    assert "All values of" not in page.text + text
+
+
 def test_hundreds_of_cells_are_cut_with_a_statement(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     cells = [
