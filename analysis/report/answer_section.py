@@ -37,9 +37,9 @@ class ReportAnswer:
     """The answer of the report.
 
     `take` is the id of the cell to take (see `runner.results.Choice`), `best` the id of the cell with the best mean; ""
-    if no cell has a value. The sentence, the matrix and the failures describe the cell to take. `in_full` has all of its
-    values where the sentence names only its change of the base; otherwise it is "". If cells were tested under
-    different conditions, no cell `is_recommended`, and `take` is the cell with the best mean.
+    if no cell has a value. The sentence, the matrix and the failures describe the cell to take. `in_full` has all
+    values of the cell to take where the sentence names only its change of the base; otherwise it is "". If cells were
+    tested under different conditions, no cell `is_recommended`, and `take` is the cell with the best mean.
     """
 
     about: str
