@@ -42,7 +42,7 @@ class TestByDefinition:
         assert scores.dtype == np.float32
         np.testing.assert_allclose(scores, expected, atol=1e-5)
 
-    def test_the_search_equals_the_definition(self) -> None:
+    def test_search_equals_brute_force_maxsim(self) -> None:
         hits = best_chunks(QUERIES, CHUNKS, 4)
         assert_is_ranking(hits, 4, 4)
         for query in (0, 1, 3):
@@ -50,7 +50,7 @@ class TestByDefinition:
             assert rankings_of(hits)[query] == sorted(scores, key=lambda c: -scores[c])[:4]
             np.testing.assert_allclose(hits.score[query], sorted(scores.values(), reverse=True)[:4], atol=1e-5)
 
-    def test_text_without_vectors_has_no_hits_and_is_no_hit(self) -> None:
+    def test_text_without_vectors_has_no_hits_and_is_not_a_hit(self) -> None:
         hits = best_chunks(QUERIES, CHUNKS, 100)
         assert hits.chunk.shape == (4, 7)
         assert rankings_of(hits)[2] == []

@@ -11,7 +11,7 @@ def test_slugs_are_sorted_if_some_have_no_label() -> None:
     assert in_order(["b", "multi_hop", "a"], {"multi_hop": "multi-hop"}) == ["a", "b", "multi_hop"]
 
 
-def test_turns_are_numbered_in_the_conversation_that_their_first_question_opens() -> None:
+def test_turns_are_numbered_from_the_first_question_of_their_conversation() -> None:
     found = conversation_turns([("Who?",), ("Who?", "When?"), ("Alone?",), ("Who?", "When?", "Why?"), ("Hm?", "So?")])
     assert found == [
         ConversationTurn(1, "Who?"),

@@ -30,7 +30,7 @@ class TestSentencesByModel(AskingCompressorContract):
 class TestNoCompressor(ComponentContract):
     component = NoCompressor()
 
-    def test_the_component_implements_its_protocol_alone(self) -> None:
+    def test_component_implements_its_protocol_and_no_other(self) -> None:
         assert isinstance(self.component, UnchangedPassages)
         assert not isinstance(self.component, Compressor | AskingCompressor)
 

@@ -30,7 +30,7 @@ class DatasetContract(ComponentContract, ABC):
         assert isinstance(self.component, Dataset)
         assert re.fullmatch(r"[a-z0-9_]+", self.component.name)
 
-    def test_fingerprint_depends_on_content_alone(self, tmp_path: Path) -> None:
+    def test_fingerprint_depends_only_on_content(self, tmp_path: Path) -> None:
         here = self.component.fingerprint()
         assert re.fullmatch("[0-9a-f]{64}", here)
         moved, *changed = [dataset.fingerprint() for dataset in self.with_one_byte_more(tmp_path)]

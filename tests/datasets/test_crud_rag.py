@@ -343,7 +343,7 @@ def published(crud: CrudRag) -> Benchmark:
 
 
 class TestPublishedData:
-    def test_published_data_is_a_dataset(self, crud: CrudRag) -> None:
+    def test_crud_rag_is_a_dataset_with_a_sha256_fingerprint(self, crud: CrudRag) -> None:
         assert isinstance(crud, Dataset)
         assert len(crud.fingerprint()) == 64
 

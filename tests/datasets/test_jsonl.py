@@ -58,7 +58,7 @@ class TestContract(DatasetContract):
         return copies
 
 
-def test_fingerprint_of_a_documents_file_depends_on_content_alone(tmp_path: Path) -> None:
+def test_fingerprint_of_a_documents_file_depends_only_on_content(tmp_path: Path) -> None:
     samples = str(write(tmp_path) / "samples.jsonl")
     for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
         write_lines(tmp_path / f"{name}.jsonl", [{"text": text}])

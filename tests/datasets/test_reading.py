@@ -190,7 +190,7 @@ class TestFields:
 
 
 class TestFingerprint:
-    def test_fingerprint_depends_on_names_and_contents_alone(self, tmp_path: Path) -> None:
+    def test_fingerprint_depends_only_on_names_and_contents(self, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").mkdir()
         one, two = written(tmp_path, "1", "one"), written(tmp_path, "2", "two")
         copy = written(tmp_path / "elsewhere", "1", "copy")

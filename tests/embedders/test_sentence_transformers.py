@@ -161,7 +161,7 @@ def test_half_precision_vectors_are_close_to_full_precision(bert: Path, dtype: D
     assert abs(vectors - chunk_vectors(embedder(bert), TEXTS)).max() > 1e-4, "float32 would be nearer"
 
 
-def test_vectors_that_are_not_finite_are_an_error(bert: Path, tmp_path: Path) -> None:
+def test_non_finite_vectors_are_an_error(bert: Path, tmp_path: Path) -> None:
     import torch
 
     broken = package(bert)

@@ -107,7 +107,7 @@ def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) 
         vectors(model, TEXTS)
 
 
-def test_a_table_with_values_that_are_not_numbers_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_table_with_non_numeric_values_is_rejected(folder: Path, tmp_path: Path) -> None:
     table = table_of(folder)
     table[[3, 7], 0] = [np.nan, np.inf]
     with pytest.raises(ComponentError, match="2 rows that are not finite"):

@@ -14,7 +14,7 @@ class TestDrawnExamples(ExamplesContract):
     component = DrawnExamples(Demo(), n=3)
 
 
-def test_draw_depends_on_the_seed_and_the_kind_alone() -> None:
+def test_draw_depends_only_on_the_seed_and_the_kind() -> None:
     first, second, _ = DrawnExamples(Demo(), n=3).choose(SAMPLES, POOL, DOCUMENTS).tolist()
     assert first == second
     others = [DrawnExamples(Demo(), n=3, seed=seed).choose(SAMPLES, POOL, DOCUMENTS).tolist() for seed in range(5)]

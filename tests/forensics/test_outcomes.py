@@ -42,7 +42,7 @@ def test_a_chinese_answer_is_compared_with_the_additions_of_the_reference(answer
     assert outcome_of(replace(CHINESE, answer=answer)).outcome is outcome
 
 
-def test_numbers_of_the_question_need_not_be_said_again() -> None:
+def test_numbers_of_the_question_need_not_be_repeated() -> None:
     sample = replace(CHINESE, references=["2023年为12亿元"], answer="12亿元")
     assert outcome_of(sample).outcome is Outcome.RIGHT
 
@@ -138,7 +138,7 @@ def test_abstaining_on_an_unanswerable_question_is_right(answer: str, outcome: O
     assert outcome_of(replace(ASKED, answerable=False, references=[], answer=answer)).outcome is outcome
 
 
-def test_an_empty_answer_to_an_unanswerable_question_is_right_but_an_error_is_not() -> None:
+def test_empty_answer_to_unanswerable_question_is_right_but_error_is_not() -> None:
     unanswerable = replace(ASKED, answerable=False, references=[])
     assert outcome_of(replace(unanswerable, state=AnswerState.EMPTY)).outcome is Outcome.RIGHT
     assert outcome_of(replace(unanswerable, state=AnswerState.REFUSED)).outcome is Outcome.RIGHT

@@ -38,7 +38,7 @@ class TestAskedSearchesWithThoughts(IterationContract):
 class TestOneSearch(ComponentContract):
     component = OneSearch()
 
-    def test_the_component_implements_its_protocol_alone(self) -> None:
+    def test_component_implements_its_protocol_and_no_other(self) -> None:
         assert isinstance(self.component, SingleSearch)
         assert not isinstance(self.component, IterativeSearch)
 

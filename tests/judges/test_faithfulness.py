@@ -116,7 +116,7 @@ def test_too_many_claims_are_unparsable_and_not_asked_again() -> None:
     ],
     ids=["one missing", "one too many", "no verdict", "twice the same", "no list", "no objects", "prose", "nothing"],
 )
-def test_verdicts_that_do_not_match_the_claims_are_no_number(reply: str) -> None:
+def test_mismatched_verdicts_are_unparsable(reply: str) -> None:
     ask = replies(claims_reply("a", "b"), reply, reply, reply)
     assert outcome_of(METRIC, ITEM, ask)[0] is ScoreState.UNPARSABLE
     assert len(ask.requests) == 4

@@ -88,7 +88,7 @@ def test_weights_in_float16_are_computed_in_float32(nli: CrossEncoderEntailment,
     assert {str(own.dtype) for own in encoder.parameters()} == {"torch.float32"}
 
 
-def test_scores_that_are_not_finite_are_an_error_and_no_verdict(tmp_path: Path) -> None:
+def test_non_finite_scores_are_an_error_and_not_a_verdict(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     damaged = model(tmp_path / "m", LABELS)

@@ -291,7 +291,7 @@ class TestRetries:
             b'{"choices": [{"message": {"content": [1]}}]}',
         ],
     )  # fmt: skip
-    def test_a_body_that_is_not_a_completion_is_tried_again_then_an_error(self, body: bytes) -> None:
+    def test_non_completion_body_is_retried_and_then_an_error(self, body: bytes) -> None:
         answers, server = ask(lambda *_: Reply(body=body))
         assert len(server.requests) == 3
         assert "a reply that is not what was requested: " in answers["q"].error
@@ -522,7 +522,7 @@ class TestKey:
             assert problem.startswith("api_key_env: the key in A_KEY contains characters")
             assert "cret" not in problem
 
-    def test_a_key_that_is_not_set_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unset_key_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("A_KEY", raising=False)
         (problem,) = OpenAIChat("m", api_key_env="A_KEY").check()
         assert problem.startswith("api_key_env: the environment variable A_KEY is not set; set it")

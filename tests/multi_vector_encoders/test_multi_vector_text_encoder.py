@@ -228,7 +228,7 @@ def test_errors_of_all_fields_are_reported_together() -> None:
     ]
 
 
-def test_vectors_that_are_not_finite_are_an_error(tmp_path: Path) -> None:
+def test_non_finite_vectors_are_an_error(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     folder = save_colbert(tmp_path)

@@ -127,7 +127,7 @@ def test_an_encoding_that_was_not_accepted_is_malformed(encoding: str) -> None:
         received([b"x"], ("Content-Encoding", encoding))
 
 
-def test_a_body_that_is_not_compressed_as_it_says_is_malformed() -> None:
+def test_body_with_a_false_content_encoding_is_malformed() -> None:
     with pytest.raises(Malformed, match="decompressed"):
         received([b'{"a": 1}'], ("Content-Encoding", "gzip"))
 

@@ -117,7 +117,7 @@ def test_an_error_has_the_message_of_the_server() -> None:
     assert (error.status, error.body["message"], error.code, error.headers["retry-after"]) == (429, "slow", "c", "7")
 
 
-def test_a_body_that_is_not_json_is_malformed() -> None:
+def test_non_json_body_is_malformed() -> None:
     with pytest.raises(Malformed, match="<html>"):
         answered(Reply(body=b"<html>"))
 
@@ -140,7 +140,7 @@ def error_after(sent: bytes) -> str:
     return message_of(caught.value, "")
 
 
-def test_a_reply_that_is_not_http_is_not_a_status_of_the_server() -> None:
+def test_non_http_reply_is_not_a_server_status() -> None:
     line = error_after(b"NOT HTTP AT ALL\r\n\r\n")
     assert line.startswith("the server broke the HTTP protocol: ")
     assert "400" not in line
@@ -254,7 +254,7 @@ def test_a_missing_file_of_authorities_is_named(monkeypatch: pytest.MonkeyPatch,
     assert "is missing" not in failed("https://host/v1")
 
 
-def test_a_certificate_that_is_not_trusted_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_untrusted_certificate_is_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     key = ConnectionKey("host", 443, True, True, None, None, None)
 
     async def refuse(*_: object) -> Any:

@@ -185,7 +185,7 @@ class TestOutputs:
         _, reply = answered(pipeline("documents"))
         assert reply == PipelineReply("Where?", FOUND)
 
-    def test_a_text_has_the_documents_that_its_retriever_found_and_the_tokens_of_its_model(self) -> None:
+    def test_text_answer_has_the_retrieved_documents_and_the_model_tokens(self) -> None:
         answer, reply = answered(pipeline("text"))
         assert reply == PipelineReply("west", FOUND)
         assert (answer.n_prompt_tokens, answer.n_completion_tokens) == (7, 2)

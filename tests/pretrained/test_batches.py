@@ -23,7 +23,7 @@ def test_every_text_is_in_one_batch_and_padding_is_counted() -> None:
     assert len(found) < 1.1 * lengths.sum() / 1000 + 1
 
 
-def test_text_longer_than_a_batch_is_a_batch_alone() -> None:
+def test_text_longer_than_a_batch_forms_its_own_batch() -> None:
     assert batches([5, 50, 5], 10) == [[1], [0, 2]]
 
 

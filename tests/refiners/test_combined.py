@@ -21,7 +21,7 @@ class TestCombined(ComponentContract):
     def test_combined_steps_keep_the_named_order(self) -> None:
         assert Combined(Scripted(), KNOWN, ("headings", "dedupe")).steps == (KNOWN["headings"], KNOWN["dedupe"])
 
-    def test_names_that_are_not_known_are_errors(self) -> None:
+    def test_unknown_names_are_errors(self) -> None:
         assert Combined(Scripted(), KNOWN, ("tables",)).check() == [
             "use: got 'tables', expected one or more of dedupe, headings"
         ]

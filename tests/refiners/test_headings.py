@@ -23,7 +23,7 @@ class TestPrependedHeadings(RefinementContract):
         text = "No heading.\n\n    #indented\n\n[link]: http://somewhere  \n"
         assert refined(text) == text
 
-    def test_text_that_is_no_block_is_kept(self) -> None:
+    def test_link_definition_stays_in_the_text(self) -> None:
         assert "[link]: there" in refined("# One\n\n[link]: there\n\nText.")
 
     def test_refiner_counts_headings_and_documents(self) -> None:

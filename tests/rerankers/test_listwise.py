@@ -78,7 +78,7 @@ def test_requests_of_all_queries_are_sent_together() -> None:
     assert [order.order[0] for order in orders] == [8, 2, 4]
 
 
-def test_a_reply_that_cannot_be_read_is_requested_again_and_then_leaves_its_window() -> None:
+def test_unreadable_reply_is_retried_and_then_leaves_its_window() -> None:
     requests_of_q: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:

@@ -59,7 +59,7 @@ def test_words_find_the_documents(retriever: SearchServer, index: SearchIndex) -
 
 
 @pytest.mark.parametrize("request_", [KNN, OPENSEARCH_KNN])
-def test_vectors_find_the_nearest(retriever: SearchServer, request_: str) -> None:
+def test_vector_query_returns_nearest_passages(retriever: SearchServer, request_: str) -> None:
     by_vector = replace(retriever, request=request_)
     assert by_vector.reads_vectors
     found = list(by_vector.find(["a", "b"], VECTORS[1:], 1))

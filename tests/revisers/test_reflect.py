@@ -40,7 +40,7 @@ class TestReflect(ReviserContract):
 class TestNoReviser(ComponentContract):
     component = NoReviser()
 
-    def test_the_component_implements_its_protocol_alone(self) -> None:
+    def test_component_implements_its_protocol_and_no_other(self) -> None:
         assert isinstance(self.component, UnrevisedAnswers)
         assert not isinstance(self.component, Reviser)
 

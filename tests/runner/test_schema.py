@@ -70,7 +70,7 @@ def test_option_is_valid_and_no_longer_with_a_misspelt_field(path: Path) -> None
     ],
     ids=" ".join,
 )
-def test_composed_configuration_is_valid_until_a_field_of_a_component_is_misspelt(overrides: list[str]) -> None:
+def test_misspelt_component_field_invalidates_a_composed_configuration(overrides: list[str]) -> None:
     config = json.loads(json.dumps(compose_job(*overrides, "llm=scripted", "judge=omnieval_zh").config))
     assert list(validator().iter_errors(config)) == []
     for place in ("chunk", "retriever", "judge", "run"):

@@ -55,7 +55,7 @@ def test_secrets_are_named_by_their_place(config: Any, place: str) -> None:
         {"parameters": {"metadata_keys": ["title", "date"], "stop_tokens": ["</s>"], "pad_token_id": 151643}},
     ],
 )
-def test_parameters_that_are_no_secrets_are_accepted(config: Any) -> None:
+def test_parameters_without_secrets_are_accepted(config: Any) -> None:
     assert list(misplaced_secrets(config)) == []
 
 

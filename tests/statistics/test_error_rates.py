@@ -194,9 +194,7 @@ def test_detectable_difference_is_found_with_the_stated_power(n_clusters: int, p
 
 
 @pytest.mark.parametrize(("n_clusters", "difference"), [(12, 0.4), (25, 0.3), (25, 0.5), (100, 0.25)])
-def test_the_difference_is_found_with_a_power_of_80_percent_with_as_many_samples_as_needed(
-    n_clusters: int, difference: float
-) -> None:
+def test_needed_samples_give_a_power_of_80_percent(n_clusters: int, difference: float) -> None:
     """Clusters of three samples that share half of their variance; the standard error is the true one."""
     error, df = np.sqrt((1 + 1 / 3) / n_clusters), n_clusters - 1
     times = times_as_many(difference, error, df, critical=critical_value(df, ALPHA))
@@ -208,7 +206,7 @@ def test_the_difference_is_found_with_a_power_of_80_percent_with_as_many_samples
     assert n_found(p) / N_SWEEPS == pytest.approx(0.8, abs=0.07)
 
 
-def test_right_or_wrong_scores_need_about_the_samples_that_a_first_test_estimates() -> None:
+def test_needed_samples_of_binary_scores_are_estimated_from_a_pilot() -> None:
     """One cell is right on 20 % of the samples, and wrong on 10 %, on which the other is not."""
     random = np.random.default_rng(5)
 

@@ -23,7 +23,7 @@ def test_best_of_takes_ties_at_the_last_place_by_position() -> None:
     assert score.tolist() == [2, 1, 1]
 
 
-def test_best_of_excludes_scores_that_are_not_positive() -> None:
+def test_best_of_excludes_non_positive_scores() -> None:
     chunk, score = best_of(np.array([0, -1, 0.5], dtype=np.float32), 10)
     assert (chunk.tolist(), score.tolist()) == ([2], [0.5])
 

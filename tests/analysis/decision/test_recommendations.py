@@ -61,7 +61,7 @@ def test_only_truly_best_levels_are_named(planted: Path) -> None:
     assert found.text() in ("256 or 512; cheapest 512", "512 or 256; cheapest 512")
 
 
-def test_an_insignificant_axis_reports_its_cheapest_level_and_the_detectable_size(planted: Path) -> None:
+def test_insignificant_axis_reports_cheapest_level_and_detectable_size(planted: Path) -> None:
     found = of(planted).of("overall", "k")
     assert found is not None
     assert (found.verdict, found.best, found.cheapest) == (NOT_SHOWN, (), "2")

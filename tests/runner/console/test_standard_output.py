@@ -63,7 +63,7 @@ def test_a_name_that_the_locale_lacks_is_one_clear_error() -> None:
     assert "set PYTHONUTF8=1" in said
 
 
-def test_an_interrupted_pipeline_of_an_exported_folder_ends_with_130_and_one_line(tmp_path: Path) -> None:
+def test_interrupted_exported_pipeline_exits_with_130_and_one_line(tmp_path: Path) -> None:
     root = Path(exported.__file__).parents[2]
     (tmp_path / "pipeline.py").write_text(exported._SCRIPT.format(code=str(root)))
     code = f"""

@@ -441,7 +441,7 @@ class TestProcesses:
         }
         assert result(one, order[2]) == result(many, order[2])
 
-    def test_a_stage_that_kills_its_worker_again_and_again_fails_alone(self, store: Store, calls: Path) -> None:
+    def test_only_the_stage_that_keeps_killing_its_worker_fails(self, store: Store, calls: Path) -> None:
         beside = Right(Adder(2, calls=str(calls)), compute=add_in_a_while)
         ended = run([*chain(calls, left=die_again)[:2], beside], store, n_workers=2)
         assert {kind: one.failed for kind, one in ended.items()} == {"source": False, "left": True, "right": False}
@@ -460,7 +460,7 @@ class TestProcesses:
         assert ended["top"].failed
         assert not ended["right"].failed
 
-    def test_a_worker_without_memory_fails_its_stage_alone(self, store: Store) -> None:
+    def test_worker_without_memory_fails_only_its_stage(self, store: Store) -> None:
         ended = run(chain(left=exceed_memory), store, n_workers=2)
         assert ended["left"].error.startswith(
             "left: a worker process ran out of memory; try run.workers=1 or a smaller"

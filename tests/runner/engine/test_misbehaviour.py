@@ -45,9 +45,7 @@ def raise_own(stage: Sum, run: Run) -> int:
         (raise_own, "a component raised Own"),
     ],
 )
-def test_a_way_out_that_is_not_an_error_fails_the_stage(
-    compute: Callable[[Sum, Run], int], told: str, tmp_path: Path
-) -> None:
+def test_exit_without_an_error_fails_the_stage(compute: Callable[[Sum, Run], int], told: str, tmp_path: Path) -> None:
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=compute))
     assert run.error.startswith(
         f"source: {told} instead of raising an exception that says why (your code in this stage: "

@@ -65,7 +65,7 @@ def is_about(request: dict[str, Any], key: str) -> bool:
 
 
 class TestPreset:
-    def test_the_command_is_planned_limited_killed_twice_and_resumed_without_a_request(
+    def test_limited_and_killed_command_finishes_and_then_asks_nothing(
         self, server: ChatServer, tmp_path: Path
     ) -> None:
         whole = ("-m", "+sweeps=claims_demo", "llm@judge.llm=openai", *judge(server, "claims")[4:], "dataset.limit=6")

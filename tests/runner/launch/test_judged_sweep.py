@@ -116,7 +116,7 @@ def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path, capsys:
     assert reason in capsys.readouterr().out
 
 
-def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_unreadable_replies_are_allowed_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two of 20 samples are a tenth, which is allowed."""
     unclear: set[str] = set()
 

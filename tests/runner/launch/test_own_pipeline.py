@@ -138,7 +138,7 @@ def test_an_unusable_pipeline_is_an_error_before_any_work(tmp_path: Path, overri
     assert not (tmp_path / "results" / "store" / "replies").exists()
 
 
-def test_a_package_that_is_no_plugin_is_not_imported(tmp_path: Path, app: Path) -> None:
+def test_package_outside_the_plugins_is_not_imported(tmp_path: Path, app: Path) -> None:
     (app / "rag.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n", encoding="utf-8")
     with pytest.raises(ConfigError):
         plan_small(tmp_path, (*OWN, "run.plugins=[]"))

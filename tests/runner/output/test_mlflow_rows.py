@@ -136,7 +136,7 @@ def test_files_of_one_run_are_held_at_a_time(client: "MlflowClient", experiment:
 
 
 @pytest.mark.usefixtures("shortcuts")
-def test_runs_are_logged_all_or_not_at_all(client: "MlflowClient", experiment: Any) -> None:
+def test_all_runs_or_none_are_logged(client: "MlflowClient", experiment: Any) -> None:
     impossible: Any = {"overall/f1": None}
     with pytest.raises(Exception, match="NOT NULL constraint failed"):
         log_runs(client, experiment, [RUN, replace(RUN, metrics=impossible)])

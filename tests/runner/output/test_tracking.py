@@ -132,7 +132,7 @@ def test_relative_database_path_below_a_question_mark_folder_is_an_error(
 
 
 @pytest.mark.parametrize("name", ["a?b", "a%20b"])
-def test_a_sweep_in_a_folder_that_mlflow_cannot_name_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
+def test_folder_name_invalid_for_mlflow_is_rejected_before_any_work(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
     refused = run_command(folder, *SMALL, *RANKING_ONLY, "llm=none", "run.progress=false", "run.workers=1")

@@ -243,7 +243,7 @@ class Undefined(Broken):
 
 
 @pytest.mark.parametrize("metric", [Broken(), Undefined()])
-def test_a_combined_value_that_is_not_a_number_is_refused(metric: Broken) -> None:
+def test_non_numeric_combined_value_is_rejected(metric: Broken) -> None:
     broken = {"length": Scored(metric, mean_scores([1.0, 2.0, *[ScoreState.FAILED] * 4]))}
     wanted = (
         f"{type(metric).__name__}.combine: got .* for length from the scores of 2 samples, expected a finite number"

@@ -62,7 +62,7 @@ def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path) -> None:
     assert not any("zebra" in row["prompt"] for row in samples_in(tmp_path))
 
 
-def test_headers_of_documents_that_are_still_to_be_written_are_not_counted_exactly(tmp_path: Path) -> None:
+def test_requests_for_headers_of_unwritten_documents_are_estimated(tmp_path: Path) -> None:
     own = [*options(tmp_path), "header=contextual", "refiner=summary", "refiner.llm.reply='Opened {question}.'"]
     own += [f"+llm@{step}.llm=scripted" for step in ("refiner", "header")]
     (counts,) = [count for count in plan_small(tmp_path, own).plan.requests if count.kind == "asked_headers"]
@@ -87,7 +87,7 @@ def test_failed_requests_fail_the_cell_and_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["refiner", "header"])
-def test_a_writer_that_is_no_language_model_is_reported_before_work(step: str) -> None:
+def test_writer_without_a_language_model_is_reported_before_work(step: str) -> None:
     own = {"refiner": ["refiner=combined", "refiner.use=[dedupe,summary]"], "header": ["header=contextual"]}[step]
     with pytest.raises(ConfigError) as raised:
         small_request(*own, "llm=extractive")
@@ -98,7 +98,7 @@ def test_a_writer_that_is_no_language_model_is_reported_before_work(step: str) -
     assert small_request("refiner=combined", "llm=extractive"), "the summary is not in use"
 
 
-def test_a_refiner_that_is_not_known_is_one_error() -> None:
+def test_unknown_refiner_is_one_error() -> None:
     with pytest.raises(ConfigError) as raised:
         small_request("refiner=combined", "refiner.use=[dedup]")
     assert raised.value.problems == (

@@ -27,7 +27,7 @@ def answers(reply: str) -> tuple[str, ...]:
 OPTIONS = ("dataset.limit=4", "llm=none", *RANKING_ONLY, *CASCADE)
 
 
-def test_first_cascade_step_is_shared_with_a_cell_of_that_step_alone() -> None:
+def test_first_cascade_step_is_shared_with_a_cell_of_only_that_step() -> None:
     stages = {stage.kind: stage for stage in small_graph(*OPTIONS).result.upstream()}
     alone = small_graph("dataset.limit=4", "reranker=lexical_terms", "reranker.depth=6", "llm=none", *RANKING_ONLY)
     assert stages["reranked_hits"].key in {stage.key for stage in alone.result.upstream()}

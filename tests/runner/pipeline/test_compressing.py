@@ -158,7 +158,7 @@ def test_pieces_outside_their_passage_end_the_stage(pieces: tuple[tuple[int, int
         (((0, 2),), True),
     ],
 )
-def test_pieces_that_are_no_pairs_of_whole_numbers_end_the_stage(pieces: Any, iterated: bool, tmp_path: Path) -> None:
+def test_pieces_other_than_integer_pairs_fail_the_stage(pieces: Any, iterated: bool, tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     (stage,) = stages_of(graph_with(store, Broken(1, pieces, iterated)), "prompt_pieces")
     with pytest.raises((AssertionError, ComponentError), match=r"Broken.*expected a tuple per passage with pairs"):

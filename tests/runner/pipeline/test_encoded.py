@@ -111,7 +111,7 @@ def test_chunks_encoded_before_a_kill_are_not_encoded_again(tmp_path: Path) -> N
     assert kept_bytes(store) == kept_bytes(whole)
 
 
-def test_chunk_longer_than_a_block_is_a_block_alone() -> None:
+def test_chunk_longer_than_a_block_forms_its_own_block() -> None:
     lengths = np.array([30, 30, 200, 40, 30, 30], dtype=np.int32)
     assert [(rows.start, rows.stop) for rows in encoded_blocks.blocks_of(lengths)] == [(0, 2), (2, 3), (3, 5), (5, 6)]
 

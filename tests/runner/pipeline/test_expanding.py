@@ -102,9 +102,7 @@ def test_every_text_is_searched_for_and_shown(tmp_path: Path, options: list[str]
         assert row["query"].split("\n") == [row["question"][:4], row["question"][4:8]]
 
 
-def test_failed_requests_and_replies_that_cannot_be_read_search_for_the_question_and_are_reported(
-    tmp_path: Path, options: list[str], server: ChatServer
-) -> None:
+def test_unusable_expansion_searches_the_question(tmp_path: Path, options: list[str], server: ChatServer) -> None:
     questions: list[str] = []
 
     def partly(request: dict[str, Any], attempt: int) -> Reply:

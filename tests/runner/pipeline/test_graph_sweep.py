@@ -171,7 +171,7 @@ def test_failed_and_unreadable_replies_fail_the_cell_and_are_reported(tmp_path: 
         assert {hit["document_id"] for hit in row["retrieved"]} == set(TEXTS), "a chunk without facts is found, too"
 
 
-def test_a_reader_that_is_no_language_model_is_reported_before_work() -> None:
+def test_extractor_without_a_language_model_is_reported_before_work() -> None:
     more = "+retriever/arm@retriever.searches.facts=graph"
     for own, place in ((["retriever=graph"], "retriever"), (["retriever=arms", more], "retriever.searches.facts")):
         with pytest.raises(ConfigError) as raised:

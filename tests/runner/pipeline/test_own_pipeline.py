@@ -121,7 +121,7 @@ class TestNumbers:
     def test_an_empty_answer_is_counted_as_empty(self, tmp_path: Path) -> None:
         assert result_of(tmp_path, cell_of(bridge="  ")).summary["counts"] == {"empty": 1, "ok": 3}
 
-    def test_passages_outside_the_corpus_are_counted_and_said(self, tmp_path: Path) -> None:
+    def test_passages_outside_the_corpus_are_counted_and_reported(self, tmp_path: Path) -> None:
         steps = result_of(tmp_path, cell_of(bridge=passages(NOWHERE, BRIDGE), harbour=passages(NOWHERE))).summary[
             "steps"
         ]

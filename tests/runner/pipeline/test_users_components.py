@@ -86,7 +86,7 @@ def test_scores_of_other_samples_are_refused(n: int) -> None:
         ([["a"], ["b"], ["c"]], "got queries for 3 of 2 samples"),
     ],
 )
-def test_queries_that_are_not_strings_are_refused(texts: Any, message: str) -> None:
+def test_non_string_queries_are_rejected(texts: Any, message: str) -> None:
     with pytest.raises(ComponentError, match=ME + message):
         queries_of(Mine(), texts, 2)
 
@@ -114,7 +114,7 @@ def test_valid_filter_results_pass_the_check() -> None:
         (allowed([0, 0], [0, 2], [2, 1]), "allows document 1 after 2"),
     ],
 )
-def test_filters_that_allow_no_documents_of_the_corpus_are_refused(wrong: Any, message: str) -> None:
+def test_malformed_filter_results_are_rejected(wrong: Any, message: str) -> None:
     with pytest.raises(ComponentError, match=ME + message):
         checked_allowed(wrong, 2, 3, Mine())
 
@@ -124,7 +124,7 @@ WRONG_NUMBERS = [None, "ab", [None, 1.0], ["a", "b"], [np.nan, 1.0], [1e300, 1.0
 
 
 @pytest.mark.parametrize("scores", [*WRONG_NUMBERS, MASKED[:, 0]])
-def test_scores_of_a_reranker_that_are_not_numbers_are_refused(scores: Any) -> None:
+def test_malformed_reranker_scores_are_rejected(scores: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_scores(scores, 2, Mine())
 
@@ -132,7 +132,7 @@ def test_scores_of_a_reranker_that_are_not_numbers_are_refused(scores: Any) -> N
 @pytest.mark.parametrize(
     "vectors", [*WRONG_NUMBERS, [1.0, 2.0], [[1.0], [1.0, 2.0]], [[np.inf], [1.0]], [[1.0]] * 3, [[], []]]
 )
-def test_vectors_of_an_embedder_that_are_not_numbers_are_refused(vectors: Any) -> None:
+def test_malformed_embedder_vectors_are_rejected(vectors: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_vectors(vectors, 2, Mine())
 

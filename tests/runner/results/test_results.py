@@ -235,7 +235,7 @@ class TestCombiner:
 
 @pytest.mark.parametrize("name", ["cell.json", "sweep.json"])
 @pytest.mark.parametrize("is_fifo", [True, False])
-def test_results_that_are_no_files_are_refused(name: str, is_fifo: bool, tmp_path: Path) -> None:
+def test_non_regular_result_files_are_rejected(name: str, is_fifo: bool, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name) if is_fifo else (tmp_path / name).symlink_to("/dev/zero")
     with pytest.raises(DataError, match=rf"{name}: not a result file \(it is not a file\)"):
         (read_cell if name == "cell.json" else read_sweep)(tmp_path)
@@ -318,7 +318,7 @@ def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
         ({"cut_texts": ({"n_cut": True},)}, "cut_texts.0.n_cut: got True"),
     ],
 )
-def test_a_count_that_is_not_a_number_is_named(changes: dict[str, Any], where: str, tmp_path: Path) -> None:
+def test_non_numeric_count_is_named_in_the_error(changes: dict[str, Any], where: str, tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, **changes), {})
     with pytest.raises(DataError, match=re.escape(f"{folder / 'cell.json'}: {where}, expected a number; the file was")):
         read_cell(folder)

@@ -33,7 +33,7 @@ def test_a_test_set_is_a_data_set_of_a_sweep(tmp_path: Path) -> None:
     assert [(each.id, each.gold, each.topic) for each in loaded.samples] == [(s.id, s.gold, s.topic) for s in SAMPLES]
 
 
-def test_set_key_depends_on_content_alone() -> None:
+def test_set_key_depends_only_on_content() -> None:
     testset = small_set()
     columns = (testset.documents.ids, testset.documents.titles, testset.documents.texts, testset.documents.metadata)
     documents = Documents(*(column[::-1] for column in columns))

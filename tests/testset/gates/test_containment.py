@@ -58,7 +58,7 @@ def test_containment_ignores_single_documents_and_short_texts() -> None:
     assert GATE.verdicts([_draft("同样短的话", "同样短的话")], SmallCorpus({}), ask_nobody) == [PASSED]
 
 
-def test_short_texts_are_wholly_contained_or_not_at_all() -> None:
+def test_short_texts_are_either_contained_whole_or_not_contained() -> None:
     strict = replace(GATE, shortest=100)
     half = _draft(TRAM[:30] + "其余部分与别处不同。", TRAM + TRAM)
     assert strict.verdicts([half], SmallCorpus({}), ask_nobody) == [PASSED]

@@ -1,11 +1,12 @@
 """Gates at which a reader answers: from the gold, without any text, and without one document at a time."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from components.records import Evidence, Kind, Request
+from components.records import Answer, Evidence, Kind, Request
 from components.testset.gates.answerable import Answerable
 from components.testset.gates.closed_book import ClosedBook
 from components.testset.gates.each_document import EachDocument
@@ -86,12 +87,22 @@ def test_different_reader_answer_is_compared_by_a_model() -> None:
     assert ANSWERABLE.verdicts([LENGTH], CORPUS, ask)[0].state is VerdictState.PASSED
 
 
-def test_a_comparison_that_fails_or_cannot_be_read() -> None:
-    def script(request: Request) -> str:
-        return "?" if shown(request).startswith("COMPARE") else '{"reason": "", "answer": "long, long ago"}'
+@pytest.mark.parametrize(
+    ("compare", "state", "reason"),
+    [
+        (lambda _: "?", VerdictState.REJECTED, "verdict_unreadable"),
+        (failed, VerdictState.FAILED, ""),
+    ],
+)
+def test_comparison_is_unparsable_or_failed(
+    compare: Callable[[Request], str | Answer], state: VerdictState, reason: str
+) -> None:
+    def script(request: Request) -> str | Answer:
+        is_comparison = shown(request).startswith("COMPARE")
+        return compare(request) if is_comparison else '{"reason": "", "answer": "long, long ago"}'
 
     (verdict,) = ANSWERABLE.verdicts([LENGTH], CORPUS, ScriptedJudge(script))
-    assert verdict.reason == "verdict_unreadable"
+    assert (verdict.state, verdict.reason) == (state, reason)
 
 
 def test_reading_gate_without_gold_asks_no_model() -> None:

@@ -81,7 +81,7 @@ class TestWorkers:
 
 
 class TestAStage:
-    def test_a_stage_that_kills_every_worker_fails_alone(self, together: dict[str, Any]) -> None:
+    def test_only_the_stage_that_kills_every_worker_fails(self, together: dict[str, Any]) -> None:
         assert "was killed, most likely because memory ran out" in together["fatal"]
         assert together["inherited"] == together["fatal"]
         assert sum(number == "10" for number, *_ in together["notes"]) == 3

@@ -166,7 +166,7 @@ def test_new_files_and_later_named_packages_cause_no_reload(place: Path) -> None
     assert sys.modules["reached"] is reached
 
 
-def test_code_that_is_found_through_sys_path_alone_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_found_only_through_sys_path_is_rejected(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     write(place, "lib/reached.py", "WORD = 1\n")
     write(place, "reaching/model.py", f"import sys\nsys.path.append({str(place / 'lib')!r})\nimport reached\n")

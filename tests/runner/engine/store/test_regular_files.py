@@ -96,7 +96,7 @@ def test_malformed_lease_causes_no_traceback(plant: Callable[[Path], None], tmp_
 
 
 @pytest.mark.parametrize("plant", [a_pipe, a_folder, a_device])
-def test_replies_that_are_no_file_are_one_error(plant: Callable[[Path], None], tmp_path: Path) -> None:
+def test_non_regular_reply_file_is_one_error(plant: Callable[[Path], None], tmp_path: Path) -> None:
     folder = tmp_path / "store" / "replies" / "m"
     store = Store(tmp_path / "store")
     folder.mkdir()
@@ -146,7 +146,7 @@ def test_changed_table_with_a_valid_checksum_is_computed_again(
     assert (cells_in(tmp_path, "again")[0].metrics, samples_in(tmp_path, "again")) == before
 
 
-def test_versions_that_are_numbers_are_no_manifest(tmp_path: Path) -> None:
+def test_manifest_with_numeric_versions_is_rejected(tmp_path: Path) -> None:
     assert run_small(tmp_path, CELL) == 0
     for entry in entries_by_kind(store_of(tmp_path))["corpus"]:
         manifest = json.loads((entry.folder / MANIFEST).read_text())

@@ -54,7 +54,7 @@ def test_documented_model_command_runs(
     assert "32 dimensions" in said
 
 
-def test_a_model_of_the_hub_that_is_not_here_is_not_fetched(
+def test_missing_hub_model_is_not_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))

@@ -77,7 +77,7 @@ def test_trec_scores_decrease_strictly_and_documents_are_unique() -> None:
     assert {field[5] for field in fields} == {"mine"}
 
 
-def test_a_submission_has_the_challenges_ids_and_ten_documents_for_each_question(tmp_path: Path) -> None:
+def test_submission_has_challenge_ids_and_ten_documents_per_question(tmp_path: Path) -> None:
     root = tmp_path / "sets" / "FinQABench"
     root.mkdir(parents=True)
     documents = "".join(f'{{"_id": "d{i}", "title": "", "text": "revenue of the year {i}"}}\n' for i in range(12))

@@ -93,7 +93,7 @@ def test_export_ignores_a_store_in_the_working_directory(
 
 
 @pytest.mark.parametrize(("cell", "says"), [(SEARCH, True), (BM25, False)])
-def test_an_export_without_a_model_is_said_to_show_passages_only(
+def test_export_without_a_model_reports_that_it_shows_only_passages(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], cell: str, says: bool
 ) -> None:
     capsys.readouterr()
@@ -382,7 +382,7 @@ def test_damaged_or_edited_export_is_rejected(folder: Path, tmp_path: Path) -> N
         load_pipeline(tmp_path / "nowhere")
 
 
-def test_a_description_that_is_no_file_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_non_regular_description_file_is_rejected(folder: Path, tmp_path: Path) -> None:
     path = shutil.copytree(folder, tmp_path / "other") / PIPELINE / "pipeline.json"
     path.unlink()
     os.mkfifo(path)

@@ -56,7 +56,7 @@ def test_questions_with_different_numbers_are_not_merged(tmp_path: Path) -> None
     assert len(imported(tmp_path / "out", *asked)) == 2
 
 
-def test_private_data_is_masked_by_the_named_rules_alone(tmp_path: Path) -> None:
+def test_private_data_is_masked_only_by_the_named_rules(tmp_path: Path) -> None:
     private = private_data(["email,phone", r"ACME-\d{2,4}"])
     trace = TracedQuestion(
         "a",

@@ -98,7 +98,7 @@ def test_spans_of_openinference_are_a_question(form: str, tmp_path: Path) -> Non
         ("[" * 100_000, r"traces.json: cannot be read|traces.json, line 1: is not JSON"),
     ],
 )
-def test_a_file_that_is_not_otlp_is_one_clear_error(content: str, message: str, tmp_path: Path) -> None:
+def test_malformed_otlp_file_is_one_clear_error(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "traces.json").write_text(content)
     with pytest.raises(DataError, match=message):
         list(read_otlp(tmp_path / "traces.json", ""))
@@ -166,7 +166,7 @@ def test_an_export_of_langfuse_has_questions(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"), [('[{"id": 3}]', "item 1: a trace has no `id`"), ("[3]", "item 1: got a int")]
 )
-def test_a_file_that_is_no_export_of_langfuse_is_one_clear_error(content: str, message: str, tmp_path: Path) -> None:
+def test_malformed_langfuse_export_is_one_clear_error(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "traces.json").write_text(content)
     with pytest.raises(DataError, match=message):
         list(read_langfuse(tmp_path / "traces.json", ""))
