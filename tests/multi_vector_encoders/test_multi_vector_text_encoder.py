@@ -141,7 +141,7 @@ def test_vectors_and_rankings_equal_those_of_the_package(layout: tuple[str, Path
     exact = expected.similarity(of_queries, of_chunks).numpy() / n_tokens[:, np.newaxis]
     rounded = ([own.half().float() for own in texts] for texts in (of_queries, of_chunks))
     scores = expected.similarity(*rounded).numpy() / n_tokens[:, np.newaxis]
-    hits = late_interaction.search(queries.multi, chunks.multi, len(CHUNKS))
+    hits = late_interaction.best_chunks(queries.multi, chunks.multi, len(CHUNKS))
     for query, ranking in enumerate(rankings_of(hits)):
         assert sorted(ranking) == list(range(len(CHUNKS)))
         np.testing.assert_allclose(hits.score[query], scores[query, ranking], atol=2e-4)

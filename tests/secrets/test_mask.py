@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from components.openai_server.errors import Malformed, shown
+from components.openai_server.errors import Malformed, preview
 from components.openai_server.reading import parsed, text_in
 from components.records import Answer, AnswerState
 from components.secrets.known import mark_variable
@@ -256,9 +256,9 @@ def test_secret_in_pieces_of_a_reply_is_hidden(monkeypatch: pytest.MonkeyPatch) 
     )
     with pytest.raises(Malformed) as streaming:
         parsed(streamed.encode())
-    for text in (shown(streamed), str(streaming.value), shown({"logprobs": [{"token": first}, {"token": second}]})):
+    for text in (preview(streamed), str(streaming.value), preview({"logprobs": [{"token": first}, {"token": second}]})):
         assert text == "***"
-    assert shown([{"text": first}, {"text": "other"}, {"title": second}]) != "***"
+    assert preview([{"text": first}, {"text": "other"}, {"title": second}]) != "***"
     assert joined([f"so {first}", f"{second} yes"], "\n") == "so *** yes"
     assert joined([f"so {first}{second}", "yes"], "\n") == f"so {first}{second}\nyes"
 
