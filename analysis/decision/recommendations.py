@@ -196,7 +196,7 @@ def recommended(
 
 
 def _level_for(index: int, p: NDArray[np.float64], alpha: float) -> float:
-    """Return the level that this p-value would have to meet, given the other p-values."""
+    """Return the level at which this entry's levels would be tested if the entry passed."""
     if np.isnan(p[index]):
         return 0.0
     return selected_level(np.where(np.arange(len(p)) == index, 0.0, p), alpha)

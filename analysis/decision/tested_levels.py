@@ -47,8 +47,7 @@ class TestedLevels:
     def p_of_all(self) -> float:
         """Return the p-value of the hypothesis that all levels are equally good; NaN without a test.
 
-        The sizes of the differences, on which sign changes condition, may decide what is tested. Levels without any
-        difference are therefore no test, and do not make other tests harder.
+        NaN for levels that never differ: they are not counted in the correction.
         """
         return float("nan") if self.p is None or self.is_same else float(self.p.min())
 

@@ -37,6 +37,6 @@ class Combined:
     def variants(self) -> tuple[AnyVariant, ...]:
         """The variants of the expanders in use, in their order, without duplicates."""
         variants: list[AnyVariant] = []
-        for name in filter(self.known.get, self.use):  # `check` reports the others
+        for name in filter(self.known.get, self.use):  # `check` reports unknown names
             variants += [variant for variant in self.known[name].variants if variant not in variants]
         return tuple(variants)

@@ -40,7 +40,7 @@ def _escaped(text: str) -> Iterator[str]:
         yield _json(in_json, ascii_only=True)
     yield repr(text)[1:-1]
     yield repr(text + "'" + '"')[1:-4]  # Python uses single quotes when the surrounding text contains quotes
-    yield repr(repr(text))[2:-2]  # an exception's repr, in another's message
+    yield repr(repr(text))[2:-2]  # repr of an exception quoted in another exception's message
     yield ascii(text)[1:-1]
     yield html.escape(text)
     yield html.escape(text, quote=False)

@@ -145,7 +145,9 @@ def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Stor
         if missing is None:
             tokens = _estimate_tokens(stage, _ReadingAhead(stage, store, cache, computed))
             counted.estimate(stage.n_requests, stage, [tokens])
-        elif missing and _follows_asking(stage, needed, answered):  # its inputs will differ from those available now
+        elif missing and _follows_asking(
+            stage, needed, answered
+        ):  # an earlier stage must ask a model first, so this is an estimate
             counted.estimate(len(missing), stage, list(missing.values()))
         elif missing and stage.n_rounds > 1:  # each missing request may be in the first round
             counted.estimate(min(stage.n_requests, stage.n_rounds * len(missing)), stage, [None])

@@ -261,7 +261,7 @@ class RunningSweep:
             self._search = SweepSearch(search, self._search_jobs, self._store, loaded, self._print_note)
             return reasons, list(search.lines())
         race = plan_race(plan.cells, self._headline, self._store, is_part=self._is_part)
-        if race and race.metric != self._headline:  # finishers of a race by one metric have no order by another
+        if race and race.metric != self._headline:  # the race guarantees the winner by its own metric only
             self._headline, reasons = race.metric, []
         self._race = SweepRace(race, self._store, self._print_note) if race else None
         return reasons, list(race_lines(plan.cells, race, Path(self._run.results_dir)))

@@ -252,7 +252,9 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
             seconds_by_work[stage.work] += entry.manifest.seconds
             if stage.work is Work.PER_QUERY:
                 batched[stage.kind] = batched.get(stage.kind, 0.0) + entry.manifest.seconds / n_samples
-            is_reused = run.reused if run else not store.has_made(stage.kind, stage.key)  # the plan computes some
+            is_reused = (
+                run.reused if run else not store.has_made(stage.kind, stage.key)
+            )  # planning itself computes some stages
             reused[stage.kind] = reused.get(stage.kind, True) and is_reused
             for package, version in entry.manifest.made_with.items():
                 versions.setdefault(package, {})[version] = None

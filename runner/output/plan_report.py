@@ -48,7 +48,7 @@ def show_search(console: Console, corners: SweepPlan, head: str) -> None:
     """Print the sizes of the data, the first line about a search, and the most requests that it sends."""
     _show_data(console, corners.cells)
     console.print(f"[bold]Plan[/]: {head}, {_requests(corners.plan)}")
-    for line in version_lines(corners.plan, ()):  # cells that come later may have more such results
+    for line in version_lines(corners.plan, ()):  # cells proposed later may use more outdated results
         console.print(f"      {line}", style="yellow", markup=False)
 
 

@@ -75,7 +75,7 @@ class Choice:
         return sum(map(len, self.near))
 
     @property
-    def emptiest(self) -> CellResult | None:
+    def least_covered(self) -> CellResult | None:
         """The equal cell that brings the least gold into the prompt. None if all bring the same, or if this is
         unknown.
         """

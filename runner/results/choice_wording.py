@@ -183,7 +183,7 @@ def _context(choice: Choice, name: Name) -> str:
 
 def _unseen_differences(choice: Choice, metric: str, name: Name) -> Prose:
     """Return the cells that the metric does not distinguish, and the gold that each brings if that differs."""
-    least = choice.emptiest
+    least = choice.least_covered
     if least is None:
         equal = _equal(choice, metric)
         return prose(equal) if equal else prose()

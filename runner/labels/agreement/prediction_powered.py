@@ -16,9 +16,7 @@ FEWEST_LABELLED = 5
 """Lowest number of clusters with a label for which an interval is reliable enough to show."""
 
 _PSEUDO, _PSEUDO_OF_BIAS = 2 * 0.25**2, 2 * 0.5**2
-"""Squared distances of the pseudo-labels from the judge's values. The bias has a larger distance, because no Wilson
-interval widens its interval.
-"""
+"""Squared distances of the pseudo-labels from the judge's values. Larger for the bias, which has no Wilson interval."""
 
 Values = NDArray[np.float64]
 Bounds = tuple[float, float]

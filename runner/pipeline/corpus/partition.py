@@ -36,7 +36,7 @@ in a search.
 
 
 Blocks = tuple[NDArray[np.uint64], NDArray[np.int32]]
-"""The numbers of a corpus' documents, and the block of each document."""
+"""Content ids of the documents, and the block of each."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def with_query_rows(corpora: SubCorpora, queries: Stage[Queries], samples: Sampl
 
 def parts_with_queries(parts: Sequence[SubCorpus], query_rows: Rows) -> list[SubCorpus]:
     """Return the sub-corpora with the rows of their queries among the chosen queries."""
-    if isinstance(query_rows, slice):  # all queries
+    if isinstance(query_rows, slice):  # a slice means all queries
         return list(parts)
     return [
         part

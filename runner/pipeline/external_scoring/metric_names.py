@@ -73,5 +73,5 @@ def _nodes(language: Json) -> dict[str, Mapping[str, Json]]:
         if option.name.endswith(".yaml"):
             written = OmegaConf.create(option.read_text(encoding="utf-8"))
             config: Json = OmegaConf.to_container(OmegaConf.merge(written, {"language": language}), resolve=True)
-            nodes |= config.get("scores", {})  # an option may only combine others
+            nodes |= config.get("scores", {})  # an option that only combines others has no `scores`
     return nodes

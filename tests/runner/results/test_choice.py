@@ -71,9 +71,9 @@ def test_latency_measured_once_does_not_decide() -> None:
 def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> None:
     few, many = cell("bm25", 0.5, covered=0.6), cell("bm25", 0.5, top_k=8, tokens=800, covered=0.9)
     choice = chosen([[few, many]], cell("dense", 0.4), metric="mrr")
-    assert (choice.cell, choice.equal, choice.emptiest) == (many, (few, many), few)
+    assert (choice.cell, choice.equal, choice.least_covered) == (many, (few, many), few)
     assert chosen([[few, many]]).cell is few, "by a metric that sees prompts tokens decide"
-    assert chosen([[few, many]]).emptiest is None
+    assert chosen([[few, many]]).least_covered is None
     assert said(choice, "mrr") == (
         "Take bm258: it has the best mrr over all samples (0.5000) with 800 tokens of context per question (bm252 has "
         "200), and all other cells are significantly worse. bm252 has the same mrr for every sample, but brings 60% of "
