@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "pareto": Command(
         "analysis.pareto",
-        "show the cells that no other cell beats in both quality and cost",
+        "show the cells for which no other cell is at least as good and at least as cheap, and better in one",
         "latest --metric ndcg@10 --against seconds",
         "docs/comparing.md",
     ),

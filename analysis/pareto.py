@@ -1,4 +1,7 @@
-"""python -m analysis pareto: the cells that no other cell beats in both quality and cost."""
+"""python -m analysis pareto: the front of quality and cost.
+
+It has the cells for which no other cell is at least as good and at least as cheap, and better in one.
+"""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -34,15 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=COSTS,
         default="tokens",
         metavar="COST",
-        help="%(choices)s (default: %(default)s)",
+        help="kind of cost: %(choices)s (default: %(default)s)",
     )
     parser.add_argument(
         "--price-prompt",
         type=_price,
         metavar="PRICE",
-        help="of a million prompt tokens, for another than the listed one",
+        help="price per million prompt tokens; overrides the price list",
     )
-    parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="of a million completion tokens")
+    parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="the same for completion tokens")
     parser.add_argument(
         "--all", action="store_true", help=f"also show beaten cells if there are more than {_N_BEATEN} (terminal)"
     )
@@ -91,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     is_short = options.format == "terminal" and not options.all and n_beaten > _N_BEATEN
     if is_short:
         columns = [column._replace(cells=list(compress(column.cells, on_front))) for column in columns]
-    marks = Marks([BOLD if mark == _FRONT else "" for mark in columns[-1].cells], "no cell is better and no dearer")
+    marks = Marks([BOLD if mark == _FRONT else "" for mark in columns[-1].cells], "on the front")
     terminal.show_table(console, f"{metric} against {head}", columns, marks)
     console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
     if is_short:

@@ -25,7 +25,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class CostChart:
-    """Quality against one kind of cost. `front` are the ids of cells that no other cell beats in both."""
+    """Quality against one kind of cost. `front` are the ids of the cells on the front: see `dominators`."""
 
     cost: str
     head: str

@@ -221,7 +221,7 @@ def _cost(report: Report) -> Iterator[str]:
     yield ""
     yield "## Quality against cost"
     yield ""
-    yield f"Cells that no other one beats in both {plain(cost.metric)} and some cost (bold)."
+    yield f"Bold: no other cell is at least as good in {plain(cost.metric)} and at least as cheap, and better in one."
     yield from table(
         ["cell", plain(cost.metric), *map(plain, cost.heads.values())],
         (

@@ -13,7 +13,7 @@ Functions take arrays, return small records and read no file.
     right_or_wrong effect of a difference on the variance of scores that are 0 or 1
     planning       the smallest detectable difference of a planned sweep
     variance       share of the variance between cells that each axis explains
-    front          the cells that no other cell beats in both quality and cost
+    front          cells for which no other cell is at least as good and at least as cheap, and better in one
     racing         cells that can no longer win, at looks during a run
     krippendorff   agreement of raters beyond chance
 """
