@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from analysis.report.report_input import MANY_LEVELS, ReportSource
 from components.json_value import Json
 from components.records import AnswerState, ScoreState
+from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import count, listed
 from runner.console.unreadable_replies import judges_by_cause
 from runner.results import (
@@ -243,7 +244,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         )
         return
     largest = max(reasons.values(), key=lambda counts: counts.total())
-    why = listed(f"{n} {reason}" for reason, n in sorted(largest.items()))
+    why = listed(excluded_texts(dict(sorted(largest.items()))))
     differ = main.family.left_out_differ if main.family else False
     text = (
         f"{metric.metric} leaves out up to {count(largest.total(), 'sample')} of a cell ({why}), in "

@@ -17,6 +17,7 @@ from components.records import Sample
 from components.statistics import POWER, assumed_precision
 from components.statistics.grouped_mean import n_effective
 from runner.console.display import significant_digits
+from runner.console.excluded_samples import excluded_texts
 from runner.engine.store import Store
 from runner.output.earlier_sweeps import EarlierSweep, earlier_sweep
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
@@ -117,15 +118,15 @@ def _detectable_line(
 
 
 def _sample_count(metric: PlannedMetric, n_samples: int) -> str:
-    """Format the number of samples: "300 of 1,109 samples (left out: 809 no_gold)"."""
+    """Format the number of samples: "300 of 1,109 samples (809 without gold)"."""
     at_most = "at most " if metric.waits else ""
     if len(metric.rows) == n_samples:
         return f"{at_most}{n_samples:,} samples"
-    return f"{at_most}{len(metric.rows):,} of {n_samples:,} samples (left out: {_reasons(metric.left_out)})"
+    return f"{at_most}{len(metric.rows):,} of {n_samples:,} samples ({_reasons(metric.left_out)})"
 
 
 def _reasons(left_out: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(left_out.items()))
+    return ", ".join(excluded_texts(dict(sorted(left_out.items()))))
 
 
 def _source(name: str, earlier: EarlierSweep | None, results_dir: Path) -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 from components.json_value import Json
 from components.records import ScoreState
 from components.subsets import GROUPINGS, MACRO, OVERALL
+from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import digits_of
 from runner.output.leaderboard_rows import DRAWS_AXIS
 from runner.results import OK, STOPPED, CellResult, larger_is_better
@@ -281,8 +282,8 @@ def _exclusion_text(entry: Mapping[str, Json]) -> str:
     its samples.
     """
     n, n_all, n_not_drawn = entry["n"], _n_samples(entry), _n_not_drawn(entry)
-    reasons = [f"{k} {reason}" for reason, k in entry["n_excluded"].items() if reason != ScoreState.NOT_DRAWN]
-    why = f"; left out: {', '.join(reasons)}" if reasons else ""
+    reasons = excluded_texts(entry["n_excluded"], omitted=[ScoreState.NOT_DRAWN])
+    why = f"; {', '.join(reasons)}" if reasons else ""
     if not n_not_drawn:
         return f"over {n} of {n_all} samples{why}"
     n_drawn = n_all - n_not_drawn

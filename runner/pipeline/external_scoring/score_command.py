@@ -17,6 +17,7 @@ from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.console.display import make_console
+from runner.console.excluded_samples import excluded_texts
 from runner.console.written_files import require_other_files, write_lines
 from runner.pipeline.external_scoring.answer_lines import ScoreLine, clusters_of_lines, read_lines
 from runner.pipeline.external_scoring.metric_names import Scorer, metrics_by_name
@@ -184,7 +185,7 @@ def _print_summary(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> N
             "–" if entry["value"] is None else f"{entry['value']:.4f}",
             "–" if low is None else f"{low:.4f} {high:.4f}",
             f"{entry['n']:,}",
-            ", ".join(f"{n} {state}" for state, n in entry["n_excluded"].items()),
+            ", ".join(excluded_texts(entry["n_excluded"])),
         )
     make_console().print(table)
 

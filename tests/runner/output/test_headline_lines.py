@@ -169,7 +169,7 @@ def test_samples_without_a_metric_value_are_counted_as_left_out(tmp_path: Path) 
     own = (*own_data(tmp_path, texts, [*with_gold, *questions[12:]]), "metrics=retrieval", "llm=none")
     cells = plan_small(tmp_path, *((*own, f"retriever={name}") for name in ("bm25", "dense"))).cells
     (line,) = headline_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
-    assert line.startswith("ndcg@10: with 12 of 20 samples (left out: 8 no_gold) in 12 groups, the smallest ")
+    assert line.startswith("ndcg@10: with 12 of 20 samples (8 without gold) in 12 groups, the smallest ")
     assert detectable_in(line)[0] == pytest.approx(2.8 * 0.25 / 12**0.5, rel=0.15)
 
 
@@ -192,7 +192,7 @@ def test_a_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path)
     own = (*own_data(tmp_path, {"a": "yes"}, questions), "llm=scripted")
     cells = plan_small(tmp_path, *((*own, f"top_k={n}") for n in (1, 2))).cells
     without, line = headline_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
-    assert without == "ndcg@10 will have no value: 12 no_gold."
+    assert without == "ndcg@10 will have no value: 12 without gold."
     assert line.startswith("rouge_l: with 12 samples in 12 groups, the smallest ")
 
 

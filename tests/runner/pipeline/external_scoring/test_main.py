@@ -182,7 +182,7 @@ def test_the_summary_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     score(tmp_path, "f1", ANSWER, {**ANSWER, "id": "b", "prediction": None})
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["2", "lines"]
-    assert (lines[2][0], lines[2][-3:]) == ("f1", ["1", "1", "answer_error"])
+    assert (lines[2][0], lines[2][-6:]) == ("f1", ["1", "1", "with", "a", "failed", "answer"])
 
 
 def test_missing_extra_is_named_only_for_its_metric(
