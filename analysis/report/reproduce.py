@@ -39,16 +39,19 @@ class Reproduce:
 def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
     """Return commands that repeat the sweep and its tests, and export the cell that the report is about."""
     cells, described = source.sweep.cells, source.described
+    code, versions = _join_distinct(cell.git_commit for cell in cells), _merge(cell.versions for cell in cells)
+    stored_by = versions.pop("commit", "")
     facts = [
         ("sweep", f"{described.sweep_id}, {described.started} to {described.finished or 'unfinished'}"),
         ("data", _join_distinct(f"{cell.dataset.get('name')} {cell.dataset.get('key', '')}" for cell in cells)),
-        ("code", _join_distinct(cell.git_commit for cell in cells)),
+        ("code", code),
+        ("code of stored results", stored_by if stored_by != code else ""),
         ("cells", _join_distinct(cell.cell_id for cell in cells)),
     ]
     return Reproduce(
         tuple(_commands(source, answer)),
         tuple((name, text) for name, text in facts if text.strip()),
-        _merge(cell.versions for cell in cells),
+        versions,
         _merge(cell.signatures for cell in cells),
     )
 

@@ -35,7 +35,7 @@ _TABLE = (
     ("cut", "cut by a chunk border", "a border between chunks splits the gold", "#a8320a"),
     (
         "in_part",
-        "in the prompt in part",
+        "partly in the prompt",
         "the gold is longer than a chunk, and the first top_k hold part of it",
         "#b04a3c",
     ),

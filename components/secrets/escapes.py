@@ -138,7 +138,7 @@ class _Reading:
         return self._own.search(usual) is not None
 
     def undone(self, raw: bytes) -> bytes:
-        """Return UTF-8 without escapes but those of a single character after a backslash; the same object for none."""
+        """Decode all escapes except single-character ones. Returns the argument if nothing changes."""
         for _ in range(_MOST_LAYERS):
             undone, n_undone = self._escape.subn(self._undone, raw)
             if not n_undone:

@@ -46,3 +46,13 @@ def test_command_of_the_cell_to_take_finds_options_as_the_sweep_does(
     commands = report_on(folder).reproduce.commands
     (line,) = (each.line for each in commands if each.purpose.startswith("only "))
     assert shlex.split(line) == ["python", "-m", "runner", *printed, *overrides]
+
+
+def test_reproduce_section_names_the_commits_of_stored_results_if_they_differ(tmp_path: Path) -> None:
+    own = {"git_commit": "abc", "versions": {"python": "3.11.7", "commit": "abc"}}
+    cells = [replace(cell, facts=own) for cell in CELLS]
+    facts = dict((reproduce := report_on(tiny_sweep.write(tmp_path / "same", cells)).reproduce).facts)
+    assert (facts["code"], "code of stored results" in facts, "commit" in reproduce.versions) == ("abc", False, False)
+    cells[0] = replace(cells[0], facts={**own, "versions": {"python": "3.11.7", "commit": "def"}})
+    facts = dict(report_on(tiny_sweep.write(tmp_path / "other", cells)).reproduce.facts)
+    assert (facts["code"], facts["code of stored results"]) == ("abc", "def and abc")
