@@ -110,7 +110,8 @@ def baseline_of(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) ->
 def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
     """Return the samples of the metric's subset. Raises DataError for a mean of several means."""
     if metric.subset == MACRO or is_of_turns(metric.subset):
-        raise DataError(f"{metric}: is a mean of means, expected a metric over samples, such as {metric.metric}")
+        parts = "subsets" if metric.subset == MACRO else "turns"
+        raise DataError(f"{metric}: averages over {parts}; use {metric.metric}")
     folder = sweep.folder_of(cell)
     of_a_corpus = is_of_a_corpus(folder, metric.metric)
     return results.read_scored(cell, folder, metric.metric, of_a_corpus=of_a_corpus, with_history=False).within(

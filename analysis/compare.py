@@ -319,7 +319,7 @@ def _n_needed(family: Family) -> str:
         return ""
     against = "the best cell" if family.is_picked else "the baseline"
     undecided = "them" if len(family.not_distinguishable) > 1 else "it"
-    return f"At the observed differences, to tell {undecided} from {against} would need {span} questions."
+    return f"At the observed differences, separating {undecided} from {against} would take {span} questions."
 
 
 def _row_name(family: Family, standing: Standing) -> str:

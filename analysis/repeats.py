@@ -93,8 +93,8 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
     if missing := [draw for draw in draws if draw not in group]:
         answer, judgement = missing[0]
         raise DataError(
-            f"{sweep.name}: the cell with repeat={answer} judge_repeat={judgement} has no value, and the noise of the "
-            f"others cannot be split without it, e.g. of {next(iter(group.values())).cell_id}; run all combinations"
+            f"{sweep.name}: repeat={answer} judge_repeat={judgement} has no value for "
+            f"{next(iter(group.values())).cell_id}; run all combinations of repeat and judge_repeat"
         )
     joined = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
     if joined.combine is not None or joined.apart:

@@ -110,9 +110,10 @@ def _answer_headline(cells: Sequence[PlannedCell], data: Data, store: Store) -> 
 
 
 def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:
-    """Return `run.headline`. If it is empty, return "" for the default order, but for two exceptions of
-    docs/run-settings.md.
+    """Return `run.headline`. If it is empty, return "" for the default order, or the metric of an exception.
 
+    Handles given passages and answer parts; `planned_headline` handles the other two exceptions of
+    docs/run-settings.md.
     If no language model answers or judges, return the first metric of retrieval, because the answers of a baseline say
     little about a pipeline. This does not apply to given passages: for them, retrieval metrics only measure the input.
     If answers rank the cells, and the data set lists what they must contain (`has_answer_parts`), return
@@ -152,6 +153,8 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
     if directions.get(headline) is not None:
         return []
     if headline in directions:
-        return [f"run.headline: got {headline}, expected a metric that ranks cells; it has no better direction"]
+        ranking = [name for name, direction in directions.items() if direction is not None]
+        why = f"{headline} cannot rank cells: neither larger nor smaller is better"
+        return [f"run.headline: {why}. Choose one of {', '.join(ranking)}"]
     hint = did_you_mean(headline, directions, f"expected one of {', '.join(directions)}")
     return [f"run.headline: got {headline!r}, which no cell computes; {hint}"]

@@ -82,7 +82,7 @@ def _mode_lines(race: PlannedRace) -> Iterator[str]:
         sizes = race.members.sum(axis=0)
         yield (
             f"race: a cell stops only when it can win none of {n:,} targets, the smallest with {sizes.min():,} samples "
-            f"({race.targets[sizes.argmin()]}): that is dear, race.targets=[overall] saves more"
+            f"({race.targets[sizes.argmin()]}): this is expensive; race.targets=[overall] saves more"
         )
     if race.costs is not None:
         known = _known_costs(race.costs)

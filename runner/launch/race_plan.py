@@ -150,7 +150,7 @@ def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     elif not getattr(metric, "is_share", True):
         yield f"{prefix} has values outside [0, 1], for which the race has no error rate; {expected}"
     elif not _is_mean(metric, planned.name):
-        yield f"{prefix} is not a mean over samples, so that the first samples say nothing about the rest; {expected}"
+        yield f"{prefix} is not a mean over samples, so a race cannot use it; {expected}"
     elif not len(planned.rows):
         yield f"{prefix} has no value for any sample; {expected}"
     elif planned.waits:

@@ -121,7 +121,7 @@ def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
         yield "search: scores over different data sets do not compare; run a search for each data set"
     for name in (name for axis in space.axes for name in axis.names):
         if name in DRAWS:
-            yield f"search: {name} numbers draws of one configuration; the luckiest draw is not a choice: leave it out"
+            yield f"search: {name} numbers repeats, not settings; remove it from the axes"
         if name == CONDITION:
             yield f"search: {CONDITION} sets how hard the test is, and is not a choice; fix it"
 

@@ -186,8 +186,9 @@ class TestFamily:
         difference = abs(undecided.comparison.difference or 0)
         assert undecided.n_needed == pytest.approx(40 * (undecided.detectable / difference) ** 2, rel=0.1)
         n = estimate(undecided.n_needed)
-        assert f"At the observed differences, to tell it from the best cell would need about {n} questions." in text_of(
-            found
+        assert (
+            f"At the observed differences, separating it from the best cell would take about {n} questions."
+            in text_of(found)
         )
         assert as_record(found)["cells"][0]["n_needed"] == undecided.n_needed
         report = gather_answer(open_source(str(tmp_path / "sweep"), "rouge_l"))

@@ -54,8 +54,8 @@ class RayCluster(Executor):
             errors.append("address: holds a user name or password, expected HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
         elif not self.address.strip() or "://" in self.address:
             errors.append(
-                f"address: got {self.address!r}, expected auto, local or HOST:PORT; a Ray client (ray://) is not a "
-                "node of the cluster: run the command on a node"
+                f"address: got {self.address!r}, expected auto, local or HOST:PORT; ray:// addresses are not "
+                "supported: run the command on a node of the cluster"
             )
         return errors
 

@@ -112,7 +112,9 @@ class NextSearches(
             what = "returned something else than a list of NextSearch with texts, one per trail"
             raise broken_contract(self.iteration, what)
         if len(decided) != len(trails):
-            raise broken_contract(self.iteration, f"returned {len(decided)} searches for {len(trails)} trails")
+            raise broken_contract(
+                self.iteration, f"returned {len(decided)} searches for {len(trails)} samples, expected one per sample"
+            )
         of_row = dict(zip(rows, decided, strict=True))
         none = NextSearch("", is_asked=False)
         every = [of_row.get(row, none) for row in range(len(samples))]
@@ -193,7 +195,7 @@ class MergedHits(Stage[Hits], kind="merged_hits", version=1, work=Work.PER_QUERY
     depth: int
 
     def make(self, run: Run) -> Hits:
-        """Take turns."""
+        """Merge the rankings round-robin, dropping repeated chunks."""
         rankings = [run.read(stage).chunk.tolist() for stage in self.searches]
         merged = []
         for sample_rankings in zip(*rankings, strict=True):

@@ -176,7 +176,7 @@ def next_hub_address(address: str, location: str, source: str) -> str:
     except ValueError:
         raise DataError(f"{source}: the hub redirects to an address that cannot be read.") from None
     if there not in ("http", "https") or (here, there) == ("https", "http"):
-        raise DataError(f"{source}: the hub redirects to an address without https, which was not asked.")
+        raise DataError(f"{source}: the hub redirects from {here} to {there}; no request was sent there.")
     return target
 
 

@@ -69,10 +69,14 @@ def test_single_language_model_cell_makes_the_sweep_rank_answers() -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("ndcg@11", "did you mean ndcg@10?"), ("length", "it has no better direction"), ("x", "expected one of")],
+    [
+        ("ndcg@11", "did you mean ndcg@10?"),
+        ("length", "neither larger nor smaller is better. Choose one of"),
+        ("x", "expected one of"),
+    ],
 )
 def test_a_headline_that_cannot_rank_is_an_error(name: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=r"run\.headline: got") as raised:
+    with pytest.raises(ConfigError, match=r"run\.headline: ") as raised:
         check_jobs([compose_job(f"run.headline={name}")])
     assert said in str(raised.value)
 
