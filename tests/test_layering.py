@@ -1,5 +1,5 @@
-"""The direction of dependency: the analysis imports the runner's results, the runner imports components, a trade of the
-runner imports the trades below it, and a room of the pipeline imports the rooms below it.
+"""The direction of dependency: the analysis imports the runner's results, the runner imports components, a layer of the
+runner imports the layers below it, and a subpackage of the pipeline imports the subpackages below it.
 """
 
 import ast
@@ -15,14 +15,14 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 OURS = ("components", "runner", "analysis")
-TRADES = ("console", "engine", "pipeline", "results", "output", "launch", "serving", "labels", "testset")
+LAYERS = ("console", "engine", "pipeline", "results", "output", "launch", "serving", "labels", "testset")
 """The packages of the runner, from the bottom up: each imports those before it."""
 
 PIPELINE = ("corpus", "search", "answers", "scoring", "ranking")
-"""The rooms of the pipeline, from the bottom up; `cell_graph` joins them."""
+"""The subpackages of the pipeline, from the bottom up; `cell_graph` joins them."""
 
-KNOWN_TO_ROOMS = ("runner.pipeline.cell", "runner.pipeline.settings")
-"""The components of a cell, which every room may read."""
+KNOWN_TO_SUBPACKAGES = ("runner.pipeline.cell", "runner.pipeline.settings")
+"""The components of a cell, which every subpackage may read."""
 
 FACES = ("runner.results", "runner.console")
 """The packages of the runner that the analysis may import: the results, by their face, and the output of commands."""
@@ -96,17 +96,17 @@ def _package(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
-def _trade(module: str) -> int | None:
-    """The floor of a module of the runner; None for a command and for the runner itself."""
+def _layer(module: str) -> int | None:
+    """The place of a module's layer, from the bottom; None for a command and for the runner itself."""
     name = module.split(".")[1] if _is_under(module, "runner") and "." in module else ""
-    return TRADES.index(name) if name in TRADES else None
+    return LAYERS.index(name) if name in LAYERS else None
 
 
-def _room(module: str) -> int | None:
-    """The floor of a module in a room of the pipeline; None for a module beside the cell."""
+def _subpackage(module: str) -> int | None:
+    """The place of a module's subpackage of the pipeline, from the bottom; None for a module beside the cell."""
     parts = module.split(".")
-    in_room = parts[:2] == ["runner", "pipeline"] and len(parts) > 3 and parts[2] in PIPELINE
-    return PIPELINE.index(parts[2]) if in_room else None
+    is_in_one = parts[:2] == ["runner", "pipeline"] and len(parts) > 3 and parts[2] in PIPELINE
+    return PIPELINE.index(parts[2]) if is_in_one else None
 
 
 def _arrows() -> Iterator[tuple[str, str]]:
@@ -118,7 +118,7 @@ def _arrows() -> Iterator[tuple[str, str]]:
 
 def test_the_rules_have_modules_to_hold_for() -> None:
     assert {"components.chunkers", "components.datasets", "components.llms", "components.metrics"} <= ROLES
-    assert {f"runner.{trade}" for trade in TRADES} | {f"runner.pipeline.{room}" for room in PIPELINE} <= set(MODULES)
+    assert {f"runner.{layer}" for layer in LAYERS} | {f"runner.pipeline.{part}" for part in PIPELINE} <= set(MODULES)
     assert len(list(_arrows())) > 3_000
 
 
@@ -144,27 +144,27 @@ def test_the_records_import_no_other_component() -> None:
     ] == []
 
 
-def test_every_module_of_the_runner_is_a_command_or_in_a_trade() -> None:
+def test_every_module_of_the_runner_is_a_command_or_in_a_layer() -> None:
     commands = {module for module, file in MODULES.items() if file.parent == REPOSITORY / "runner"} - {"runner"}
     folders = {_package(module) for module in MODULES if _is_under(module, "runner")} - commands - {"runner"}
-    assert folders == {f"runner.{trade}" for trade in TRADES}
+    assert folders == {f"runner.{layer}" for layer in LAYERS}
     assert [name for name in commands if '\nif __name__ == "__main__":' not in MODULES[name].read_text("utf-8")] == []
 
 
-def test_trades_import_only_lower_trades() -> None:
+def test_layers_import_only_lower_layers() -> None:
     upward = []
     for module, name in _arrows():
-        own, other = _trade(module), _trade(name)
+        own, other = _layer(module), _layer(name)
         if own is not None and name.startswith("runner.") and (other is None or other > own):
             upward.append((module, name))
     assert upward == []
 
 
-def test_pipeline_rooms_import_only_lower_rooms() -> None:
+def test_pipeline_subpackages_import_only_lower_ones() -> None:
     upward = []
     for module, name in _arrows():
-        own, other = _room(module), _room(name)
-        is_above = name not in KNOWN_TO_ROOMS and (other is None or (own is not None and other > own))
+        own, other = _subpackage(module), _subpackage(name)
+        is_above = name not in KNOWN_TO_SUBPACKAGES and (other is None or (own is not None and other > own))
         if own is not None and name.startswith("runner.pipeline.") and is_above:
             upward.append((module, name))
     assert upward == []
@@ -175,9 +175,9 @@ def test_a_command_imports_no_command() -> None:
         (module, name)
         for module, name in _arrows()
         if _is_under(module, "runner")
-        and _trade(module) is None
+        and _layer(module) is None
         and name.startswith("runner.")
-        and _trade(name) is None
+        and _layer(name) is None
     ] == []
 
 

@@ -109,7 +109,7 @@ NEW_FILES = {
     "runner/pipeline/search/hit_filtering.py": PROTOCOL_AND_STAGE,
     "conf/hit_filter/by_date.yaml": '_target_: components.hit_filters.by_date.ByDate\nafter: "2024-01-01"\n',
 }
-ROOM = "runner/pipeline/search/cell_search.py"
+GRAPH_MODULE = "runner/pipeline/search/cell_search.py"
 EDITS = {
     "from runner.pipeline.search.picked_hits import PickedHits\n": (
         "from runner.pipeline.search.hit_filtering import HitFilter, KeepAll, newer_hits\n"
@@ -121,7 +121,7 @@ EDITS = {
         "    hits = newer_hits(cell.hit_filter, texts.corpus, texts.chunks, hits)\n"
     ),
 }
-"""Edits of `ROOM`: an import, the field, and the lines that add the step."""
+"""Edits of `GRAPH_MODULE`: an import, the field, and the lines that add the step."""
 
 DOCUMENTS = [
     {"id": "new", "text": "The new bridge is long and red.", "metadata": {"date": "2024-06-01"}},
@@ -140,12 +140,12 @@ class Project:
         for name, text in NEW_FILES.items():
             (self.root / name).parent.mkdir(exist_ok=True)
             (self.root / name).write_text(text, encoding="utf-8")
-        room = self.root / ROOM
-        text = room.read_text(encoding="utf-8")
+        module = self.root / GRAPH_MODULE
+        text = module.read_text(encoding="utf-8")
         for before, after in EDITS.items():
-            assert text.count(before) == 1, f"{ROOM} does not hold once: {before}"
+            assert text.count(before) == 1, f"{GRAPH_MODULE} does not hold once: {before}"
             text = text.replace(before, after)
-        room.write_text(text, encoding="utf-8")
+        module.write_text(text, encoding="utf-8")
         for name, records in (("documents", DOCUMENTS), ("samples", SAMPLES)):
             lines = "".join(f"{json.dumps(record)}\n" for record in records)
             (self.root / f"{name}.jsonl").write_text(lines, encoding="utf-8")
@@ -239,10 +239,12 @@ def test_new_step_edits_only_one_existing_file(project: Project) -> None:
             elif path.read_bytes() != (REPOSITORY / name).read_bytes():
                 edited.add(name)
     assert new == set(NEW_FILES)
-    assert edited == {ROOM}
+    assert edited == {GRAPH_MODULE}
 
 
 def test_new_step_adds_three_lines_and_removes_none(project: Project) -> None:
-    before, after = ((root / ROOM).read_text(encoding="utf-8").splitlines() for root in (REPOSITORY, project.root))
+    before, after = (
+        (root / GRAPH_MODULE).read_text(encoding="utf-8").splitlines() for root in (REPOSITORY, project.root)
+    )
     changes = [line for line in difflib.ndiff(before, after) if line[:2] in ("+ ", "- ")]
     assert [line[:2] for line in changes] == ["+ "] * 3
