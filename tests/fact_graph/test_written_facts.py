@@ -53,5 +53,5 @@ class TestWrittenFacts(FactReaderContract):
             "max_attempts: got 0, expected at least 1",
         ]
 
-    def test_the_wording_decides_the_languages(self) -> None:
+    def test_chinese_instruction_supports_only_chinese(self) -> None:
         assert replace(READER, instruction="请列出这一段陈述的事实：{passage}", system="").languages == ("zh",)

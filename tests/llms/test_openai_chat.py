@@ -164,7 +164,7 @@ class TestDraws:
         ]  # fmt: skip
         assert [answers[f"b{draw}"].text for draw in range(5)] == ["b", "bb", "bbb", "b", "bb"]
 
-    def test_draws_count_the_prompt_once(self) -> None:
+    def test_prompt_tokens_count_once_for_shared_draws(self) -> None:
         answers, server = drawn(several, 3, completions_per_request=3)
         assert len(server.requests) == 2
         counts = [(answers[f"a{draw}"].n_prompt_tokens, answers[f"a{draw}"].n_completion_tokens) for draw in range(3)]

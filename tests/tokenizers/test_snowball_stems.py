@@ -22,7 +22,7 @@ class TestFrench(WordTokenizerContract):
         ("italian", ("ponti", "ponte")),
     ],
 )
-def test_forms_of_a_word_are_one_term(language: str, words: tuple[str, str]) -> None:
+def test_inflected_forms_share_a_stem(language: str, words: tuple[str, str]) -> None:
     one, other = map(SnowballStems(language).normalize, words)
     assert one == other != ""
 

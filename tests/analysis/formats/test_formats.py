@@ -91,7 +91,7 @@ class TestLatex:
     def test_the_label_has_the_words_of_the_title(self, title: str, label: str) -> None:
         assert latex.label(title) == label
 
-    def test_no_character_is_left_that_latex_obeys(self) -> None:
+    def test_latex_special_characters_are_escaped(self) -> None:
         own = latex.escaped(NASTY)
         known = (
             r"\\(textbackslash|textasciicircum|textasciitilde|textless|textgreater|textbar)\{\}|\\[{}$&#%_]|\{[\[\]]\}"

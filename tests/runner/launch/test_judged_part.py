@@ -101,7 +101,7 @@ def test_the_leaderboard_says_how_many_samples_are_judged(tmp_path: Path, capsys
     assert f"{N_JUDGED} of {N} samples judged" in capsys.readouterr().out
 
 
-def test_the_plan_knows_which_samples_can_have_a_value(tmp_path: Path) -> None:
+def test_plan_counts_only_judged_samples(tmp_path: Path) -> None:
     (cell,) = plan_small(tmp_path, PART).cells
     metric = PlannedMetrics([cell], cell.graph.data, store_of(tmp_path)).planned("overall_recall")
     assert (len(metric.rows), metric.left_out) == (N_JUDGED, Counter({"not_drawn": N - N_JUDGED}))

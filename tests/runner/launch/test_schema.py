@@ -275,7 +275,7 @@ class TestChecks:
 
     @pytest.mark.parametrize("rate", [-0.1, 1.5])
     @pytest.mark.parametrize("name", ["max_failure_rate", "max_unparsable_rate"])
-    def test_a_rate_is_a_share(self, default: Any, name: str, rate: float) -> None:
+    def test_rates_outside_0_to_1_are_rejected(self, default: Any, name: str, rate: float) -> None:
         (problem,) = problems_of(default, **{f"run__{name}": rate})
         assert problem.startswith(f"run.{name}:")
 

@@ -64,7 +64,7 @@ def n_of_chunks_at(server: ChatServer, folder: Path, size: int) -> int:
     return counts(plan_small(folder, embedding(server, f"chunk.size={size}")))["vectors"][0]
 
 
-def test_vectors_that_came_are_not_counted(server: ChatServer, tmp_path: Path) -> None:
+def test_plan_subtracts_received_vectors(server: ChatServer, tmp_path: Path) -> None:
     """The plan subtracts finished blocks, and requests that were answered of the one that was broken off."""
     small_chunks = embedding(server, "chunk.size=32")
     n_all = n_of_chunks_at(server, tmp_path, 32)

@@ -169,7 +169,7 @@ class TestWriting:
         np.testing.assert_array_equal(parts["vectors"], PAYLOAD["vectors"])
         assert parts["facts"] == {"n": 8}
 
-    def test_parts_are_known_by_name(self, store: Store) -> None:
+    def test_unknown_part_name_is_rejected(self, store: Store) -> None:
         parts = write(store).parts()
         assert set(parts) == {"vectors", "facts"}
         assert len(parts) == 2

@@ -90,9 +90,7 @@ class TestVerify:
         assert run(store, "verify") == 1
         assert f"no manifest, or that of another result: {chunks.folder}" in capsys.readouterr().out
 
-    def test_half_done_work_and_scores_of_pairs_are_compared_too(
-        self, store: Store, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_verify_checks_workspaces_and_pair_scores(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
         sound, damaged = ([write_block(folder, name, np.ones(9)) for folder in folders] for name in ("0-9", "9-18"))
         (folders[0] / "vectors.npy").touch()  # no block: what they are joined into
