@@ -88,8 +88,8 @@ by_subset[["subset", "value", "ci_low", "ci_high", "n"]].sort_values("value").ro
 #
 # ## Single questions
 #
-# `sweep.samples` reads the questions and answers of cells. It reads only the requested columns, so it is fast for large sweeps too. `"best"` is the
-# name of the first cell of the leaderboard, here and in all commands.
+# `sweep.samples` reads the questions and answers of cells. It reads only the requested columns, so it is fast for large sweeps too. `"best"` names
+# the cell to take, here and in all commands: the first row of the leaderboard in sweeps of up to 60 cells.
 
 # %%
 samples = sweep.samples(["question", "references", "answer", "score/rouge_l"], cells="best")
