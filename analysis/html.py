@@ -28,4 +28,4 @@ def page_environment(*templates: Path) -> "Environment":
 
 def _finalize(value: object) -> object:
     """Show control characters and marks of writing direction in Python's notation."""
-    return escape_control(value) if type(value) is str else value  # Markup, a subclass, is ours
+    return escape_control(value) if type(value) is str else value  # Markup, a subclass of str, is our own text

@@ -131,7 +131,7 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
 
 def show_beside(console: Console, beside: PrintedComparison) -> None:
     """Print a block per metric, then facts to know before comparing the numbers."""
-    if not _in_percent(console):  # there, each caption contains it
+    if not _in_percent(console):  # captions for print contain the name
         console.print(f"[bold]{beside.table.info.name}[/]: {escape(beside.table.info.about)}")
     for block in beside.blocks:
         if block.ours and any(line.pair for line in block.lines):

@@ -16,7 +16,7 @@ def _run() -> None:
     from runner.launch.command_help import asks_for_help, command_help
 
     mask_output()
-    if "--version" in sys.argv[1:]:  # Hydra would print its own
+    if "--version" in sys.argv[1:]:  # Hydra would print its own version
         from runner.engine.environment import program_version
 
         sys.stdout.write(f"rag-grid {program_version()}\n")
@@ -33,7 +33,7 @@ def _run() -> None:
     from runner.launch.preloading import PRELOADS
     from runner.launch.run_command import run_hydra
 
-    has_idle_core = n_cores() > 1 + will_log  # one for this process, and one for MLflow's while it loads
+    has_idle_core = n_cores() > 1 + will_log  # this process needs one, and MLflow's while it loads
     if has_idle_core and _may_share_work(sys.argv[1:]):
         start_early(PRELOADS)
     run_hydra()

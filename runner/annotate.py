@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     written then.
     """
     options = _parser().parse_args(arguments)
-    from runner.testset.annotating.annotate_command import run  # --help does not need it
+    from runner.testset.annotating.annotate_command import run  # --help does not need this import
 
     try:
         return run(options)

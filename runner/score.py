@@ -18,7 +18,7 @@ from runner.launch.command_help import options_of
 def main(arguments: list[str] | None = None) -> int:
     """Score the input. Return the exit code: 0, or 2 after one clear message if some input cannot be used."""
     options = _parser().parse_args(arguments)
-    from runner.pipeline.external_scoring.score_command import run  # --help does not need it
+    from runner.pipeline.external_scoring.score_command import run  # --help does not need this import
 
     try:
         return run(options)

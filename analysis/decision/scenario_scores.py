@@ -178,7 +178,7 @@ class ScenarioScores:
         return list(by_keys.values())
 
     def _of_kinds(self, kinds: Sequence[str]) -> Iterator[ScoredCells]:
-        names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # a subset before its parts
+        names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # subsets come before their parts
         for kind in kinds:
             for name in names:
                 if _kind(name) == kind and (scored := self.within(name)):

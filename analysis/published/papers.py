@@ -84,7 +84,7 @@ CRUD_RAG = Paper(
     metrics={
         "bleu": MetricNames("bleu_crud_compat", "bleu"),
         "rouge_l": MetricNames("rouge_l_crud_compat", "rouge_l"),
-        "bert_score": MetricNames("text2vec_similarity_crud_compat"),  # the paper's code logs it as bertScore
+        "bert_score": MetricNames("text2vec_similarity_crud_compat"),  # the paper's code logs this metric as bertScore
         "quest_eval_precision": MetricNames("quest_eval_precision_crud_compat", "quest_eval_precision"),
         "quest_eval_recall": MetricNames("quest_eval_recall_crud_compat", "quest_eval_recall"),
         "length": MetricNames("length"),

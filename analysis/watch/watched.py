@@ -158,7 +158,7 @@ def _rough_duration(seconds: float) -> str:
 def _time(text: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:  # "" in a sweep that has not ended
+    except ValueError:  # a sweep that has not ended has ""
         return None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from components.secrets.mask import masked, shortened, without_secrets
 
 _NOT_SHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and line break
-    "\u202a-\u202e\u2066-\u2069"  # reverse the direction of writing, and so the apparent meaning of a line
+    "\u202a-\u202e\u2066-\u2069"  # marks that reverse the direction of writing, and so the apparent meaning of a line
     "\ud800-\udfff]"  # lone surrogates, which UTF-8 cannot encode
 )
 FORMULA_STARTS = (*"=+-@＝＋－＠", "\t", "\r", "\n")
@@ -118,7 +118,7 @@ class SafeConsole(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python fails at its exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # with a broken output, Python fails at its exit
 
 
 def _apply_markup(text: str) -> Text:

@@ -110,7 +110,7 @@ class Asker:
         n_waits = 0
         while missing := [key for key in requests if key not in answers]:
             with self._replies.claims.take(missing) as claimed:
-                answers |= self._replies.get_all(missing)  # another process may have received some before the claim
+                answers |= self._replies.get_all(missing)  # other processes may have received some replies
                 claimed_requests = {key: requests[key] for key in missing if key in claimed and key not in answers}
                 for answer in self._ask(claimed_requests):
                     answers[answer.request_id] = answer

@@ -30,7 +30,7 @@ class Cache:
             with entry.as_damage():
                 result = stage.codec.decode(entry.parts())
             self.put(stage, result, entry.n_bytes)
-        return self._results[stage.key][0]  # type: ignore[return-value]  # stored under the key of a Stage[T]
+        return self._results[stage.key][0]  # type: ignore[return-value]  # the key of a Stage[T] has a result of type T
 
     def put(self, stage: Stage[T], result: T, n_stored_bytes: int) -> None:
         """Add a result that was just decoded or computed."""

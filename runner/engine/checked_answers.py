@@ -66,7 +66,7 @@ def answer_error(answer: Answer) -> str:
 
 
 def _excerpt(value: object) -> str:
-    text = masked(repr(value))  # before shortening, because a cut could hide only part of a key
+    text = masked(repr(value))  # we mask before we shorten, because a cut could hide only part of a key
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 

@@ -119,7 +119,7 @@ class _ReadingAhead(_CountingRun):
         if stage.key not in self._computed:
             # In a separate run: requests of the input are counted with the input itself.
             self._computed[stage.key] = stage.make(_ReadingAhead(stage, self._store, self._cache, self._computed))
-        return self._computed[stage.key]  # type: ignore[return-value]  # stored under the key of a Stage[T]
+        return self._computed[stage.key]  # type: ignore[return-value]  # the key of a Stage[T] has a result of type T
 
 
 def request_counts(needed: Mapping[str, AnyStage], cached: set[str], store: Store) -> tuple[RequestCount, ...]:

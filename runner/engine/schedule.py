@@ -162,7 +162,7 @@ class _Schedule:
         while has_more or self._running:
             runs = [run for each in self._wait() for run in self._handle(each)]
             runs += self._give_up(self._steering.look())
-            has_more = self._begin()  # keeps workers busy while the caller handles these runs
+            has_more = self._begin()  # workers stay busy while the caller handles these runs
             yield from runs
         if self._over_budget:
             raise BudgetReached(self._over_budget)

@@ -147,7 +147,7 @@ class Worker:
         rewritten = self._store.find_again(stage.kind, stage.key) if damages else None
         if rewritten and rewritten.manifest == entry.manifest:
             rewritten.unreadable.update(entry.unreadable)
-        if rewritten:  # may have been written since this process first looked
+        if rewritten:  # another process may have written this result since the first look
             entry, damages = rewritten, _find_damage(stage, rewritten, contents=contents)
         if damages and discard:
             self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(damages)}")
@@ -281,7 +281,7 @@ def _find_damage(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Seq
         return damages
     try:
         return stage.lost(entry.parts())
-    except DamagedEntryError as error:  # the result has just been deleted
+    except DamagedEntryError as error:  # another process has just deleted the result
         return [str(error)]
 
 

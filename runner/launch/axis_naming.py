@@ -72,7 +72,7 @@ def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequen
     names = [*_named_settings(), *map(key_of, overrides)]
     axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
-        path = place_of(name)  # an option for another place: "llm@judge.llm"
+        path = place_of(name)  # the name may be of an option for another place: "llm@judge.llm"
         if path.split(".")[0] in _axis_fields() and path not in choices:
             axes[path] = choices.get(name) or _axis_value(_select(config, path))
     return axes
@@ -105,7 +105,7 @@ def _shared_fields(group: str) -> list[str]:
     """
     by_class: dict[str, Config] = {}
     for file in files("conf").joinpath(group).iterdir():
-        if not file.is_file():  # a group within the group
+        if not file.is_file():  # a folder is a group within the group
             continue
         option: Json = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
         if "_target_" in option:

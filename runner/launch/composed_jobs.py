@@ -85,7 +85,7 @@ class JobComposer:
         try:
             composition = self._composition([str(each.input_line) for each in parsed if not self._sets_value(each)])
             plain, unresolved = composition.with_values(values)
-        except (HydraException, OmegaConfBaseException):  # compose all overrides in the given order, which may be valid
+        except (HydraException, OmegaConfBaseException):  # all overrides in the given order may be valid
             composition = self._composition(overrides)
             plain, unresolved = composition.with_values([])
         task_overrides = tuple(filter_overrides(overrides))

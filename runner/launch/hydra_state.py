@@ -65,7 +65,7 @@ def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
         yield
         return
     look_for_mode = Hydra.get_mode
-    Hydra.get_mode = lambda hydra, config_name, overrides, *_, **__: None  # Hydra 1.4 passes more
+    Hydra.get_mode = lambda hydra, config_name, overrides, *_, **__: None  # Hydra 1.4 passes more arguments
     try:
         yield
     finally:

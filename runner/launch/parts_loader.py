@@ -106,7 +106,7 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
 
     def _compose_part(self, name: str, files: list[ResultDefault], repo: IConfigRepository) -> bytes:
         part = super()._compose_config_from_defaults_list(files, repo)._get_node(name)
-        if part is not None:  # None for lists of defaults, which are removed
+        if part is not None:  # lists of defaults are removed, and leave None
             part._set_parent(None)
         return pickle.dumps(part)
 

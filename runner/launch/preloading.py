@@ -8,9 +8,9 @@ from components.tokenizers.cl100k import Cl100k
 from runner.engine import environment
 
 PRELOADS: Sequence[Callable[[], object]] = (
-    partial(import_module, "pandas"),  # pyarrow looks for it
+    partial(import_module, "pandas"),  # pyarrow looks for pandas
     partial(import_module, "rjieba"),
-    partial(Cl100k().token_ends, ["word"]),  # loads its vocabulary
+    partial(Cl100k().token_ends, ["word"]),  # a first call loads the vocabulary
     partial(import_module, "scipy.sparse.csgraph"),
     partial(import_module, "scipy.special"),
     partial(import_module, "sacrebleu.metrics.bleu"),

@@ -49,7 +49,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
     except SystemExit:  # a cell failed, which its result records, or the user interrupted
         if jobs.exit_code is None:
-            raise  # raised by a custom component before anything ran
+            raise  # a custom component raised it before anything ran
         if jobs.exit_code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt from None
     except (HydraException, OmegaConfBaseException, RecursionError) as error:

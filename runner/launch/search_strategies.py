@@ -60,7 +60,7 @@ def make_strategy(shapes: Shapes, settings: SearchSettings, n_objectives: int = 
         Name.TPE: partial(tpe, batch=settings.batch, n_objectives=n_objectives),
     }
     if settings.strategy is Name.TPE:
-        _optuna()  # before anything runs
+        _optuna()  # a missing extra is reported before anything runs
     return strategies[settings.strategy](shapes, settings.seed)
 
 

@@ -98,7 +98,7 @@ class SweepSteering(Steering):
         seen = status.st_ino, status.st_size, status.st_mtime_ns
         if seen == self._seen:
             return []
-        if seen[0] != self._seen[0] or seen[1] < self._seen[1]:  # another file, or one that was emptied
+        if seen[0] != self._seen[0] or seen[1] < self._seen[1]:  # the file was replaced or emptied
             self._n_heeded = 0
         self._seen = seen
         requests = read_requests(self.sweep_dir)

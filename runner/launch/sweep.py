@@ -171,7 +171,7 @@ class RunningSweep:
         self._run = cell.run
         self._name = cell.experiment.name
         self._prices = cell.prices
-        self._makes_report = cell.run.report and not is_part  # part of a sweep has no report
+        self._makes_report = cell.run.report and not is_part  # a part of a sweep has no report
         self._headline = ""
         self._preset_lines = [] if is_part else list(preset_lines(overrides, [request.job for request in requests]))
         self._console = console
@@ -327,7 +327,7 @@ class RunningSweep:
                 self._print(line)
             n_done = f"{len(self._done)} of {n_planned} cells"
             raise BudgetReached(stopped_line(str(reached), self._gate.spent, self._prices, n_done)) from reached
-        except BaseException:  # otherwise the results would stay RUNNING forever
+        except BaseException:  # without an end, the results would stay RUNNING forever
             self._end(plan, INTERRUPTED)
             raise
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
@@ -440,7 +440,7 @@ class RunningSweep:
             self._steering.end()
         if status == INTERRUPTED:
             self._tracker.finish(_LOGGING_AFTER_INTERRUPT_S)
-        elif not self._makes_report:  # the report is logged too
+        elif not self._makes_report:  # a report is logged before the end
             self._tracker.ask_to_finish()
 
     def _describe(self, plan: SweepPlan, status: str) -> SweepResult:

@@ -74,7 +74,7 @@ def stopped_cell(cell: PlannedCell, store: Store, race: Mapping[str, Json]) -> C
     if not race:
         return CellResult(**_facts(cell, {}, store), status=STOPPED, reason="stopped by the user")
     reason = f"stopped by the race after {race['n']:,} of {race['n_samples']:,} samples"
-    if race["behind"]:  # 0 for a cell that stopped within the margin
+    if race["behind"]:  # a cell that stopped within the margin is behind by 0
         reason += f", at least {race['behind']:.4f} behind the winner in {race['metric']}"
     return CellResult(**_facts(cell, {}, store), status=STOPPED, reason=reason, race=race)
 

@@ -61,7 +61,7 @@ def _window_lines(cell: PlannedCell, store: Store) -> Iterator[str]:
 
 def _cut_lines(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:
     embedder, chunker = stage.embedder, cell.request.cell.chunk
-    chunker = getattr(chunker, "children", chunker)  # children are searched, if there are any
+    chunker = getattr(chunker, "children", chunker)  # a chunker with children has those searched
     limit = embedder.token_limit()
     if limit is None or not isinstance(chunker, Chunker):
         return

@@ -96,7 +96,7 @@ def _sweeps(
                 continue
             ordered = most_samples_first(cells, metric, OVERALL)
             joined = common_samples(ordered, partial(_folder_of, folder), metric, OVERALL)
-        except (DataError, OSError):  # another version of the project, damaged, just deleted, or another user's files
+        except (DataError, OSError):  # the sweep is of another version, damaged, deleted, or another user's
             continue
         yield folder, joined, larger_is_better
 
@@ -124,7 +124,7 @@ def _newest_first(results_dir: Path) -> list[Path]:
     def written_s(path: Path) -> float:
         try:
             return path.stat().st_mtime
-        except FileNotFoundError:  # just deleted
+        except FileNotFoundError:  # the folder was just deleted
             return 0.0
 
     return [path.parent for path in sorted(results_dir.glob("*/sweep.json"), key=written_s, reverse=True)]

@@ -73,5 +73,5 @@ def _csv(
     for topic in [*topics, AVERAGE]:
         row = [cells.get((topic, task), {}) for task in [*tasks, AVERAGE]]
         values = [*(cell.get("value") for cell in row), *(cell.get("pooled") for cell in row[:-1])]
-        writer.writerow([no_formula(label_of(topic, labels)), *values])  # None becomes an empty field
+        writer.writerow([no_formula(label_of(topic, labels)), *values])  # csv writes None as an empty field
     return text.getvalue().encode("utf-8")

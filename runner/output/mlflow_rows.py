@@ -20,7 +20,7 @@ from components.json_value import Json
 from runner.console.private_shortcuts import MLFLOW, may_use_private_parts
 from runner.output.artifacts import Client, Content, local_folder, log_files, put_files
 
-if TYPE_CHECKING:  # installed with MLflow, and imported as late
+if TYPE_CHECKING:  # SQLAlchemy is installed with MLflow, and imported as late
     from sqlalchemy import Connection, Engine, Table
 
 _METRIC = {"key", "value", "timestamp", "step", "is_nan", "run_uuid"}

@@ -69,7 +69,7 @@ class Tracker:
     def __init__(self, uri: str, experiment: str, sweep_dir: Path, *, every: bool = False) -> None:
         """Create the database and the experiment if they are missing. `every` is as in `logged_metrics`."""
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # a server's client prints one per run
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # a server's client prints each URL
         # An unreachable server must not delay a sweep, because its results can be logged later.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
@@ -186,7 +186,7 @@ class Tracker:
 
     def _logged_cells(self, cells: Sequence[CellResult]) -> list[CellResult]:
         """Return the cells that are logged. A running sweep may have finished others since then."""
-        if not all(cell.cell_id in self._logged for cell in cells):  # other processes logged some
+        if not all(cell.cell_id in self._logged for cell in cells):  # other processes logged some of the cells
             self._logged = dict(self._whole_children(self._parent.info.run_id))
         return [cell for cell in cells if cell.cell_id in self._logged]
 

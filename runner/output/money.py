@@ -51,7 +51,7 @@ def _model_of(part: str, cell: Cell) -> object:
         first, *others = _models_of_steps(role, cell)
         return first if all(other == first for other in others) else None
     component = getattr(cell, role)
-    for nested in filter(None, name.split("/")):  # a candidate of a selection, a step of a cascade
+    for nested in filter(None, name.split("/")):  # each part names a candidate of a selection or a step of a cascade
         component = getattr(component, "candidates", None) or component.steps
         component = component[nested]
     return component.llm

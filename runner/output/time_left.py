@@ -56,7 +56,7 @@ class TimeLeft:
     def finished(self, key: str, seconds: float) -> None:
         """Record that a stage ended, after `seconds` of computation, or 0 if its result was reused."""
         self._running.pop(key, None)
-        if key not in self._groups:  # a damaged result that was computed again
+        if key not in self._groups:  # the stage replaced a damaged result and was not planned
             return
         group = self._groups[key]
         self._n_left[group] -= 1

@@ -250,7 +250,7 @@ class _Builder:
             name = type(component).__name__
             what = f"a {_names(kinds)}, but {name} lacks {', '.join(missing)}{of_kind}{_OPTIONS.get(nearest, '')}"
             raise self._refuse(f"{path}._target_", node["_target_"], what)
-        if Pipeline not in kinds and isinstance(component, Pipeline):  # it has all members of a language model
+        if Pipeline not in kinds and isinstance(component, Pipeline):  # a pipeline has all members of a language model
             what = f"a {_names(kinds)}, but {type(component).__name__} is a pipeline, which pipeline._target_ chooses"
             raise self._refuse(f"{path}._target_", node.get("_target_"), what)
         try:
@@ -342,7 +342,7 @@ def _has_default(field: "dataclasses.Field[object]") -> bool:
 
 
 def _is_frozen(cls: type) -> bool:
-    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # every dataclass has them
+    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # every dataclass has these parameters
 
 
 def _with_path(path: str, problem: str) -> str:

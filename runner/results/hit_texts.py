@@ -42,7 +42,7 @@ def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
     tried = [str(run.get("store_dir", "")), str(sweep_folder.parent / "store")]
     stores = [store for store in tried if is_bucket(store) or (Path(store) / "store.json").is_file()]
     for store in stores if key else []:
-        with suppress(StoreError):  # missing or damaged; another run repairs it
+        with suppress(StoreError):  # the result is missing or damaged; another run repairs it
             return _stored_texts(
                 store if is_bucket(store) else str(Path(store).resolve()), str(run.get("cache_dir", "")), key
             )

@@ -108,7 +108,7 @@ def _read_progress(path: Path) -> Progress | None:
             (_LONGEST_S, (progress.written, progress.left_s or 0.0)),
             (_LARGEST_BUDGET, progress.budget.values()),
         ):
-            if not all(abs(number) < limit for number in numbers):  # false for NaN
+            if not all(abs(number) < limit for number in numbers):  # the comparison is also false for NaN
                 raise ValueError(f"a number that is not finite, or not below {limit:g}")
         for each in progress.running:
             each["title"], each["n"], each["n_cells"]

@@ -72,7 +72,7 @@ def _component_with_node(cell: CellResult, metric: str) -> tuple[Mapping[str, Js
         try:
             component: Metric = build_component(node, Metric, f"metrics.scores.{name}", plugins)
         except ConfigError:
-            continue  # it is from another version, is not trusted, or needs an extra that is not installed
+            continue  # the class is of another version, not trusted, or needs an extra that is not installed
         if metric in component.names:
             return node, component
     return None

@@ -37,7 +37,7 @@ def read_testset(folder: Path) -> Testset:
     Raises DataError for a folder that is not a released set, and for content that does not match the key in the
     manifest.
     """
-    from components.datasets.document_files import read_documents  # its many readers, which a sweep does not need
+    from components.datasets.document_files import read_documents  # a sweep does not need the many readers
 
     file = require_folder(folder, _EXPECTED) / MANIFEST
     manifest = as_record(read_json(file, _EXPECTED).value, str(file))
@@ -72,7 +72,7 @@ def write_testset(
     """
     _require_sound(testset, folder)
     files = {**(extra_files or {}), **_files(testset)}
-    folder = folder.resolve()  # resolves a link, and the name of "."
+    folder = folder.resolve()  # the folder may be a link or "."
     try:
         is_new = not folder.exists()
         if not is_new and not replace and any(folder.iterdir()):

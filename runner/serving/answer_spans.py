@@ -97,7 +97,7 @@ def tracer_for(sweep_id: str, cell_id: str) -> AnswerTracer:
 def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # a package above it
+    except ModuleNotFoundError:  # a package above the module is missing
         return False
 
 

@@ -105,7 +105,7 @@ def read_description(folder: Path) -> Description:
         take_checksum(raw, content, path, "export the cell again; if you edited it, delete its last field, checksum")
         require_types(raw, Description)
         description = Description(**_lists_as_tuples(raw))
-        _ = (description.question_defaults, data_facts(description.data))  # raises now if one of them is invalid
+        _ = (description.question_defaults, data_facts(description.data))  # these properties raise if a fact is invalid
         for files in description.kept:
             require_types({"folder": files.folder, "made_by": files.made_by}, StageFiles)
             named_files({"files": files.files})

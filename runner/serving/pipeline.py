@@ -180,7 +180,7 @@ def load_from(root: Path, *, trust: bool) -> Pipeline:
     description = read_description(root)
     try:
         return Pipeline(root, description, trust=trust)
-    except (*NOT_A_MANIFEST, StopIteration, RuntimeError) as error:  # values that fit their types and not each other
+    except (*NOT_A_MANIFEST, StopIteration, RuntimeError) as error:  # values fit their types and not each other
         raise DataError(f"{root}: cannot be loaded ({type(error).__name__}: {error}); export the cell again") from error
 
 

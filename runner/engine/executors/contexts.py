@@ -46,7 +46,7 @@ def fork_or_spawn() -> BaseContext:
         os.name == "posix"
         and threading.active_count() - heartbeat.n_threads == 1  # the heartbeat thread stops during a fork
         and "torch" not in sys.modules
-        and "obstore" not in sys.modules  # its threads are not Python's
+        and "obstore" not in sys.modules  # obstore's threads are not Python's, so that active_count() misses them
         and all(library["user_api"] != "openmp" for library in threadpool_info())
     )
     return multiprocessing.get_context("fork") if is_safe else SpawnWithoutMain()

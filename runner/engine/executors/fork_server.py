@@ -150,7 +150,7 @@ class _EarlyServer:
 def start_early(preloads: Sequence[Callable[[], object]]) -> None:
     """Start the fork server of this process if the system can fork."""
     if os.name == "posix" and not _EarlyServer.server:
-        with endings_deferred(), suppress(OSError):  # workers start without it
+        with endings_deferred(), suppress(OSError):  # workers also start without a fork server
             _EarlyServer.server = ForkServer(preloads)
             atexit.register(end_early)
 

@@ -74,7 +74,7 @@ def clear_probes(store: Store) -> None:
 
 
 def _remove(path: Path) -> None:
-    with suppress(FileNotFoundError, PermissionError):  # already removed by another process, or another user's
+    with suppress(FileNotFoundError, PermissionError):  # another process removed the file, or another user owns it
         path.unlink()
 
 

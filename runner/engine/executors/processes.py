@@ -146,8 +146,8 @@ def _work(start: _Start, tasks: Connection) -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has inherited the parent's handler
-    end_with_parent()  # otherwise it would keep sending paid requests
-    mask_output()  # a spawned worker has not inherited it
+    end_with_parent()  # an orphaned worker would continue to send paid requests
+    mask_output()  # a spawned worker does not inherit the masking
     if hasattr(os, "register_at_fork"):  # a component's child would hold the pipe open after this process was killed
         os.register_at_fork(after_in_child=tasks.close)
     gc.freeze()  # objects of the parent stay, so the garbage collector can skip them
@@ -255,7 +255,7 @@ class _Processes(Workers):
             return False
         try:
             pickled_stages = pickle.dumps(_StagesToSend(stages))
-        except (pickle.PicklingError, TypeError, AttributeError):  # a new worker may be forked with them
+        except (pickle.PicklingError, TypeError, AttributeError):  # forked workers need no pickled stages
             return False
         self._start = replace(self._start, stages=self._start.stages.and_more(stages))
         for place in self._places:
@@ -331,7 +331,7 @@ class _Processes(Workers):
     def _record_death(self, place: _WorkerSlot, reason: str = "") -> Lost | None:
         exit_code = place.clear()
         stage = self._free(place)
-        if stage is None:  # it was killed while idle
+        if stage is None:  # the worker was killed while idle
             return None
         self._n_losses[stage.key] += 1
         return Lost(stage.key, (reason or _describe_end(exit_code)) + users_code(stage))

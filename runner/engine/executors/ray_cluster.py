@@ -50,7 +50,7 @@ class RayCluster(Executor):
         errors = unknown_kinds(self.resources)
         if find_spec("ray") is None:
             errors.append(str(MissingExtraError("ray", "ray", "executor=ray")))
-        if "@" in self.address:  # it would be written into the results
+        if "@" in self.address:  # results would contain the password
             errors.append("address: holds a user name or password, expected HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
         elif not self.address.strip() or "://" in self.address:
             errors.append(
@@ -145,7 +145,7 @@ def _check_reachable(address: str) -> None:
     """Raise ConfigError if the cluster does not answer. Ray itself would try forever."""
     endpoint = _host_and_port(address)
     if endpoint is None:
-        return  # Ray reports what is wrong with it
+        return  # Ray reports what is wrong with the address
     try:
         socket.create_connection(endpoint, _ANSWERS_WITHIN_S).close()
     except OSError as error:

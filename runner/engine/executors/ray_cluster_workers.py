@@ -40,7 +40,7 @@ class RayWorkers(Workers):
         self._n_refusals_logged = 0
         self._looked_at = time.monotonic()
         self._places = WorkerSlots(stages.values(), n_workers, resources)
-        restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # its state is in files
+        restart_options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # the state of a desk is in files
         self._desk = start_actor(Desk, ray.get_runtime_context().get_node_id(), restart_options, gate)
         self._news: Call = self._desk.news.remote()
         try:

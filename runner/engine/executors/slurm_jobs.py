@@ -57,7 +57,7 @@ class Squeue:
             self._words, self._asked_at = _ask_squeue(), now
         if self._words is None:
             return _UNKNOWN
-        return self._words.get(job, "COMPLETED")  # it has left the queue
+        return self._words.get(job, "COMPLETED")  # a job that is not listed has left the queue
 
 
 def _ask_squeue() -> dict[str, str] | None:
@@ -76,7 +76,7 @@ class Jobs:
     def __init__(self, settings: Slurm, logs: Path) -> None:
         import submitit
 
-        logging.getLogger("submitit").setLevel(logging.ERROR)  # it would warn whenever Slurm keeps no accounts
+        logging.getLogger("submitit").setLevel(logging.ERROR)  # submitit warns whenever Slurm has no accounting
         self._is_local = settings.cluster is Cluster.LOCAL
         self._squeue = Squeue()
         self._keeps_accounts = not self._is_local and _keeps_accounts()

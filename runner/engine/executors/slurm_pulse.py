@@ -28,7 +28,7 @@ class DriverPulse:
         self._every_s = silence_s / BEATS_PER_SILENCE
         self._is_stopped = threading.Event()
         self._path.write_bytes(b"0")
-        self._thread = threading.Thread(target=self._beat, daemon=True)  # it dies with the driver
+        self._thread = threading.Thread(target=self._beat, daemon=True)  # a daemon thread ends with the driver
         self._thread.start()
 
     def _beat(self) -> None:

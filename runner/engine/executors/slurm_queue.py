@@ -187,7 +187,7 @@ class TaskQueueReader:
         worker holds. Tasks with models that other workers hold are taken only after some time.
         """
         offered = self._read_offers()
-        for task in sorted(offered, key=self._n_elsewhere):  # a stable sort
+        for task in sorted(offered, key=self._n_elsewhere):  # the sort is stable: the order of equal tasks remains
             if self._n_elsewhere(task) > 0 and waited_s < _PATIENCE_S:
                 return None
             is_new = task.number not in self._known_as_taken

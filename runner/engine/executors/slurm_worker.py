@@ -164,12 +164,12 @@ def _refusal(assignment: Assignment) -> str:
 
 def _work(assignment: Assignment) -> None:
     """Run the worker process: take tasks until a signal or a dismissal."""
-    for name in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the supervisor handles them
+    for name in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the supervisor handles these signals
         signal.signal(name, signal.SIG_IGN)
     signals: list[int] = []
     signal.signal(signal.SIGUSR2, lambda number, _: signals.append(number))
     end_with_parent()
-    mask_output()  # a spawned worker has not inherited it
+    mask_output()  # a spawned worker does not inherit the masking
     work: tuple[UserCode, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
     _, stages, store, gate = work
     taker = TaskQueueReader(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})

@@ -218,7 +218,7 @@ class SlurmWorkers(Workers):
         """Record the death of a worker process, which another one replaces."""
         outcomes = self._outcomes_of(worker)
         worker.models = frozenset()
-        if process not in worker.tasks:  # it was idle, or its successor takes the task that it did not report
+        if process not in worker.tasks:  # the process was idle, or its successor takes the task that it did not report
             return outcomes
         return [*outcomes, self._lose(worker.tasks.pop(process), _describe_death(exit_code, worker.job))]
 
@@ -252,7 +252,7 @@ class SlurmWorkers(Workers):
                 return self._drop(worker, reason)
             log.warning("%s", reason)
             return self._remove(worker)
-        if not state.is_running:  # it cannot have a heartbeat yet
+        if not state.is_running:  # a job that does not run has no heartbeat yet
             worker.last_sign = time.monotonic()
             self._warn_about_waiting(worker.job.name, state)
         elif worker.silent_s > limit_s:

@@ -172,7 +172,7 @@ def _stamp(path: Path) -> Stamp:
 def _stamp_or_none(path: Path) -> Stamp | None:
     try:
         return _stamp(path)
-    except OSError:  # it was deleted after the listing
+    except OSError:  # the file was deleted after the listing
         return None
 
 
@@ -192,7 +192,7 @@ def _paths_below(folder: Path, parents: tuple[str, ...], *, with_data: bool = Tr
 
 
 def _module_of(package: str, path: Path) -> str:
-    stem = path.name.removesuffix(max(filter(path.name.endswith, SUFFIXES), key=len))  # "a.old" of a.old.py
+    stem = path.name.removesuffix(max(filter(path.name.endswith, SUFFIXES), key=len))  # for a.old.py: "a.old"
     names = [package, *path.parent.parts, *([] if stem == "__init__" else [stem])]
     return ".".join(names) if all(map(str.isidentifier, names)) else f"{package}/{path.as_posix()}"
 

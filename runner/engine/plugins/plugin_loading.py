@@ -102,7 +102,7 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
 
     Packages in `keep` stay. Returns the dropped packages.
     """
-    linecache.checkcache()  # a model that reads by it would get the text before an edit
+    linecache.checkcache()  # a model that reads sources by linecache would get the text before an edit
     changed = [each for each in snapshots if not (_is_loaded_as(each) and _are_untouched(each))]
     covered = {name for each in changed for name in each.packages}
     files = {name: file for each in snapshots for name, file in each.files.items()}
@@ -116,12 +116,12 @@ def _take(snapshots: Sequence[Snapshot], keep: Collection[str] = ()) -> list[str
     _state.add(changed)
     _state.opened.forget(stale)
     for file in (file for name, file in {**_state.files, **files}.items() if top_level(name) in stale):
-        linecache.cache.pop(file.path, None)  # read again, it is recorded again
+        linecache.cache.pop(file.path, None)  # a file that is read again is recorded again
     for name in [name for top in stale for name in _modules_of(top)]:
         del sys.modules[name]
     for name in [name for top in covered - stale for name in _modules_of(top)]:
         _note_classes(sys.modules[name])
-        if name not in _state.imported:  # imported before anything was recorded
+        if name not in _state.imported:  # the module was imported before anything was recorded
             _state.opened.assume_read(name)
     _find_plugins_first()
     return sorted(stale)
@@ -214,7 +214,7 @@ class UserCode:
         found = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
         for cls, known in found.items():
             if hasattr(classes[cls], "answers_from"):
-                known.model_code(cls)  # computed here, because a worker has no source texts
+                known.model_code(cls)  # the digest is computed here, because a worker has no source texts
         self._snapshots = tuple({known.name: known for known in found.values()}.values())
 
     def __reduce__(self) -> tuple[Callable[..., "UserCode"], tuple[object, ...]]:
@@ -388,7 +388,7 @@ class _Finder(MetaPathFinder):
         spec = next(_specs(self, fullname, path, target), None)
         if spec and type(spec.loader) is SourceFileLoader:
             spec.loader = _PluginLoader(spec.loader.name, spec.loader.path)
-        elif spec and spec.origin and spec.origin.endswith(SUFFIXES):  # compiled, or in a zip file
+        elif spec and spec.origin and spec.origin.endswith(SUFFIXES):  # the module is compiled, or in a zip file
             _check(fullname, spec.origin, _digest(spec.origin))
         return spec
 
@@ -398,7 +398,7 @@ class _Finder(MetaPathFinder):
         The import fails, not the search: libraries search for optional packages, and may find a file of the user.
         """
         package = top_level(fullname)
-        if path is not None and getattr(sys.modules.get(package), "__file__", None):  # checked with its package
+        if path is not None and getattr(sys.modules.get(package), "__file__", None):  # its package was checked with it
             return None
         if not _state.are_edits_refused or not (importer := _importer()):
             return None

@@ -11,7 +11,7 @@ _OF_LIBRARIES = frozenset(
         "cloudpickle",
         "dictConfig",
         "dill",
-        "get_class",  # Hydra's, like get_method, get_object and instantiate
+        "get_class",  # Hydra has this name, get_method, get_object and instantiate
         "get_method",
         "get_object",
         "instantiate",
@@ -48,7 +48,7 @@ _DYNAMIC = (
         "import_module",
         "import_string",
         "load_module",
-        "locate",  # pydoc's
+        "locate",  # pydoc has this name
         "pkgutil",
         "reload",
         "resolve_name",

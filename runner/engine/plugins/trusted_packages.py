@@ -119,7 +119,7 @@ def _code_of_component(node: Mapping[str, Json], place: str) -> Iterator[str]:
     module, _, name = target.rpartition(".")
     try:
         cls = getattr(import_module(module), name)
-    except (ImportError, AttributeError):  # building the component reports it
+    except (ImportError, AttributeError):  # building the component reports the error
         return
     for field in fields(cls) if is_dataclass(cls) else ():
         value = node.get(field.name, field.default)

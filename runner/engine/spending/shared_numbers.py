@@ -80,7 +80,7 @@ class SharedNumbers:
         if self._must_persist:
             self._flags = os.O_RDWR
         try:
-            with suppress(PermissionError):  # another user created it, with these permissions
+            with suppress(PermissionError):  # another user created the file, with these permissions
                 os.fchmod(file, shared_mode(self._path.parent))
             yield file
         finally:

@@ -37,7 +37,7 @@ class _HeartbeatFile:
 
     def end(self) -> None:
         """Remove the file, so that waiting processes notice immediately that this one has ended."""
-        with suppress(OSError):  # deleted with its store, or presumed dead later
+        with suppress(OSError):  # the file was deleted with its store, or will be presumed dead later
             self.path.unlink()
         os.close(self.descriptor)
 
@@ -142,7 +142,7 @@ class Heartbeat:
             for folder, sign in list(self._signs.items()):
                 try:
                     os.utime(sign.path)
-                except FileNotFoundError:  # presumed dead and removed, or the whole store was deleted
+                except FileNotFoundError:  # the heartbeat was presumed dead and removed, or the whole store was deleted
                     self._recreate(folder, sign)
                 except OSError:  # the network is down: other processes may presume this one dead
                     continue

@@ -82,7 +82,7 @@ def abandoned_locks(folder: Path, writers: Writers) -> list[Path]:
     """
     locks = []
     for path in sorted(folder.glob("*")):
-        with suppress(FileNotFoundError):  # it has just been released
+        with suppress(FileNotFoundError):  # the lock has just been released
             claim = _read_claim(path) if _may_hold_claim(path) else ""
             if _CLAIM.fullmatch(claim) and writers.is_gone(_writer(claim)):
                 locks.append(path)
@@ -195,7 +195,7 @@ def _break(path: Path, claim: str) -> None:
     aside = path.with_name(f".{uuid.uuid4().hex}")
     with suppress(FileNotFoundError):  # another process was faster
         path.rename(aside)
-        if (current := _read_claim(aside)) != claim:  # ... and already holds it
+        if (current := _read_claim(aside)) != claim:  # ... and already holds the lock
             _try_to_take(path, current)
         aside.unlink(missing_ok=True)
 

@@ -63,7 +63,7 @@ class Manifests:
             del raw["made_from"]
             files = named_files(raw)
             del raw["files"]
-            versions = raw.pop("made_with")  # shared, because most results have the same versions
+            versions = raw.pop("made_with")  # results share one dictionary of versions, because most have the same
             if not all(isinstance(version, str) for version in versions.values()):
                 raise TypeError("versions that are not strings")
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)

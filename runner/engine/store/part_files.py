@@ -150,7 +150,7 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
         if isinstance(error, PermissionError):
             refused = Path(error.filename2 or error.filename or path)
             why, remedy = f"{refused}: {why}", permission_advice(refused.parent)
-        if "not enough memory" in why:  # Arrow's message when it compresses
+        if "not enough memory" in why:  # Arrow says so when it compresses
             remedy = "Give the process more memory, or run fewer stages in parallel (run.workers=1)"
         raise StoreError(
             f"{path}: cannot write {what}: {why}. {remedy}, then repeat the command: finished stages are cached"

@@ -48,7 +48,7 @@ class _FileIndex:
     def read_new(self, file: BinaryIO) -> None:
         """Read the records appended since the last call."""
         status = os.fstat(file.fileno())
-        if (status.st_dev, status.st_ino) != self.identity:  # dropped and created again
+        if (status.st_dev, status.st_ino) != self.identity:  # the file was dropped and created again
             self.identity, self.n_read = (status.st_dev, status.st_ino), 0
             self.places.clear()
         if status.st_size <= self.n_read:

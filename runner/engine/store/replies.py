@@ -49,7 +49,7 @@ class _FileIndex:
     def read_new(self, file: BinaryIO) -> None:
         """Read the lines appended since the last call. Skips a line that a killed process left incomplete."""
         status = os.fstat(file.fileno())
-        if (status.st_dev, status.st_ino) != self.identity or status.st_size < self.n_read:  # pruned and created again
+        if (status.st_dev, status.st_ino) != self.identity or status.st_size < self.n_read:  # the file was replaced
             self.identity = (status.st_dev, status.st_ino)
             self.places.clear()
             self.n_read = 0
@@ -58,8 +58,8 @@ class _FileIndex:
         file.seek(self.n_read)
         for line in file:
             if not line.endswith(b"\n"):
-                break  # still being written
-            if line != b"\n" and (reply := _reply(line)):  # `add_all` writes a blank line before each
+                break  # a process is still writing the line
+            if line != b"\n" and (reply := _reply(line)):  # `add_all` writes a blank line before each batch
                 self.places[reply.request_id] = (self.n_read, len(line))
             self.n_read += len(line)
 
@@ -113,7 +113,7 @@ class Replies:
             for gone in self._files.keys() - set(names):
                 del self._files[gone]
             n_gone = sum(not self._find(name, requested, replies) for name in names)
-            if not n_gone:  # otherwise they were merged into a new file, or pruned
+            if not n_gone:  # files that are gone were merged into a new one, or pruned
                 return replies
 
     def keys(self, prefix: str) -> set[str]:
@@ -142,7 +142,7 @@ class Replies:
                 start, length = index.places[key]
                 file.seek(start)
                 reply = _reply(file.read(length))
-                if reply and reply.request_id == key:  # otherwise another file got the same name and number
+                if reply and reply.request_id == key:  # a file that was created later may have the same name and inode
                     replies[key] = reply
         return True
 
@@ -163,7 +163,7 @@ class Replies:
         with storage_errors("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
-                self._mirror.bring()  # also sends the files that are about to be merged
+                self._mirror.bring()  # `bring` also sends the files that are about to be merged
                 self._merge()
                 self._writes = True
             path = self._folder / f"{self._writers.own_name}{_SUFFIX}"

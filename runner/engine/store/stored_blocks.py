@@ -39,7 +39,7 @@ def write_block(folder: Path, name: str, value: Part) -> Path:
             sync(temporary)
             return temporary.replace(folder / f"{name}.{checksum(temporary)}{suffix}")
         finally:
-            temporary.unlink(missing_ok=True)  # missing if it was renamed
+            temporary.unlink(missing_ok=True)  # a renamed file no longer exists
 
 
 def read_block(folder: Path, name: str) -> Part | None:

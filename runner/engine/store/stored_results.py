@@ -260,7 +260,7 @@ class Store:
                     sync(entry.folder.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # does not exist after a successful move
-        if partial:  # another process may have written a complete one at the same time
+        if partial:  # another process may have written a complete result at the same time
             self._partial.add((kind, key))
             return self._read_entry(self.folder(kind, key)) or entry
         self._entries[kind, key] = entry

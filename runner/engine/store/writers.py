@@ -90,7 +90,7 @@ class Writers:
         except FileNotFoundError:
             return True
         try:
-            if stat.S_ISDIR(os.fstat(file).st_mode):  # no process made it
+            if stat.S_ISDIR(os.fstat(file).st_mode):  # no process creates a folder here
                 return True
             is_here = os.read(file, 256) == kernel()
             if is_here and lock_file(file, shared=True):
@@ -134,5 +134,5 @@ class Writers:
         with suppress(FileNotFoundError):
             for path in self._folder.iterdir():
                 if self.has_ended(path.name):
-                    with suppress(PermissionError, IsADirectoryError):  # another user's, or no heartbeat
+                    with suppress(PermissionError, IsADirectoryError):  # another user's file, or a folder
                         path.unlink(missing_ok=True)

@@ -28,7 +28,7 @@ def make_trainer(settings: Settings, lessons: TrainingSets, checkpoints: Path) -
     from transformers import PrinterCallback, set_seed
     from trl import SFTConfig, SFTTrainer
 
-    set_seed(settings.seed)  # before the adapter is initialized
+    set_seed(settings.seed)  # the adapter's initialization depends on the seed
     tokenizer, validated = lessons.tokenizer, lessons.validated.rows
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -132,7 +132,7 @@ def save_adapter(trainer: Any, folder: Path) -> Path:
     """Save only the adapter. The bytes do not depend on the order of a set."""
     shutil.rmtree(folder, ignore_errors=True)
     trainer.model.save_pretrained(folder, save_embedding_layers=False)
-    (folder / "README.md").unlink(missing_ok=True)  # a template to fill in
+    (folder / "README.md").unlink(missing_ok=True)  # the library writes a template to fill in
     path = folder / "adapter_config.json"
     config: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
     config["target_modules"] = sorted(config["target_modules"])

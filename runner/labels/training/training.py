@@ -51,7 +51,7 @@ def train(settings: Settings, data: Path, folder: Path, *, strict: bool) -> Trai
         return ended
     with hold_lock(folder / CHECKPOINTS / ".lock", "training this judge"), without_remarks():
         if ended := begin_training(folder, full_settings):
-            return ended  # the process that held the lock has trained it
+            return ended  # the process that held the lock has trained the judge
         trainer = make_trainer(settings, lessons, folder / CHECKPOINTS)
         run(trainer, folder / CHECKPOINTS, settings.at_once)
         saved = save_adapter(trainer, folder / ".adapter")

@@ -91,7 +91,7 @@ def _check_numbers(
         raise broken_contract(component, "returned a masked array, expected plain numbers, as of .filled(0)")
     try:
         array = np.asarray(values)
-    except ValueError as error:  # rows of different lengths
+    except ValueError as error:  # NumPy refuses rows of different lengths
         raise broken_contract(component, f"returned {type(values).__name__} that is not an array ({error})") from error
     if array.dtype.kind not in "fiub":
         raise broken_contract(

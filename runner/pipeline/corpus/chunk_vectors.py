@@ -146,8 +146,8 @@ def embedded_in_blocks(
             require_equal_files(type(embedder))
             path = write_block(run.workspace, name, vectors)
             if not shares_received:
-                run.received.drop()  # the block contains all of them
-            block = read_part(path)  # read back from disk, to free the memory for the next block
+                run.received.drop()  # the written block contains all received vectors
+            block = read_part(path)  # a block on disk frees the memory for the next one
         vector_blocks.append(block)
         run.report(rows.stop, blocks[-1][0].stop)
     return joined_blocks(run.workspace / "vectors.npy", vector_blocks)
@@ -205,7 +205,7 @@ class JoinedVectors(Stage[Vectors], kind="joined_vectors", in_words="vectors of 
     def make(self, run: Run) -> Vectors:
         """Write the vectors of all blocks into one file, in the order of the chunks."""
         vectors = self._join_blocks(run)
-        run.received.drop()  # the stored blocks contain all of them
+        run.received.drop()  # the stored blocks contain all received vectors
         return vectors
 
     def _join_blocks(self, run: Run) -> Vectors:

@@ -123,7 +123,7 @@ def positions_of(chunks: Spans, rows: NDArray[np.int64]) -> NDArray[np.int32]:
 
     In a block, the chunks have the same order.
     """
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # consecutive documents
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # the block has consecutive documents
         first, last = np.searchsorted(chunks.document, [rows[0], rows[-1] + 1])
         return np.arange(first, last, dtype=np.int32)
     is_selected = np.zeros(max(int(chunks.document.max(initial=0)), int(rows.max(initial=0))) + 1, dtype=bool)

@@ -164,7 +164,7 @@ class LoadedBenchmark(Stage[Benchmark], kind="data", version=8, work=Work.BENCHM
         return loaded
 
     def _load(self, run: Run) -> Benchmark:
-        for stage in self.sources:  # there is at most one
+        for stage in self.sources:  # a data set has at most one source
             if isinstance(self.dataset, DatasetOverSource):
                 source = run.read(stage)
                 return self.dataset.load_over(source.documents, source.counts)

@@ -21,7 +21,7 @@ def encode_samples(samples: Iterable[Sample]) -> list[Json]:
 def _encode(sample: Sample) -> dict[str, Json]:
     raw = asdict(sample)
     for unit in raw["gold"]:
-        if not unit["one_of"]:  # added later, as the fields above
+        if not unit["one_of"]:  # `one_of` was added later, as the fields above
             del unit["one_of"]
     return {name: value for name, value in raw.items() if name not in _ADDED_LATER or value != _ADDED_LATER[name]}
 

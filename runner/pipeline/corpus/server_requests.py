@@ -20,7 +20,7 @@ def embedding_requests(
     n_requests = n_bytes = 0
     for texts in blocks:
         sent: Collection[str] = [(prefix or "") + text for text in texts if text.strip()]
-        if isinstance(embedder, KeysRequests):  # it requests equal texts once
+        if isinstance(embedder, KeysRequests):  # such an embedder requests equal texts once
             sent = dict.fromkeys(sent).keys()
         n_requests += ceil(ceil(len(sent) * times) / embedder.batch_size)
         n_bytes += sum(map(_n_bytes, sent))

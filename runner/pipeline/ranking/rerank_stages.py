@@ -104,7 +104,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
                 new_scores[block] = self._new_scores(run, queries, chunks, new[block])
                 require_equal_files(type(self.reranker))
                 stored.add(queries.texts, new[block], new_scores[block])
-                current_received().drop()  # now stored by pair
+                current_received().drop()  # scores are now stored by pair
                 run.report(block.stop, len(new))
             scores[missing] = new_scores[row]
         return scores
@@ -121,7 +121,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         self, run: Run, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]
     ) -> NDArray[np.float32]:
         """Score pairs. Corpora side by side are scored separately, as they are searched."""
-        if isinstance(self.reranker, EncodedReranker):  # scores a pair independently of the corpus
+        if isinstance(self.reranker, EncodedReranker):  # such a reranker scores a pair independently of the corpus
             of_queries, of_chunks = (run.read(stage) for stage in self.encoded)
             return checked_scores(self.reranker.score_encoded(of_queries, of_chunks, pairs), len(pairs), self.reranker)
         all_scores = np.zeros(len(pairs), dtype=np.float32)

@@ -42,7 +42,7 @@ class FusedHits(Stage[Hits], kind="fused_hits", version=1, work=Work.PER_QUERY):
     def make(self, run: Run) -> Hits:
         """Fuse the rankings. Raises ComponentError for hits that break the contract of `Fusion`."""
         rankings = [hits for ranking in self.rankings for hits in ranking.by_sample(run)]
-        n_kept = max(hits.chunk.shape[1] for hits in rankings)  # less than the depth if there are fewer chunks
+        n_kept = max(hits.chunk.shape[1] for hits in rankings)  # small corpora have fewer chunks than the depth
         fused = self.fusion.fuse(rankings, min(self.depth, n_kept))
         return checked_hits(fused, len(rankings[0]), n_chunks_in(rankings), self.fusion)
 
@@ -90,6 +90,6 @@ def joined_hits(
     A retriever without a fusion has a single ranking. A single ranking with one query per sample needs no fusion.
     """
     if fusion is None or (len(rankings) == 1 and is_one_query_each):
-        (ranking,) = rankings  # the configuration was checked
+        (ranking,) = rankings  # the checked configuration has one ranking without a fusion
         return OnlyHits(ranking)
     return FusedHits(fusion, depth, tuple(rankings))

@@ -56,7 +56,7 @@ class HitRanks(StageGroup):
                 for name in arm.names:
                     ranks_by_name[name] = _best_ranks(ranks_by_name[name], ranks) if name in ranks_by_name else ranks
         ranks_by_name[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
-        for stage in self.before_reranker:  # there is at most one
+        for stage in self.before_reranker:  # a cell has at most one ranking before a reranker
             ranks_by_name[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
         return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in ranks_by_name.items()}
 
@@ -96,7 +96,7 @@ def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
     n_chunks = 2 + max(int(hits.chunk.max(initial=-1)), int(table.chunk.max(initial=-1)))
     order = np.argsort(hits.chunk, axis=1, kind="stable")  # the first of equal chunks is found
     first_keys = np.arange(len(hits))[:, None] * n_chunks + 1
-    keys = (first_keys + np.take_along_axis(hits.chunk, order, axis=1)).ravel()  # sorted: padding comes first
+    keys = (first_keys + np.take_along_axis(hits.chunk, order, axis=1)).ravel()  # padding first: keys are sorted
     target = table.row * n_chunks + 1 + table.chunk
     if not len(keys):
         return np.zeros(len(target), dtype=np.int64)

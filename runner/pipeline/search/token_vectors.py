@@ -71,6 +71,6 @@ def _check_encodings(encodings: MultiEncodings, n_texts: int, encoder: TokenVect
             encoder, f"got offsets that do not divide {len(encodings.vectors)} vectors among the texts"
         )
     squares = np.einsum("td,td->t", encodings.vectors, encodings.vectors, dtype=np.float32)
-    if not (squares <= _LONGEST).all():  # false for NaN, too
+    if not (squares <= _LONGEST).all():  # the comparison is also false for NaN
         raise broken_contract(encoder, "got token vectors that are not finite or longer than 1, expected unit length")
     return encodings

@@ -147,7 +147,7 @@ def _axes(result: CellResult) -> dict[str, Json]:
 def _require_own_index(retriever: Json) -> None:
     """Raise ConfigError for a search outside the store. Its code need not be trusted, because nothing is built."""
     cls = class_of(retriever)
-    if cls is not None and hasattr(cls, "find"):  # an ExistingIndexArm
+    if cls is not None and hasattr(cls, "find"):  # the class is an ExistingIndexArm
         raise ConfigError(
             f"retriever: {cls.__name__} searches an index of your own, which an exported folder does not contain; "
             "deploy your search as it is, or export a cell with another retriever"

@@ -51,7 +51,7 @@ class ExportStore:
                 content = entry.part("content")
                 if key_of([content["documents"], content["samples"]]) == key:
                     return self._facts(name, content), decode_samples(entry.part("samples"))
-            except (DamagedEntryError, KeyError):  # written by an earlier version; another entry may be valid
+            except (DamagedEntryError, KeyError):  # an earlier version wrote the entry; another one may be valid
                 continue
         raise self._missing_error("data")
 

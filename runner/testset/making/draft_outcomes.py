@@ -108,7 +108,7 @@ def _fates(drafts: Sequence[Draft], first: GatePass, second: GatePass) -> dict[s
         if last and is_correction(last) and last.verdict.draft:
             own_id, n_pass = last.verdict.draft.id, 1
         elif own_id in survivors[0] and second.gates and (own_id in survivors[1] or own_id in judged[1]):
-            n_pass = 1  # a turn after a corrected one
+            n_pass = 1  # the draft is a turn after a corrected one
         tags = judged[n_pass].get(own_id, [])
         survivor = survivors[n_pass].get(own_id)
         fates[draft.id] = Tagged(survivor, tuple(tags)) if survivor else _rejection(tags[-1])
@@ -136,7 +136,7 @@ def _outcome_of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequ
     for fate in fates:
         if isinstance(fate, Judged):
             rejected.append(fate)
-        elif rejected:  # its history contains a rejected turn
+        elif rejected:  # the draft's history contains a rejected turn
             rejected.append(Judged(fate.draft, DRAFTING, GateVerdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
             accepted.append(fate)

@@ -119,7 +119,7 @@ def _n_requests(gate: DraftGate, draft: Draft) -> int:
     """Return the number of requests about a draft."""
     if not gate.applies_to(draft):
         return 0
-    most_documents = int(getattr(gate, "most_documents", 0))  # a gate that asks about each document has it
+    most_documents = int(getattr(gate, "most_documents", 0))  # a gate that asks about each document has this number
     return gate.n_requests * len(draft.gold) // most_documents if most_documents else gate.n_requests
 
 

@@ -30,7 +30,7 @@ def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skippe
     for location, value in read_values(file, _EXPECTED):
         if not isinstance(value, dict):
             raise DataError(f"{location}: got a {type(value).__name__}, expected {_EXPECTED}.")
-        listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # the API's pages have it
+        listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # pages of the API have `data`
         for trace in listed if isinstance(listed, list) else []:
             yield _question(trace, location, feedback)
 

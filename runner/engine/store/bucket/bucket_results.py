@@ -185,10 +185,10 @@ class BucketRemote:
             if tag is not None:
                 return tag
             first = self._objects.get(path)
-            if first is None:  # it has just been removed
+            if first is None:  # another host has just removed the object
                 damaged = None
                 continue
-            if first.contents == packed:  # ours: the response was lost
+            if first.contents == packed:  # we wrote this object, and the response was lost
                 return first.tag
             if (unpacked := unpack(first.contents)) is not None:
                 in_use = {part_path(kind, name, digest) for digest, _ in (files_of(unpacked[0]) or {}).values()}
@@ -230,7 +230,7 @@ class BucketRemote:
     @contextmanager
     def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[bool]:
         with hold_lock(self._objects, self._writers, key, what) as has_waited:
-            if has_waited or is_paid:  # another host may have held and released it since the last look
+            if has_waited or is_paid:  # another host may have held and released the lock since the last look
                 self._absent.clear()
                 self._asked_for_all = float("-inf")
             if not is_paid:

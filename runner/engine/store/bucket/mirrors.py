@@ -108,7 +108,7 @@ class SentReplies:
         new: list[tuple[ObjectInfo, int, Path]] = []
         for listed in self._objects.listed(self._prefix):
             writer, segment = listed.path.split("/")[-2:]
-            if not (self._folder / ".sent" / writer).exists():  # otherwise this host wrote the file
+            if not (self._folder / ".sent" / writer).exists():  # this host wrote the files that are marked as sent
                 marker = self._folder / ".brought" / f"{writer}.{segment}"
                 if (start := _number_in(marker)) < listed.n_bytes:
                     new.append((listed, start, marker))
@@ -253,7 +253,7 @@ class SentBlocks:
         there = self._in_bucket if self._in_bucket is not None else set(self._look())
         for path in sorted(self._folder.glob("[!.]*.*.*")):
             if path.name not in there:
-                with suppress(FileNotFoundError):  # damaged and removed, or pruned
+                with suppress(FileNotFoundError):  # the file was damaged and removed, or pruned
                     self._objects.upload(f"{self._prefix}/{path.name}", path)
                     there.add(path.name)
 

@@ -114,7 +114,7 @@ class Upkeep:
 
     def _damage_of(self, result: BucketResult) -> str:
         entry = self._objects.get(result.path)
-        if entry is None:  # it has just been pruned
+        if entry is None:  # another process has just pruned the result
             return ""
         unpacked = unpack(entry.contents)
         if unpacked is None:
@@ -137,7 +137,7 @@ class Upkeep:
         """Return the results that running sweeps need."""
         needs = []
         for run in self._objects.at_once(lambda each: self._objects.get(each.path), self._objects.listed(RUNS)):
-            if run is not None:  # otherwise it has just ended
+            if run is not None:  # a missing lease belongs to a run that has just ended
                 process, needed = read_lease(run.contents)
                 if process in self._live_writers:
                     needs.append(needed)
