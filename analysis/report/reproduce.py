@@ -79,11 +79,17 @@ def _command_of(cell: CellResult, sweep_command: str) -> str:
 
 
 def _sources_of(command: str) -> list[str]:
-    """Return the words of a command that name places of options: see `_SOURCES` and `_SEARCH_PATH`."""
-    parser = argparse.ArgumentParser(add_help=False)
+    """Return the words of a command that name places of options: see `_SOURCES` and `_SEARCH_PATH`.
+
+    The command comes from a file that anybody may have written. One that no shell would accept has no such words.
+    """
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     for flags in _SOURCES:
         parser.add_argument(*flags)
-    given, others = parser.parse_known_args(shlex.split(command))
+    try:
+        given, others = parser.parse_known_args(shlex.split(command))
+    except (ValueError, argparse.ArgumentError):
+        return []
     places = [(long, getattr(given, long[2:].replace("-", "_"))) for long, _ in _SOURCES]
     return [
         *(word for flag, place in places if place is not None for word in (flag, place)),
