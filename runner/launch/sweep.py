@@ -164,9 +164,12 @@ class RunningSweep:
     ) -> None:
         """Check that results and store can be written.
 
-        Raises StoreError if they cannot, and ConfigError if `tracking.uri` is ambiguous.
+        Raises StoreError if they cannot, and ConfigError if `tracking.uri` is ambiguous or the executor cannot use the
+        folder.
         """
         cell = requests[0].cell
+        if problems := cell.executor.folder_problems(Path(cell.run.results_dir).absolute() / sweep_id):
+            raise ConfigError(problems)
         self._requests = requests
         self._run = cell.run
         self._name = cell.experiment.name

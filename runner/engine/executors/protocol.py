@@ -106,6 +106,10 @@ class Executor(Protocol):
         """
         return {}
 
+    def folder_problems(self, folder: Path) -> list[str]:
+        """Return one message per reason why workers cannot have their files in the folder of the sweep's results."""
+        return []
+
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:

@@ -2,7 +2,9 @@
 network.
 """
 
+import re
 import shutil
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,6 +20,12 @@ from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, d
 from runner.engine.executors.resources import unknown_kinds
 from runner.engine.stage import Resources
 from runner.engine.store import Store
+
+_OPTION_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_ENDS_LINE = ("Cc", "Zl", "Zp")
+"""Unicode's categories of control characters and of the separators of lines and paragraphs."""
+_REPLACED_IN_PATHS = "%\\"
+"""Signs in the path of a log that sbatch or submitit takes for a pattern, as in %j."""
 
 _DEFAULT_WORKERS, _DEFAULT_LOCAL_WORKERS = 4, 2
 
@@ -73,7 +81,31 @@ class Slurm(Executor):
         for name in ("gpus_per_worker", "mem_gb", "max_resubmissions"):
             if getattr(self, name) < 0:
                 errors.append(f"{name}: got {getattr(self, name)}, expected at least 0")
-        return [*errors, *self._missing_resources(), *self._secrets()]
+        return [*errors, *self._missing_resources(), *self._secrets(), *self._unsafe_options()]
+
+    def folder_problems(self, folder: Path) -> list[str]:
+        if _ends_line(str(folder)):
+            return ["run.results_dir: a folder in its path has a line break or a control character in its name"]
+        if signs := [sign for sign in _REPLACED_IN_PATHS if sign in str(folder)]:
+            return [
+                f"run.results_dir: {folder} contains {' and '.join(signs)}, which Slurm replaces in the paths of logs; "
+                "choose another folder"
+            ]
+        return []
+
+    def _unsafe_options(self) -> list[str]:
+        """Return error messages for options of sbatch that would write further lines into the job script, which the
+        job would run.
+        """
+        options = {"partition": self.partition, "account": self.account}
+        errors = []
+        for name, value in self.additional.items():
+            if _OPTION_NAME.fullmatch(str(name)):
+                options[f"additional.{name}"] = str(value)
+            else:
+                errors.append(f"additional: got the name {name!r}, expected letters, digits, - and _")
+        errors += [f"{name}: has a line break or a control character" for name in options if _ends_line(options[name])]
+        return errors
 
     def _missing_resources(self) -> list[str]:
         """Return error messages for stages that need more resources than a worker has. A job without memory limit has
@@ -113,3 +145,8 @@ class Slurm(Executor):
             warn_if_crowded(min(n_workers, len(stages)))
         n_workers = n_workers or (_DEFAULT_LOCAL_WORKERS if is_here else _DEFAULT_WORKERS)
         return SlurmWorkers(self, stages, store, gate, min(n_workers, len(stages)), folder)
+
+
+def _ends_line(text: str) -> bool:
+    """Return True if a text could end a line of a script."""
+    return any(unicodedata.category(character) in _ENDS_LINE for character in text)

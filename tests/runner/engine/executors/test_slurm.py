@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from runner.console.ending_signals import ENDINGS
 from runner.engine.executors import slurm, slurm_workers
 from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in
 from runner.engine.executors.slurm import Cluster, Slurm
+from runner.engine.executors.slurm_jobs import _parameters
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import ignore_progress, run_stages
 from runner.engine.stage import Resources
@@ -36,6 +38,9 @@ from tests.runner.engine.test_executors import chain, goes_silent, result
 from tests.runner.sweeping import REPOSITORY, wait_until
 
 skip_without("submitit", extra="slurm")
+
+_PLAIN_SIGNS = "ab1_-"
+_SIGNS = f"{_PLAIN_SIGNS}é \t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029;$`'\"#\\%&"
 
 SECRET = "sk-do-not-write-me-down"
 
@@ -218,11 +223,54 @@ class TestProblems:
             ({"setup": ("export OPENAI_API_KEY=a",)}, "setup: sets OPENAI_API_KEY, which would be written into files"),
             ({"additional": {"export": "ALL,HF_TOKEN=a"}}, "additional.export: sets HF_TOKEN, which would be written"),
             ({"additional": {"token": "a"}}, "additional.token: sets token, which would be written into files"),
+            ({"partition": "a\nid"}, "partition: has a line break or a control character"),
+            ({"account": "a\x85id"}, "account: has a line break or a control character"),
+            ({"additional": {"qos": "a\u2028id"}}, "additional.qos: has a line break or a control character"),
+            ({"additional": {"qos\nid\n": "a"}}, "additional: got the name 'qos\\nid\\n', expected letters, digits"),
+            ({"additional": {"a b": True}}, "additional: got the name 'a b', expected letters, digits, - and _"),
         ],
     )
     def test_errors_in_settings_are_reported_before_any_work(self, settings: dict[str, Any], problem: str) -> None:
         (told,) = Slurm(**settings).check()
         assert told.startswith(problem)
+
+    def test_settings_without_error_add_no_line_to_the_script(self) -> None:
+        from submitit.slurm.slurm import _make_sbatch_string
+
+        def script(settings: Slurm, folder: str) -> list[str]:
+            given = _parameters(settings)
+            values = {name.removeprefix("slurm_"): value for name, value in given.items() if "slurm_" in name}
+            return str(_make_sbatch_string("python", folder, **values)).splitlines()
+
+        random = Random(5)
+        plain = Slurm(partition="p", account="a", additional={"n": "v"})
+        n_lines = len(script(plain, "/logs"))
+        n_accepted = 0
+        for _ in range(2000):
+            signs = [_SIGNS if random.random() < 0.4 else _PLAIN_SIGNS for _ in range(5)]
+            name, *texts = ("".join(random.choices(each, k=random.randint(1, 4))) for each in signs)
+            settings = Slurm(partition=texts[0], account=texts[1], additional={name: texts[2]})
+            folder = f"/{texts[3]}"
+            if settings.check() or settings.folder_problems(Path(folder)):
+                continue
+            n_accepted += 1
+            lines = script(settings, folder)
+            assert len(lines) == n_lines
+            started = [line for line in lines if line and not line.startswith("#")]
+            assert [line.split(" ")[0] for line in started] == ["export", "export", "srun"]
+        assert n_accepted > 100
+
+    @pytest.mark.parametrize(
+        ("folder", "problem"),
+        [
+            ("/a\nid", "a folder in its path has a line break or a control character in its name"),
+            ("/a%jb", "/a%jb contains %, which Slurm replaces in the paths of logs; choose another folder"),
+            ("/a\\b", "/a\\b contains \\, which Slurm replaces in the paths of logs; choose another folder"),
+        ],
+    )
+    def test_a_folder_that_slurm_would_misread_is_an_error(self, folder: str, problem: str) -> None:
+        assert Slurm().folder_problems(Path(folder)) == [f"run.results_dir: {problem}"]
+        assert Slurm().folder_problems(Path("/results/ü 中/2026")) == []
 
     def test_a_host_without_slurm_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: None)
