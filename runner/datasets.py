@@ -20,7 +20,7 @@ from components.datasets.named_sets import NAMED_SETS
 from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
 from components.testset.near_duplicates import NearDuplicates
-from runner.console.command_parser import CommandParser, add_command
+from runner.console.command_parser import CommandParser, add_command, tracking_uri
 from runner.console.display import make_console, say_error
 from runner.testset.describing.data_tables import print_table
 
@@ -145,7 +145,9 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         page=_IMPORT_PAGE,
     )
     importing.add_argument("--from", dest="kind", choices=("mlflow", "otel", "langfuse"), required=True)
-    importing.add_argument("source", help="MLflow's tracking URI, or a file of OTLP JSON or of Langfuse's export")
+    importing.add_argument(
+        "source", type=tracking_uri, help="MLflow's tracking URI, or a file of OTLP JSON or of Langfuse's export"
+    )
     importing.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder for the questions")
     importing.add_argument(
         "--mask",

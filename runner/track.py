@@ -10,7 +10,7 @@ import argparse
 import contextlib
 
 from components.errors import DataError
-from runner.console.command_parser import SWEEP, CommandParser
+from runner.console.command_parser import SWEEP, CommandParser, tracking_uri
 from runner.console.display import say_error
 from runner.console.styled_text import count
 from runner.engine.plugins.trusted_packages import add_option
@@ -26,7 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("sweep", help=SWEEP)
     parser.add_argument(
-        "--uri", default="", help="tracking URI (default: mlflow.db in the folder that holds the results)"
+        "--uri",
+        type=tracking_uri,
+        default="",
+        help="tracking URI (default: mlflow.db in the folder that holds the results)",
     )
     parser.add_argument(
         "--traces",

@@ -122,6 +122,11 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
     return next(_misplaced_in_field(name, bare, mask, key), "")
 
 
+def misplaced_in_value(name: str, value: str) -> str:
+    """Return the error for a secret in the value of a field, without repeating it and without the name; "" for none."""
+    return _problem(name, value, current_mask())
+
+
 def _problem(name: str, value: str, mask: Mask) -> str:
     """Return the error for a string in a field, "" for none."""
     if mask.holds_known(value) and not USERINFO.search(value):

@@ -4,6 +4,7 @@ import argparse
 from textwrap import wrap
 from typing import Any, NoReturn
 
+from components.secrets.given import misplaced_in_value
 from components.secrets.mask import masked
 from runner.console.documentation import docs_note
 
@@ -43,3 +44,10 @@ def add_command(
     """Add a subcommand. Its purpose is shown in the help of the command and in its own help."""
     description = f"{purpose[0].upper()}{purpose[1:]}."
     return commands.add_parser(name, help=purpose, description=description, example=example, page=page)
+
+
+def tracking_uri(text: str) -> str:
+    """Return an argument that is a tracking URI, unless it contains a password: output and results repeat it."""
+    if problem := misplaced_in_value("uri", text):
+        raise argparse.ArgumentTypeError(problem)
+    return text

@@ -53,3 +53,33 @@ def test_logs_and_tracebacks_of_every_command_hide_secrets() -> None:
     assert SECRET not in done.stdout + done.stderr
     assert done.stderr.startswith("got ***\n")
     assert done.stderr.endswith("ValueError: ***\n")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://me:{}@127.0.0.1:5000",
+        "https://{}@host",
+        "mlflow://http://me:{}@host",
+        "postgresql://me:{}@host/db",
+        "mysql://host/db?password={}",
+    ],
+)
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("runner.track", ["sweep", "--uri", "{}"]),
+        ("runner.track", ["sweep", "--uri={}"]),
+        ("runner.datasets", ["import", "{}", "--from", "mlflow", "--out", "questions"]),
+    ],
+)
+def test_a_tracking_uri_with_a_password_is_an_error(
+    uri: str, module: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [each.format(uri.format(SECRET)) for each in arguments]
+    with pytest.raises(SystemExit, match="2"):
+        importlib.import_module(module).main(given)
+    said = capsys.readouterr()
+    assert SECRET not in said.out + said.err
+    assert "holds a user name or password" in said.err
+    assert "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead" in said.err
