@@ -11,7 +11,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
 from runner.console.command_parser import CELL, SWEEP, CommandParser
-from runner.console.display import say_error
+from runner.console.display import say, say_error
 from runner.console.styled_text import count
 from runner.console.written_files import write_lines
 from runner.engine.plugins.trusted_packages import add_option
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         say_error(error)
         return 2
     nothing = f"; found nothing for {len(rankings) - n_found}" if n_found < len(rankings) else ""
-    print(f"wrote the rankings of {count(n_found, 'question')} of {cell.cell_id} to {options.out}{nothing}")
+    say(f"wrote the rankings of {count(n_found, 'question')} of {cell.cell_id} to {options.out}{nothing}")
     return 0
 
 
@@ -67,7 +67,7 @@ def _export_judgements(sweep: LoadedSweep, options: argparse.Namespace) -> int:
             raise DataError(f"{cell.cell_id}: has context.order={order}; --format qrels needs best_first")
     lines = list(qrels_lines(sweep.folder_of(cell) for cell in cells))
     write_lines(options.out, lines)
-    print(f"wrote {count(len(lines) - 1, 'judgement')} of {count(len(cells), 'cell')} to {options.out}")
+    say(f"wrote {count(len(lines) - 1, 'judgement')} of {count(len(cells), 'cell')} to {options.out}")
     return 0
 
 

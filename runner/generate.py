@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
-from runner.console.display import say_error
+from runner.console.display import say, say_error
 from runner.console.interruptible import EXIT_INTERRUPTED, EXIT_NOT_RUN
 
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         config = compose_generation([word for word in words if word != "--cfg"])
         if "--cfg" in words:
-            print(OmegaConf.to_yaml(OmegaConf.create(config)))
+            say(OmegaConf.to_yaml(OmegaConf.create(config)))
             return 0
         return run(settings_of(config), config)
     except RagGridError as error:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from components.errors import RagGridError
 from runner.console.command_parser import CommandParser
-from runner.console.display import say_error
+from runner.console.display import say, say_error
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the schema. Return the exit code: 0, or 2 after one clear message."""
     options = _parser().parse_args(arguments)
     try:
-        print(as_text(options.group, options.config_dir))
+        say(as_text(options.group, options.config_dir))
     except RagGridError as error:
         say_error(error)
         return 2

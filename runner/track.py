@@ -11,7 +11,7 @@ import contextlib
 
 from components.errors import DataError
 from runner.console.command_parser import SWEEP, CommandParser, tracking_uri
-from runner.console.display import say_error
+from runner.console.display import say, say_error
 from runner.console.styled_text import count
 from runner.engine.plugins.trusted_packages import add_option
 
@@ -71,9 +71,9 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - MLflow may raise anything
         say_error(f"{uri}: could not log the sweep: {error_line(error)}")
         return 2
-    print(f"logged {count(len(cells), 'cell')}\nMLflow:   {where_to_look(uri, pages.cells)}")
+    say(f"logged {count(len(cells), 'cell')}\nMLflow:   {where_to_look(uri, pages.cells)}")
     if options.traces != 0:
-        print(samples_line(pages.samples, str(traced)))
+        say(samples_line(pages.samples, str(traced)))
     return 0
 
 

@@ -1,11 +1,13 @@
 """Parser of our commands' arguments, and the words for arguments that many commands share."""
 
 import argparse
+import sys
 from textwrap import wrap
 from typing import Any, NoReturn
 
 from components.secrets.given import misplaced_in_value
-from components.secrets.mask import masked
+from components.secrets.known import variable_of
+from components.secrets.mask import current_mask, masked
 from runner.console.documentation import docs_note
 
 SWEEP = "a sweep: its folder, its id in results/, or latest"
@@ -19,7 +21,8 @@ _EXAMPLE_WIDTH = 74
 class CommandParser(argparse.ArgumentParser):
     """Parser whose help ends with a worked example and the page of the documentation.
 
-    It hides secrets in errors, which repeat arguments. Parsers of subcommands do so too.
+    It rejects secrets of the environment in arguments, and hides other secrets in errors, which repeat arguments.
+    Parsers of subcommands do so too.
     """
 
     def __init__(self, *, example: str, page: str, **options: Any) -> None:
@@ -32,6 +35,16 @@ class CommandParser(argparse.ArgumentParser):
         lines = wrap(self._example, _EXAMPLE_WIDTH, break_long_words=False, break_on_hyphens=False)
         example = " \\\n    ".join(lines)
         return f"{super().format_help()}\nexample:\n  {example}\n\nMore: {self._page}\n{docs_note()}"
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments, unless one contains a secret of the environment: output and files repeat arguments."""
+        words = list(sys.argv[1:] if args is None else args)
+        if holder := next((word for word in words if current_mask().holds_known(word)), ""):
+            self.error(
+                f"an argument holds the secret of the environment variable {variable_of(holder)}, and output and files "
+                "repeat arguments; leave it out"
+            )
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the masked message to standard error, and exit with 2."""

@@ -83,10 +83,21 @@ def say_error(error: object) -> None:
         sys.stderr.write(f"{escape_control(masked(str(error)))}\n")
 
 
+def say(text: str) -> None:
+    """Write a text and a line break to standard output, without secrets of the environment."""
+    _escape_unencodable()
+    sys.stdout.write(f"{escape_control(without_secrets(text))}\n")
+
+
+def _escape_unencodable() -> None:
+    """Let standard output escape characters that its encoding lacks, instead of raising an error."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def make_console() -> Console:
     """Return a console for standard output. In a pipe or a file, lines may be as long as a table needs."""
-    if hasattr(sys.stdout, "reconfigure"):  # a character that the terminal's encoding lacks must not raise an error
-        sys.stdout.reconfigure(errors="backslashreplace")
+    _escape_unencodable()
     console = SafeConsole()
     return console if console.is_terminal else SafeConsole(width=400, soft_wrap=True)
 

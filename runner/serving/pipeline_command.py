@@ -8,7 +8,7 @@ from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.records import Kind
 from runner.console.command_parser import CommandParser
-from runner.console.display import escape_control, say_error
+from runner.console.display import say, say_error
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import CHECK
 from runner.serving.pipeline import Pipeline, load_pipeline
@@ -106,7 +106,7 @@ def _answer(pipeline: Pipeline, options: argparse.Namespace) -> None:
 
 def _print(value: Json) -> None:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-    print(escape_control(text))
+    say(text)
 
 
 def _passage_list(passages: tuple[Passage, ...]) -> str:
@@ -127,15 +127,15 @@ def _show_check(pipeline: Pipeline, report: ReplayReport) -> int:
     n = len(report.compared)
     answers = f"{report.n_answers_equal} of {report.n_answers} answers equal" if report.n_answers else "no answers"
     time_each = f"{1000 * report.seconds_each:.1f} ms per question"
-    print(f"{answers}, {report.n_rankings_equal} of {n} rankings equal ({time_each})")
+    say(f"{answers}, {report.n_rankings_equal} of {n} rankings equal ({time_each})")
     left_out = n - report.n_answers
     if left_out and pipeline.has_model:
         have = "question has" if left_out == 1 else "questions have"
-        print(f"{left_out} {have} no answer in the sweep either, and {'was' if left_out == 1 else 'were'} not compared")
+        say(f"{left_out} {have} no answer in the sweep either, and {'was' if left_out == 1 else 'were'} not compared")
     differing = [comparison for comparison in report.compared if comparison.ranking or comparison.answer]
     for comparison in differing[:_N_SHOWN]:
         for difference in filter(None, (comparison.ranking, comparison.answer)):
-            print(escape_control(f"  {comparison.sample_id}: {difference}"))
+            say(f"  {comparison.sample_id}: {difference}")
     if len(differing) > _N_SHOWN:
-        print(f"  ... and {len(differing) - _N_SHOWN} more")
+        say(f"  ... and {len(differing) - _N_SHOWN} more")
     return 0 if report.is_equal else 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.text.languages import detect_language
-from runner.console.display import make_console
+from runner.console.display import make_console, say
 from runner.console.written_files import require_other_files, write_lines
 from runner.results.released_set import Testset
 from runner.results.set_files import holds_testset, read_testset, write_testset, write_testsets
@@ -63,12 +63,12 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
     wording = WORDINGS[options.language or (Language.ZH if is_chinese else Language.EN)]
     if options.format is AnnotationFormat.CSV:
         write_lines(options.to, [sheet_of(samples, testset, wording)])
-        print(f"wrote {len(samples):,} samples to {options.to}: a copy for each annotator, named after them")
+        say(f"wrote {len(samples):,} samples to {options.to}: a copy for each annotator, named after them")
         return 0
     config = options.to.with_suffix(".xml")
     write_lines(config, [labelling_config(samples, testset, wording)])
     write_lines(options.to, [json.dumps(list(tasks_of(samples, testset)), ensure_ascii=False, indent=1)])
-    print(f"wrote {len(samples):,} tasks to {options.to}, and the labelling configuration to {config}")
+    say(f"wrote {len(samples):,} tasks to {options.to}, and the labelling configuration to {config}")
     return 0
 
 
@@ -97,7 +97,7 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
     origin = "the same content" if new.testset.key == testset.key else f"derived from {testset.key[:12]}"
     console.print(f"version {new.testset.key[:12]} in {options.out}, {origin}", markup=False)
     if new.conflicts and not options.prefer and len({each.annotator for each in annotated.annotations}) > 1:
-        print("Where annotators disagree, --prefer ANNOTATOR lets one of them decide.")
+        say("Where annotators disagree, --prefer ANNOTATOR lets one of them decide.")
     return 1 if new.conflicts or new.rejected else 0
 
 
@@ -129,7 +129,7 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
     if options.write:
         accepted = testset.next_version(samples, (), {"accepted_at": options.at})
         write_testset(options.write, accepted)
-        print(f"wrote the {len(samples):,} accepted samples to {options.write}: version {accepted.key[:12]}")
+        say(f"wrote the {len(samples):,} accepted samples to {options.write}: version {accepted.key[:12]}")
     return 0
 
 
@@ -168,7 +168,7 @@ def _report_left_out(annotated: Annotated) -> None:
     }
     for reason, n in counts.items():
         if n:
-            print(f"left out: {n:,} {reason}")
+            say(f"left out: {n:,} {reason}")
     if annotated.others:
         names = ", ".join(sorted(annotated.others))
         make_console().print(f"ignored, as they are not tasks of this set: {names}", markup=False)

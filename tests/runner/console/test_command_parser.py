@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from runner.serving import pipeline_command
 from tests.runner.console.test_interruptible import COMMANDS
 from tests.runner.sweeping import REPOSITORY
 
@@ -38,6 +39,31 @@ def test_errors_of_arguments_hide_secrets(
     said = capsys.readouterr()
     assert SECRET not in said.out + said.err
     assert said.err
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("runner.export", ["sweep", "best", "--out", "{}"]),
+        ("runner.export_rankings", ["sweep", "--format=trec", "--tag=run-{}", "--out", "run.txt"]),
+        ("runner.judge_training", ["prepare", "--labels", "a.csv", "--judge", "omnieval_en", "--out", "{}"]),
+    ],
+)
+def test_a_secret_in_an_argument_is_an_error(
+    module: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    with pytest.raises(SystemExit, match="2"):
+        importlib.import_module(module).main([each.format(SECRET) for each in arguments])
+    said = capsys.readouterr()
+    assert "an argument holds the secret of the environment variable MY_API_KEY" in said.err
+    assert SECRET not in said.out + said.err
+
+
+def test_a_question_that_speaks_of_secrets_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    for question in ("What is sk-abcdefgh12345678?", "Is http://me:password1@host an address?", "token=abc1 means?"):
+        assert pipeline_command._parser().parse_args([question]).question == question
 
 
 def test_logs_and_tracebacks_of_every_command_hide_secrets() -> None:

@@ -1,10 +1,12 @@
 """Texts from outside are shown as they are, and nothing interprets them."""
 
+import ast
 import errno
 import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from tempfile import TemporaryFile
 
 import pytest
@@ -19,6 +21,7 @@ from runner.console.display import (
     about_size,
     escape_control,
     make_console,
+    say,
     say_error,
     significant_digits,
     table_cell,
@@ -164,3 +167,36 @@ def test_a_size_above_1_of_shares_has_no_digits() -> None:
     assert about_size(0.31, [0.2, 0.9]) == "0.31"
     assert about_size(1.6, [0.2, 0.9]) == "more than 1"
     assert about_size(16.4, [0.2, 90.0]) == "16"
+
+
+def test_plain_lines_hide_secrets_and_escape_controls(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "p4Vq9-Zt7Lw2Kx8Rb")
+    say("wrote a\x1b[2J/p4Vq9-Zt7Lw2Kx8Rb\nand b: 中")
+    assert capsys.readouterr().out == "wrote a\\x1b[2J/***\nand b: 中\n"
+
+
+OWN_OUTPUT = {
+    "runner/console/display.py": "hides secrets",
+    "runner/__main__.py": "writes the version and the help, which repeat no text of users",
+    "runner/launch/run_command.py": "hides secrets in the text of Hydra",
+}
+"""Modules that write to standard output themselves, and why they may."""
+
+
+def _writers(folder: str) -> Iterator[str]:
+    for path in (REPOSITORY / folder).rglob("*.py"):
+        place = path.relative_to(REPOSITORY).as_posix()
+        if place.startswith("analysis/notebooks/"):
+            continue  # pages to read
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if called == "print":
+                yield f"{place}: print"
+            if called.startswith("sys.stdout.write") or called == "sys.stdout.buffer.write":
+                yield place
+
+
+def test_modules_write_to_standard_output_only_through_the_mask() -> None:
+    assert {place for folder in ("runner", "analysis", "components") for place in _writers(folder)} == {*OWN_OUTPUT}
