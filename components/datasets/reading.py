@@ -197,6 +197,23 @@ def parse_json(text: str) -> object:
     return _DECODER.decode(text)
 
 
+def read_value(text: str) -> object:
+    """Return the value of a JSON text that a user wrote.
+
+    Raises ValueError, which says why the text cannot be read; for a text that is not JSON, it is a JSONDecodeError.
+    """
+    try:
+        value = parse_json(text)
+        half = half_character(text, value)
+    except json.JSONDecodeError:
+        raise
+    except (RecursionError, ValueError) as error:
+        raise ValueError(beyond_limits(error)) from error
+    if half:
+        raise ValueError(half)
+    return value
+
+
 def _require_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):

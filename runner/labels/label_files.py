@@ -4,8 +4,6 @@ Each item is an answer (with its question, references and the passages of its pr
 annotators' reasons if they gave any.
 """
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,10 +22,10 @@ from components.datasets.json_fields import (
 )
 from components.datasets.json_files import read_json
 from components.datasets.reading import read_lines
+from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
 from components.records import JudgeInput, Kind, Passage, Sample, Turn
 from components.subsets import UNNAMED
-from components.text.spreadsheets import delimiter_of, texts_in
 
 NOT_APPLICABLE = -1
 
@@ -119,14 +117,9 @@ def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tup
     Raises DataError for a file that is not CSV. `expected` describes what the file should contain.
     """
     text = "\n".join(line for _, line in read_lines(file, expected))
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    try:
-        for number, row in enumerate(csv.DictReader(io.StringIO(text), delimiter=delimiter_of(text), strict=True), 1):
-            location = f"{file}, row {number}"
-            fields = {name: value for name, value in row.items() if name}
-            yield location, {**fields, **{name: _list_in_cell(row, name, location) for name in lists}}
-    except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}), expected {expected}.") from error
+    for number, row in table_rows(text, file, expected, first_number=1):
+        location = f"{file}, row {number}"
+        yield location, {**row, **{name: _list_in_cell(row, name, location) for name in lists}}
 
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from components.datasets.json_fields import as_list, as_record, required_text
-from components.datasets.reading import BYTE_ORDER_MARK, read_bytes
+from components.datasets.reading import BYTE_ORDER_MARK, read_bytes, read_value
+from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
 from components.records import Evidence, Sample
-from components.text.spreadsheets import delimiter_of, texts_in
 from runner.console.display import FORMULA_STARTS
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotated_set import AnnotatedVersions
@@ -24,7 +24,9 @@ from runner.testset.annotating.marks import Mark, gold_of
 
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
 _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
-_EXPECTED = f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}"
+_EXPECTED = (
+    f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}, one file per annotator"
+)
 _MOST_ERRORS = 10
 """Errors that one message lists."""
 
@@ -86,7 +88,7 @@ def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotate
     annotations = []
     errors = []
     n_untouched = n_of_removed = 0
-    for number, row in enumerate(_rows(file), start=2):
+    for number, row in _rows(file):
         location = f"{file}, row {number}"
         try:
             sample = known.sample_of(row["id"], row["version"], location)
@@ -110,32 +112,18 @@ def read_sheet(file: Path, known: AnnotatedVersions, annotator: str) -> Annotate
     return Annotated(tuple(annotations), n_untouched=n_untouched, n_of_removed=n_of_removed)
 
 
-def _rows(file: Path) -> Iterator[dict[str, str]]:
+def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         text = read_bytes(file, _EXPECTED).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f'{file}: not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
-        header = [name.partition(":")[0].strip() for name in next(rows, [])]
-        if missing := [name for name in _COLUMNS if name not in header]:
-            raise DataError(f"{file}: no column '{missing[0]}', expected {_EXPECTED}.")
-        if repeated := [name for name in _COLUMNS if header.count(name) > 1]:
-            raise DataError(
-                f"{file}: has the column '{repeated[0]}' {header.count(repeated[0])} times, expected "
-                f"{_EXPECTED}, each once, and a separate file for each annotator."
-            )
-        for number, row in enumerate(rows, start=2):
-            if any(cell.strip() for cell in row[len(header) :]):
-                raise DataError(
-                    f"{file}, row {number}: got {len(row)} cells, expected {len(header)} as in the first row; a cell "
-                    "may be in the wrong column. Put cells that contain separators in double quotes."
-                )
-            if any(cell.strip() for cell in row):
-                yield dict(zip(header, map(unescaped, [*row, *[""] * (len(header) - len(row))]), strict=False))
-    except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}), expected {_EXPECTED}.") from error
+    rows = table_rows(text, file, _EXPECTED, first_number=2, column_of=_column_of, required=_COLUMNS)
+    for number, row in rows:
+        yield number, {name: unescaped(cell) for name, cell in row.items()}
+
+
+def _column_of(title: str) -> str:
+    return title.partition(":")[0].strip()
 
 
 def _annotation(
@@ -184,7 +172,7 @@ def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:
     marks: list[Mark] = []
     wrong = []
     try:
-        units = [as_record(unit, "gold") for unit in as_list(json.loads(cell or "[]"), "gold")]
+        units = [as_record(unit, "gold") for unit in as_list(read_value(cell or "[]"), "gold")]
         for unit in units:
             name, text = (required_text(unit, field, "gold") for field in ("document", "text"))
             document, start, end = texts.get(name, ""), unit.get("start"), unit.get("end")

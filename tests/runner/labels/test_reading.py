@@ -120,6 +120,20 @@ class TestCsv:
         (item,) = read_labels(path)
         assert (item.judged.sample.question, item.labels) == ("Who, she?", {"accuracy": 2})
 
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("question,answer,label:accuracy\nWho?,Her, or not,2\n", "row 1: got 4 cells, expected 3 as in the first"),
+            ("question,label:accuracy\nWho?,1\n\nWho,she?,2\n", "row 3: got 3 cells, expected 2 as in the first row"),
+            ("question,label:accuracy,label:accuracy\nWho?,1,2\n", "has the column 'label:accuracy' 2 times"),
+        ],
+    )
+    def test_cells_in_an_unknown_column_are_an_error(self, text: str, problem: str, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=problem):
+            read_labels(path)
+
     @pytest.mark.parametrize("cell", ["['She']", '"[""She"", ""her"""', "[“She”]"])
     def test_a_list_that_is_not_json_is_not_a_reference(self, cell: str, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"

@@ -1,0 +1,80 @@
+"""Reading CSV files as spreadsheet programs save them."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from json import JSONDecodeError
+from pathlib import Path
+
+from components.datasets.reading import read_value
+from components.errors import DataError
+
+_LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"'“”„‘«]")
+"""The beginning of a list of texts, also with quotation marks that a program replaced."""
+
+_WRITE_LIST = 'several are written ["one", "another"]'
+
+
+def delimiter_of(text: str) -> str:
+    """Return the first comma, semicolon or tab of a table. Excel writes semicolons where commas are decimal points."""
+    return min(",;\t", key=lambda one: text.find(one) if one in text else len(text))
+
+
+def table_rows(
+    text: str,
+    file: Path,
+    expected: str,
+    first_number: int,
+    *,
+    column_of: Callable[[str], str] = str.strip,
+    required: Sequence[str] = (),
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number of each row that is not blank, and its cells by column. A missing cell is "".
+
+    `column_of` returns the column of a name in the first row; a column without a name is left out. The first row below
+    has `first_number`. Raises DataError for a file that is not CSV, for a `required` column that is missing, for a
+    repeated column, and for a row with more cells than the first one, whose cells may be in the wrong columns.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
+        header = [column_of(name) for name in next(filter(None, rows), [])]
+        if missing := [name for name in required if name not in header]:
+            raise DataError(f"{file}: no column '{missing[0]}', expected {expected}.")
+        if repeated := [name for name, n in Counter(filter(None, header)).items() if n > 1]:
+            raise DataError(
+                f"{file}: has the column '{repeated[0]}' {header.count(repeated[0])} times, expected {expected}. Name "
+                "each column once."
+            )
+        for number, row in enumerate(rows, start=first_number):
+            if any(cell.strip() for cell in row[len(header) :]):
+                raise DataError(
+                    f"{file}, row {number}: got {len(row)} cells, expected {len(header)} as in the first row; a cell "
+                    "may be in the wrong column. Put cells that contain separators in double quotes."
+                )
+            if any(cell.strip() for cell in row):
+                cells = [*row, *[""] * (len(header) - len(row))]
+                yield number, {name: cell for name, cell in zip(header, cells, strict=False) if name}
+    except csv.Error as error:
+        raise DataError(f"{file}: not CSV ({error}), expected {expected}.") from error
+
+
+def texts_in(cell: str) -> list[str]:
+    """Return the texts in a cell: one text, or a JSON list of several; [] for an empty cell.
+
+    A text that only begins with a bracket, such as "[503] metres", is one text. Raises ValueError for a list of texts
+    that is not JSON, and for a list with other values.
+    """
+    if not cell.lstrip().startswith("["):
+        return [cell] if cell else []
+    try:
+        values = read_value(cell)
+    except JSONDecodeError as error:
+        if _LIST_OF_TEXTS.match(cell):
+            raise ValueError(f"no list of texts ({error}); {_WRITE_LIST}") from error
+        return [cell]
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"a list with values that are no texts; {_WRITE_LIST}")
+    return values
