@@ -127,7 +127,7 @@ def _rejected_item(line: str, location: str, texts: _Texts) -> Item:
             tuple(texts.passage(span["document"], span.get("start"), span.get("end")) for span in spans),
             (f"{record['gate']}: {record['reason']} {record['detail']}".strip(),),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, RecursionError, ValueError) as error:
         raise DataError(
             f"{location}: cannot be read ({error!r}); expected a line as runner.generate writes it"
         ) from error

@@ -74,7 +74,7 @@ def _sha256(file: Path, size: int, modified_ns: int) -> str:
 def _entries(file: Path) -> Mapping[str, object]:
     try:
         value = json.loads(file.read_bytes())
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: not JSON ({error}), expected published questions. Fetch the file again.") from error
     if not isinstance(value, dict):
         raise DataError(f"{file}: got a {type(value).__name__}, expected an object of entries by ID.")

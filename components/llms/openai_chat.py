@@ -190,7 +190,7 @@ class OpenAIChat:
         """The content of `extra_body`; None if it is not JSON."""
         try:
             return json.loads(self.extra_body or "{}")
-        except ValueError:
+        except (RecursionError, ValueError):
             return None
 
     def _schema_parameters(self, schema: Mapping[str, object]) -> dict[str, object]:

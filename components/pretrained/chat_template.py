@@ -65,7 +65,7 @@ def folder_template(model: str) -> str | None:
         if own_file.is_file():
             return own_file.read_text(encoding="utf-8")
         template = json.loads(settings.read_text(encoding="utf-8")).get("chat_template") if settings.is_file() else ""
-    except ValueError:
+    except (RecursionError, ValueError):
         return None
     if isinstance(template, list):  # several named templates
         template = {entry["name"]: entry["template"] for entry in template}.get("default")

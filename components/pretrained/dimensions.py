@@ -58,6 +58,6 @@ def _read(file: Path, otherwise: Json) -> Json:
     """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return otherwise
     return content if isinstance(content, type(otherwise)) else otherwise

@@ -4,9 +4,11 @@ import argparse
 import json
 from pathlib import Path
 
+from components.datasets.reading import read_value
 from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.records import Kind
+from components.secrets.mask import shortened_value
 from runner.console.command_parser import CommandParser
 from runner.console.display import say, say_error
 from runner.serving.asked_question import Question
@@ -16,6 +18,7 @@ from runner.serving.replay_check import ReplayReport, check
 from runner.serving.retrieved_passages import Passage
 
 _N_SHOWN = 5
+_LONGEST_NAME = 200
 _WIDTH = 300
 """Number of characters of a passage that are shown."""
 
@@ -85,9 +88,10 @@ def _parser() -> argparse.ArgumentParser:
 def _json(text: str) -> Json:
     """Return the JSON value in the text, or in the file that it names."""
     try:
-        return json.loads(text if text.lstrip()[:1] in ("[", "{") else Path(text).read_text(encoding="utf-8"))
+        return read_value(text if text.lstrip()[:1] in ("[", "{") else Path(text).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither JSON nor a file with JSON ({error})") from error
+        name = shortened_value(text, _LONGEST_NAME)
+        raise argparse.ArgumentTypeError(f"{name} is neither JSON nor a file with JSON ({error})") from error
 
 
 def _answer(pipeline: Pipeline, options: argparse.Namespace) -> None:

@@ -92,7 +92,7 @@ def check(pipeline: Pipeline, folder: Path, limit: int | None = None) -> ReplayR
     try:
         samples = decode_samples(json.loads((folder / _SAMPLES).read_text(encoding="utf-8")))
         expected = read_table(folder / _EXPECTED).to_pylist()
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise DataError(f"{folder}: cannot be read ({error}); export the cell again") from error
     pairs = list(zip(samples, expected, strict=True))
     started = time.perf_counter()

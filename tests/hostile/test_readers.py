@@ -87,3 +87,21 @@ def test_unsafe_readers_are_found(text: str, expected: list[str], tmp_path: Path
     path = tmp_path / "reader.py"
     path.write_text(text)
     assert list(calls(path)) == expected
+
+
+def _handlers_of_json(path: Path) -> Iterator[str]:
+    """The errors that are caught where a file of ours reads JSON."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Try):
+            calls = {
+                ast.unparse(inner.func) for line in node.body for inner in ast.walk(line) if isinstance(inner, ast.Call)
+            }
+            if calls & {"json.loads", "json.load", "parse_json"}:
+                yield " ".join(ast.unparse(handler.type) for handler in node.handlers if handler.type)
+
+
+def test_json_that_is_nested_too_deeply_is_an_error_like_other_unreadable_json() -> None:
+    caught = [(path.name, names) for path in FILES for names in _handlers_of_json(path)]
+    assert len(caught) > 20
+    unsafe = [(name, names) for name, names in caught if "ValueError" in names and "RecursionError" not in names]
+    assert unsafe == []

@@ -88,7 +88,7 @@ class Journal:
 def _parse(line: bytes) -> dict[str, Json] | None:
     try:
         parsed = json.loads(line)
-    except ValueError:
+    except (RecursionError, ValueError):
         return None
     return parsed if isinstance(parsed, dict) else None
 

@@ -162,7 +162,7 @@ def _read_record(record: Path) -> HalfExport | None:
         fields = json.loads(record.read_bytes())
         folder, out = Path(str(fields["folder"])), Path(str(fields["out"]))
         host = str(fields["host"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, RecursionError, ValueError, KeyError, TypeError):
         return None
     is_beside = folder.parent == out.parent and _name_pattern(out).fullmatch(folder.name)
     return HalfExport(record, folder, out, host) if is_beside else None

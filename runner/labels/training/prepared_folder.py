@@ -92,7 +92,7 @@ def read_manifest(folder: Path) -> TrainingManifest:
         fields: dict[str, Json] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
         manifest = TrainingManifest(**fields)
         key = key_of_files({name: (folder / name).read_bytes() for name in _FILES})
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, RecursionError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
             f"{folder}: no prepared labels ({error}); expected a folder that `python -m runner.judge_training prepare` "
             "wrote"

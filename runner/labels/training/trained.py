@@ -63,7 +63,7 @@ def begin_training(folder: Path, settings: Mapping[str, Json]) -> Training | Non
             folder.mkdir(parents=True, exist_ok=True)
             write_lines(file, [text])
         (folder / CHECKPOINTS).mkdir(exist_ok=True)
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise DataError(f"{folder}: cannot be used ({error}). Choose another folder.") from error
     return None
 
@@ -86,7 +86,7 @@ def read_training(folder: Path) -> Training:
         record: dict[str, Json] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         fields: dict[str, Json] = {**record, "too_long": tuple(record["too_long"]), "losses": _pairs(record["losses"])}
         return Training(**fields)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{folder}: no trained judge ({error}); expected a folder in which `python -m runner.judge_training train` "
             "has ended: run its command again"

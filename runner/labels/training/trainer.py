@@ -121,7 +121,7 @@ def _last_complete_checkpoint(checkpoints: Path) -> str | None:
     for folder in reversed(folders):
         try:
             json.loads((folder / _STATE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, RecursionError, ValueError):
             shutil.rmtree(folder, ignore_errors=True)
         else:
             return str(folder)

@@ -235,7 +235,7 @@ def _read_json(path: Path) -> Json:
         text = path.read_bytes()
     try:
         return json.loads(text)
-    except ValueError:
+    except (RecursionError, ValueError):
         raise DataError(f"{path}: is not JSON. Delete {path.parent} and fetch again.") from None
 
 

@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,25 @@ def test_a_question_that_speaks_of_secrets_is_no_error(monkeypatch: pytest.Monke
     monkeypatch.setenv("MY_API_KEY", SECRET)
     for question in ("What is sk-abcdefgh12345678?", "Is http://me:password1@host an address?", "token=abc1 means?"):
         assert pipeline_command._parser().parse_args([question]).question == question
+
+
+@pytest.mark.parametrize("option", ["--history", "--where"])
+def test_json_that_cannot_be_read_is_one_error(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 100_000)
+    for given, why in (
+        ("[" * 50_000, "nested too deeply"),
+        (str(file), "nested too deeply"),
+        (r'["\udc00"]', "half of a character"),
+        ('{"a": 1, "a": 2}', "more than once"),
+        ("{", "Expecting"),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            pipeline_command._parser().parse_args(["question", option, given])
+        said = capsys.readouterr().err
+        assert "is neither JSON nor a file with JSON" in said
+        assert why in said
+        assert len(said) < 2000
 
 
 def test_logs_and_tracebacks_of_every_command_hide_secrets() -> None:

@@ -1,5 +1,6 @@
 """Reading human labels in the three formats."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,27 @@ class TestCsv:
         path = tmp_path / "labels.csv"
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=problem):
+            read_labels(path)
+
+    @pytest.mark.parametrize(
+        ("cell", "problem"),
+        [
+            ("[" * 100_000, "lists or objects are nested too deeply"),
+            ("[null]", "a list with values that are no texts"),
+            ('["a", {"b": 1}]', "a list with values that are no texts"),
+            ("[NaN]", "a list with values that are no texts"),
+            (f"[{'9' * 5000}]", "a number has too many digits"),
+            (r'["\ud83d"]', r"\\ud83d is half of a character"),
+        ],
+    )
+    @pytest.mark.parametrize("column", ["references", "passages"])
+    def test_lists_that_hold_more_than_texts_are_errors(
+        self, column: str, cell: str, problem: str, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "labels.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([["question", column, "label:accuracy"], ["Who?", cell, "1"]])
+        with pytest.raises(DataError, match=f"row 1: the cell '{column}' contains {problem}"):
             read_labels(path)
 
     @pytest.mark.parametrize("cell", ["['She']", '"[""She"", ""her"""', "[“She”]"])

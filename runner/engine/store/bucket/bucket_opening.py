@@ -47,7 +47,7 @@ def _store_name(objects: Objects, *, will_write: bool) -> str:
     try:
         described = json.loads(stored.contents) if stored else {}
         store_format, name = int(described["format"]), str(described["name"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (RecursionError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{objects.address}/{_DESCRIPTION}: not a store's description; choose another run.store_dir"
         ) from error

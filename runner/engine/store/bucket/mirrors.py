@@ -170,7 +170,7 @@ class SentReplies:
         """
         try:
             progress = _SendProgress(**json.loads((self._folder / ".sent" / writer).read_text(encoding="utf-8")))
-        except (FileNotFoundError, ValueError, TypeError):
+        except (FileNotFoundError, RecursionError, ValueError, TypeError):
             return _SendProgress(file.st_ino)
         return progress if progress.inode == file.st_ino else _SendProgress(file.st_ino, progress.number + 1)
 
