@@ -10,6 +10,7 @@ import argparse
 import json
 import shlex
 from dataclasses import fields
+from math import isfinite
 from pathlib import Path
 from types import NoneType
 from typing import get_args
@@ -182,6 +183,6 @@ def _shares(text: str) -> tuple[float, ...]:
         parts = [float(part) for part in text.split(":")]
     except ValueError:
         parts = []
-    if len(parts) != 3 or min(parts) <= 0 or sum(parts) == float("inf"):
+    if len(parts) != 3 or not all(part > 0 for part in parts) or not isfinite(sum(parts)):
         raise ConfigError(f"--split: got {text!r}, expected three numbers above 0, such as 5:1:4")
     return tuple(part / sum(parts) for part in parts)

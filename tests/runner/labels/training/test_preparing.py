@@ -113,6 +113,8 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
         ([records()[0], {**records()[0], "labels": {"accuracy": 2}}], (), "labels disagree: accuracy of 'q0'"),
         (records(2), (), "got 2 groups of questions that have to stay together, expected at least 3"),
         (records(), ("--split", "5:0:5"), "--split: got '5:0:5', expected three numbers above 0"),
+        (records(), ("--split", "nan:1:1"), "--split: got 'nan:1:1', expected three numbers above 0"),
+        (records(), ("--split", "1:nan:1"), "--split: got '1:nan:1', expected three numbers above 0"),
         (records(), ("--sweep", "nowhere"), "nowhere: no sweep here"),
     ],
 )
