@@ -126,6 +126,10 @@ def _problems(question: Question, choices: Choices) -> list[str]:
     problems = []
     if not question.text.strip():
         problems.append("question: is empty")
+    texts = [("question", question.text)]
+    texts += [("history", text) for turn in question.history if _is_turn(turn) for text in turn]
+    halved = dict.fromkeys(name for name, text in texts if not _is_whole(text))
+    problems += [f"{name}: has half of a character (an unpaired surrogate), expected text in UTF-8" for name in halved]
     if any(choices.corpora) and question.corpus not in choices.corpora:
         problems.append(f"corpus: got {question.corpus!r}, expected one of {', '.join(choices.corpora)}")
     if question.corpus and not any(choices.corpora):
@@ -139,3 +143,11 @@ def _problems(question: Question, choices: Choices) -> list[str]:
 
 def _is_turn(turn: object) -> bool:
     return isinstance(turn, list | tuple) and len(turn) == 2 and all(isinstance(text, str) for text in turn)
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

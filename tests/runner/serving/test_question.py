@@ -17,10 +17,12 @@ from runner.serving.asked_question import Choices, Defaults, Question, as_sample
         ({"history": 5}, "history: got 5, expected a list of turns"),
         ({"history": {"question": "answer"}}, "history: got .*, expected a list of turns"),
         ({"subset": 5, "corpus": None}, "subset: got 5, expected a string; corpus: got None, expected a string"),
+        ({"text": "Who\ud800?"}, "^question: has half of a character .*, expected text in UTF-8$"),
+        ({"history": [("When\udcff?", "1932"), ("Where?", "\ud83d")]}, "^history: has half of a character [^;]*$"),
         ({"where": [1]}, r"where: got \[1\], expected an object"),
     ],
 )
-def test_question_fields_of_a_wrong_type_are_reported(asked: dict[str, Any], message: str) -> None:
+def test_unusable_question_fields_are_reported(asked: dict[str, Any], message: str) -> None:
     question = Question(**{"text": "Who?", **asked})
     with pytest.raises(DataError, match=message):
         as_sample(question, Defaults(Kind.QA.value, Kind.CONVERSATION.value), Choices((), (), has_filter=True))
