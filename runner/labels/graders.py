@@ -35,7 +35,7 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
                     "applicable."
                 )
             if graders[name].reads_answers and not item.has_answer:
-                raise DataError(f"item '{item.judged.sample.id}': has no field 'answer', which {name} grades.")
+                raise DataError(f"item '{item.judged.sample.id}': has no answer, which {name} grades.")
             if missing := graders[name].lacks(item.judged):
                 raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads.")
             if not graders[name].reads_answers and len(item.judged.passages) != 1:

@@ -25,6 +25,7 @@ from components.datasets.reading import read_lines
 from components.datasets.spreadsheets import table_rows, texts_in
 from components.errors import DataError
 from components.records import JudgeInput, Kind, Passage, Sample, Turn
+from components.secrets.mask import shortened_value
 from components.subsets import UNNAMED
 
 NOT_APPLICABLE = -1
@@ -33,7 +34,8 @@ _EXPECTED = (
     'items with "question", "references", "answer", "passages" and "labels" ({metric: grade}), as JSON Lines (.jsonl), '
     'as CSV with columns "label:<metric>" (.csv), or as Label Studio exports them (.json)'
 )
-_GRADE = re.compile(r"\s*(-?\d+)(?:\.0+)?(?!\w|[.,/]\d)")
+_GRADE = re.compile(r"\s*(-?\d{1,9})(?:\.0+)?(?!\w|[.,/]\d)")
+_LONGEST_SHOWN = 80
 _LABEL_COLUMN, _REASON_COLUMN = "label:", "reason:"
 _REASON_CONTROL = "reason_"
 """Prefix of the names of text areas in Label Studio that ask for the reason of a grade."""
@@ -43,8 +45,9 @@ _REASON_CONTROL = "reason_"
 class LabelledItem:
     """One answer with its human grades by metric. A grade of -1 means that the metric does not apply.
 
-    `has_answer` is False if the file has no answer; an empty answer counts as one. `reasons` are the explanations
-    of their grades, by metric. `ties` are metrics without a label, because the annotators were evenly split.
+    `has_answer` is False if the file has no answer, or null; an empty answer counts as one. `reasons` are the
+    explanations of their grades, by metric. `ties` are metrics without a label, because the annotators were evenly
+    split.
     """
 
     judged: JudgeInput
@@ -89,7 +92,7 @@ def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
         }
         reasons = optional_facts(record, "reasons", location)
         judged = answer_in_record(record, str(number), location)
-        yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
+        yield LabelledItem(judged, labels, has_answer=record.get("answer") is not None, reasons=reasons)
 
 
 def _read_csv(file: Path) -> Iterator[LabelledItem]:
@@ -108,7 +111,7 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
             if name.startswith(_REASON_COLUMN) and value
         }
         judged = answer_in_record(record, str(number), location)
-        yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
+        yield LabelledItem(judged, labels, has_answer=record.get("answer") is not None, reasons=reasons)
 
 
 def csv_records(file: Path, expected: str, lists: Sequence[str]) -> Iterator[tuple[str, Record]]:
@@ -144,7 +147,7 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         data = as_record(record.get("data"), f"{location}, field 'data'")
         judged = answer_in_record({"id": str(record.get("id", number)), **data}, str(number), location)
         why = {name: reasons[name, grade] for name, grade in labels.items() if (name, grade) in reasons}
-        yield LabelledItem(judged, labels, ties, has_answer="answer" in data, reasons=why)
+        yield LabelledItem(judged, labels, ties, has_answer=data.get("answer") is not None, reasons=why)
 
 
 def _grades(annotation: Record, location: str) -> Iterator[tuple[str, int]]:
@@ -198,7 +201,9 @@ def _grade(value: object, location: str) -> int:
             return int(number[1])
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE
-    raise DataError(f"{location}: got the label {value!r}, expected a whole number or n/a.")
+    raise DataError(
+        f"{location}: got the label {shortened_value(value, _LONGEST_SHOWN)}, expected a whole number or n/a."
+    )
 
 
 def _list_in_cell(row: Mapping[str, str], name: str, location: str) -> list[str]:

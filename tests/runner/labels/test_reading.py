@@ -163,6 +163,22 @@ class TestCsv:
         with pytest.raises(DataError, match=r"row 1: the cell 'references' contains no list of texts"):
             read_labels(path)
 
+    @pytest.mark.parametrize("label", ["9" * 5000, f"{'1' * 5000}.0", "-1234567890"])
+    def test_a_label_of_too_many_digits_is_an_error(self, label: str, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_text(f"question,label:accuracy\nWho?,{label}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"row 1: got the label .* expected a whole number or n/a") as raised:
+            read_labels(path)
+        assert len(str(raised.value)) < 400
+
+
+def test_a_null_answer_is_no_answer(tmp_path: Path) -> None:
+    records = [
+        {**ITEM, "id": str(n), "answer": answer, "labels": {"accuracy": 1}} for n, answer in enumerate([None, ""])
+    ]
+    items = read_labels(write(tmp_path / "labels.jsonl", *records))
+    assert [item.has_answer for item in items] == [False, True]
+
 
 class TestLabelStudio:
     def test_label_studio_choices_ratings_and_numbers_are_read(self, tmp_path: Path) -> None:
