@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.errors import DataError
+from components.errors import DataError, LLMError, RagGridError
 from components.json_value import Json
 from runner.serving.asked_question import Question
 from runner.serving.folder_description import PIPELINE
@@ -32,7 +32,10 @@ def make_agent() -> Any:
             self.pipeline = load_from(root, trust=True)
 
         def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
-            text, details = reply(self.pipeline, question_of(request.model_dump()))
+            try:
+                text, details = reply(self.pipeline, question_of(request.model_dump()))
+            except RagGridError as error:
+                raise error_for_client(error) from error
             output = [] if text is None else [self.create_text_output_item(text, f"msg_{uuid.uuid4().hex}")]
             return ResponsesAgentResponse(output=output, custom_outputs=details)
 
@@ -49,6 +52,19 @@ def make_silent_agent() -> Any:
             return ResponsesAgentResponse(output=[])
 
     return SilentAgent()
+
+
+def error_for_client(error: RagGridError) -> Exception:
+    """Return the error that MLflow's server sends as one message, without secrets and without a traceback.
+
+    The status is 400 for a request that cannot be answered, 503 if the language model gives no answer, and else 500.
+    """
+    from mlflow.exceptions import MlflowException
+    from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, INVALID_PARAMETER_VALUE, TEMPORARILY_UNAVAILABLE
+
+    codes = {DataError: INVALID_PARAMETER_VALUE, LLMError: TEMPORARILY_UNAVAILABLE}
+    sent: Exception = MlflowException(str(error), error_code=codes.get(type(error), INTERNAL_ERROR))
+    return sent
 
 
 def reply(pipeline: Pipeline, question: Question) -> tuple[str | None, dict[str, Json]]:

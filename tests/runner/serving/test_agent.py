@@ -1,11 +1,14 @@
 """Conversion of requests of the Responses API into questions."""
 
+import json
+from inspect import unwrap
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from components.errors import DataError
-from runner.serving.agent import question_of
+from components.errors import ComponentError, DataError, LLMError, RagGridError
+from runner.serving.agent import make_agent, question_of
 from runner.serving.asked_question import Question
 
 
@@ -46,3 +49,32 @@ def test_requests_without_a_user_question_are_rejected() -> None:
             question_of(asked)
     with pytest.raises(DataError, match="custom_inputs: got mood, expected one or more of kind, subset"):
         question_of(request(("user", "Who?"), mood="good"))
+
+
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred as AnyType:UserWarning")
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (DataError("question: is empty"), 400),
+        (LLMError("the language model gave no answer: p4Vq9-Zt7Lw2Kx8Rb"), 503),
+        (ComponentError("a component broke its contract"), 500),
+    ],
+)
+def test_errors_reach_clients_as_one_message(error: RagGridError, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow.exceptions import MlflowException
+    from mlflow.types.responses import ResponsesAgentRequest
+
+    monkeypatch.setenv("MY_API_KEY", "p4Vq9-Zt7Lw2Kx8Rb")
+
+    def fail(question: Question) -> None:
+        raise error
+
+    agent = make_agent()
+    agent.pipeline = SimpleNamespace(has_model=True, answer=fail)
+    with pytest.raises(MlflowException) as raised:
+        unwrap(type(agent).predict)(agent, ResponsesAgentRequest(input=[{"role": "user", "content": "Who?"}]))
+    assert raised.value.get_http_status_code() == status
+    sent = json.loads(raised.value.serialize_as_json())
+    assert sent["message"] == str(error)
+    assert "stack_trace" not in sent
+    assert "p4Vq9" not in str(sent)
