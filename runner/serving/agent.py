@@ -110,4 +110,5 @@ def _text_of(content: Json) -> str:
     """Return the text of a message, which is a string or has parts, some of them with text."""
     if isinstance(content, str):
         return content
-    return "".join(part["text"] for part in content or () if isinstance(part, Mapping) and "text" in part)
+    texts = (part.get("text") for part in content or () if isinstance(part, Mapping))
+    return "".join(text for text in texts if isinstance(text, str))

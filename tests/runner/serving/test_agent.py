@@ -37,6 +37,11 @@ def test_a_conversation_may_begin_with_an_answer() -> None:
     assert question_of(asked).history == [("", "Hello.\nHow can I help?")]
 
 
+def test_parts_of_a_message_without_text_are_ignored() -> None:
+    asked = request(("user", [{"type": "input_image", "text": None}, {"type": "input_text", "text": "Who?"}]))
+    assert question_of(asked).text == "Who?"
+
+
 def test_custom_inputs_become_question_options() -> None:
     assert question_of(request(("user", "Who?"), kind="qa", corpus="east/")) == Question(
         "Who?", kind="qa", history=[], corpus="east/"
