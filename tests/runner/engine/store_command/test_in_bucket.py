@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from components.records import Answer, AnswerState
 from runner.engine.store import Store, open_store
 from runner.engine.store.bucket import packing
 from runner.engine.store.bucket.objects import Objects
+from runner.engine.store.bucket.upkeep import Upkeep
 from runner.store import main
 from tests.buckets import Bucket
 
@@ -114,6 +116,22 @@ def test_prune_removes_results_in_a_bucket(
     assert len(objects.listed("replies")) == 1  # paid for
     assert run("prune", "--older-than-days", "0", "--stage", "replies") == 0
     assert objects.listed("replies") == []
+
+
+def test_prune_removes_what_killed_processes_left_a_day_ago(
+    run: Run, address: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = Objects(address)
+    left = {f"locks/{'ab' * 32}": b"a killed process", f"runs/{'cd' * 16}": b"{}", "writers/host-0123": b""}
+    for path, contents in left.items():
+        objects.put(path, contents)
+    folders = ("locks", "runs", "writers")
+    assert run("prune") == 0
+    assert {each.path for folder in folders for each in objects.listed(folder)} >= set(left)
+    now = datetime.now(UTC) + timedelta(hours=25)
+    monkeypatch.setattr(Upkeep, "now", now)
+    assert run("prune") == 0
+    assert not {each.path for folder in folders for each in objects.listed(folder)} & set(left)
 
 
 def test_prune_merges_the_replies_of_processes_that_have_ended(
