@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from components.datasets.word_xml import WORD, unwrap
 from components.errors import DataError
 from components.protocols.parsing import ParsedFile
 from components.text.markdown_tables import markdown_table
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
-_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING = "Heading "
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 """The size of a sheet in Excel and LibreOffice."""
@@ -34,13 +34,14 @@ class Office:
     - `margins`: headers and footers of DOCX, each once, before and after the text;
     - `notes`: footnotes and endnotes of DOCX, after the text, and notes of slides.
 
-    Text in shapes that float above a DOCX is not read. Cells of XLSX have the values that the program last saved.
+    Text in shapes that float above a DOCX is not read, nor are tracked deletions; tracked insertions are. Cells of XLSX
+    have the values that the program last saved.
     """
 
     margins: bool = True
     notes: bool = True
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".pptx", ".xlsx")
     packages: ClassVar[tuple[str, ...]] = ("docx", "openpyxl", "pptx")
     extra: ClassVar[str] = "office"
@@ -60,6 +61,7 @@ class Office:
         from docx import Document
 
         document = Document(str(file))
+        unwrap(document.element)
         return ParsedFile(document.core_properties.title, iter(["\n".join(self._docx_blocks(document))]))
 
     def _docx_blocks(self, document: "Document") -> Iterator[str]:
@@ -136,22 +138,25 @@ def _margins(margins: "Iterable[_Header | _Footer]") -> Iterator[str]:
 
 def _blocks_of(container: "_Header | _Footer") -> Iterator[str]:
     if not container.is_linked_to_previous:
+        unwrap(container._element)
         for block in container.iter_inner_content():
             yield from _docx_block(block)
 
 
 def _docx_notes(document: "Document") -> Iterator[str]:
     """Yield the text of each footnote and endnote. python-docx has no interface to them."""
-    from lxml import etree
+    from docx.oxml.parser import parse_xml
+    from docx.oxml.text.paragraph import CT_P
 
     for relation in document.part.rels.values():
         if relation.reltype.rpartition("/")[2] not in ("footnotes", "endnotes"):
             continue
-        root = etree.fromstring(relation.target_part.blob, etree.XMLParser(resolve_entities=False, no_network=True))
+        root = parse_xml(relation.target_part.blob)
+        unwrap(root)
         for note in root:
-            text = "".join(node.text or "" for node in note.iter(f"{_WORD}t"))
-            if text.strip() and note.get(f"{_WORD}type") is None:  # others are lines that separate notes from text
-                yield text.strip()
+            text = "\n".join(each.text for each in note.iter(f"{WORD}p") if isinstance(each, CT_P)).strip()
+            if text and note.get(f"{WORD}type") is None:  # others are lines that separate notes from text
+                yield text
 
 
 def _shape_texts(shapes: "Iterable[BaseShape]") -> Iterator[str]:

@@ -127,6 +127,66 @@ def test_tables_within_cells_are_read(tmp_path: Path) -> None:
     assert "| outer | merged left right |" in documents.texts[0]
 
 
+def _run(text: str) -> str:
+    return f"<w:r><w:t>{text}</w:t></w:r>"
+
+
+def _write_word(file: Path, xml: str, where: str = "word/document.xml", before: str = "<w:sectPr") -> None:
+    """Write a document with elements before the last one of a kind in one of its files."""
+    write_docx(planted(1, "en"), file)
+    head, tag, rest = xml_of(file, where).rpartition(before)
+    assert tag
+    space = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+    xml = xml.replace("<m:oMath>", f'<m:oMath xmlns:m="{space}">')
+    _edit(file, where, f"{head}{xml}{tag}{rest}".encode())
+
+
+_SDT = "<w:sdt><w:sdtPr/><w:sdtContent>{}</w:sdtContent></w:sdt>"
+_DELETED = f'<w:del w:id="2">{_run("LOST").replace("w:t", "w:delText")}</w:del><w:moveFrom>{_run("LOST")}</w:moveFrom>'
+_INSERTED = f"<w:ins>{_run('in')}</w:ins>"
+_CELL = f"<w:tc><w:p>{_run('cell')}</w:p></w:tc>"
+
+
+@pytest.mark.parametrize(
+    ("xml", "expected"),
+    [
+        (f"<w:p>{_run('a')}{_SDT.format(_run('b'))}{_run('c')}</w:p>", "abc"),
+        (f"<w:p>{_run('a')}<w:ins>{_SDT.format(_run('b'))}{_DELETED}</w:ins>{_run('c')}</w:p>", "abc"),
+        (_SDT.format(f"<w:p>{_run('a')}</w:p><w:customXml><w:p>{_run('b')}</w:p></w:customXml>"), "a\nb"),
+        (f"<w:p>{_run('a')}<w:moveTo>{_run('b')}</w:moveTo>{_DELETED}</w:p>", "ab"),
+        (f"<w:moveTo><w:p>{_run('a')}</w:p></w:moveTo><w:moveFrom><w:p>{_run('LOST')}</w:p></w:moveFrom>", "a"),
+        (f"<w:p>{_run('a')}<w:smartTag><w:smartTag>{_run('b')}</w:smartTag></w:smartTag></w:p>", "ab"),
+        (f"<w:p><w:fldSimple><w:hyperlink><w:ins>{_run('a')}</w:ins></w:hyperlink></w:fldSimple></w:p>", "a"),
+        (f"<w:p>{_SDT.format('<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t></w:r>')}</w:p>", "a\tb\nc"),
+        (f"<w:p>{_run('a')}<m:oMath><m:r><m:t>E=</m:t></m:r><m:r><m:t>m</m:t></m:r></m:oMath></w:p>", "aE=m"),
+        (
+            f"<w:p><w:r><w:ruby><w:rt>{_run('LOST')}</w:rt><w:rubyBase>{_run('a')}</w:rubyBase></w:ruby></w:r></w:p>",
+            "a",
+        ),
+        (f"<w:tbl><w:tr>{_SDT.format(_CELL)}</w:tr></w:tbl>", "| cell |"),
+        (f"<w:tbl>{_SDT.format(f'<w:tr>{_CELL}</w:tr>')}</w:tbl>", "| cell |"),
+        (f"<w:tbl><w:tr>{_CELL}</w:tr><w:tr><w:trPr><w:del/></w:trPr>{_CELL}</w:tr></w:tbl>", "| cell |"),
+        (f"<w:tbl><w:tr>{_CELL.replace('<w:p>', '<w:p>' + _INSERTED)}</w:tr></w:tbl>", "| incell |"),
+    ],
+)
+def test_text_in_nested_elements_is_read_in_order(xml: str, expected: str, tmp_path: Path) -> None:
+    parser = Office(margins=False, notes=False)
+    _write_word(tmp_path / "a.docx", "")
+    _write_word(tmp_path / "b.docx", xml)
+    text = _read(tmp_path / "b.docx", parser).removeprefix(_read(tmp_path / "a.docx", parser))
+    assert text.replace("| --- |", "").strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "before"), [("word/header1.xml", "</w:hdr>"), ("word/footnotes.xml", "</w:footnote>")]
+)
+def test_text_in_nested_elements_of_margins_and_notes_is_read(where: str, before: str, tmp_path: Path) -> None:
+    xml = _SDT.format(f"<w:p>{_run('in')}<w:ins>{_run('side')}</w:ins>{_DELETED}</w:p>")
+    _write_word(tmp_path / "a.docx", xml, where, before)
+    text = _read(tmp_path / "a.docx", Office())
+    assert ("inside" in text, "LOST" in text) == (True, False)
+
+
 def test_sheet_values_are_the_saved_values(tmp_path: Path) -> None:
     from openpyxl import Workbook
 
