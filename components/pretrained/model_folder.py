@@ -13,6 +13,7 @@ from components.pretrained.own_code import (
     KernelRefused,
     files_naming_modules,
     never_ask,
+    refuse_activations,
     refuse_kernels,
     refusing_kernels,
 )
@@ -131,12 +132,14 @@ def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str
     """Yield the name of a network to load. Errors inside become one ComponentError with advice, and so do missing
     weights.
 
-    Unless it is `trusted`, raises ComponentError for a model whose files name code of the hub, before anything is
-    loaded.
+    Unless it is `trusted`, raises ComponentError for a model whose files name code of the hub or of other packages,
+    before anything is loaded.
     """
     with reading_files(model, revision, trusted=trusted) as name:
         if not trusted:
-            refuse_kernels(model, local_folder(model) or _fetched_settings(model, revision))
+            folder = local_folder(model) or _fetched_settings(model, revision)
+            refuse_kernels(model, folder)
+            refuse_activations(model, folder)
         yield name
 
 

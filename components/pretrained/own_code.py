@@ -1,4 +1,5 @@
-"""Code that a model's files name: Python modules of its own, and kernels of the hub that replace parts of a network.
+"""Code that a model's files name: Python modules of its own, activations of other packages, and kernels of the hub that
+replace parts of a network.
 
 Configurations are searched at any depth. Modules of sentence-transformers have some in folders of their own.
 Vocabularies and other tables may contain any word as a name, so they are not searched.
@@ -28,6 +29,10 @@ _TABLES = frozenset({"added_tokens_encoder", "id2label", "label2id", "vocab", "w
 
 _ESCAPE = b"\\u"
 """The start of an escaped character, with which a file can hide a key."""
+
+
+_LAYER, _ACTIVATION = "in_features", "activation_function"
+"""Settings of a layer of sentence-transformers. Networks have an activation by the same name, but no such features."""
 
 
 class _Setting(NamedTuple):
@@ -111,16 +116,25 @@ def refuse_kernels(model: str, folder: Path) -> None:
             )
 
 
+def refuse_activations(model: str, folder: Path) -> None:
+    """Raise ComponentError if a layer's activation is outside of torch.
+
+    sentence-transformers would replace it by Tanh, with a log message only, and embed texts by another function.
+    """
+    for file in _configurations(folder):
+        layer = _content(file, (_ACTIVATION,))
+        name = layer.get(_ACTIVATION) if isinstance(layer, dict) and _LAYER in layer else None
+        if isinstance(name, str) and not name.startswith("torch."):
+            raise ComponentError(
+                f"model {model!r}: {file} names the activation {name!r}, which is not of torch and runs only with "
+                "trust_remote_code=true; otherwise name a class of torch.nn in a copy of the model, if one is the same"
+            )
+
+
 def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
     """Yield the settings, at any depth of the configurations, whose name contains one of the keys."""
     for file in _configurations(folder):
-        content = file.read_bytes()
-        if _ESCAPE not in content and not any(key.encode() in content for key in keys):
-            continue
-        try:
-            inner: list[Json] = [json.loads(content)]
-        except (ValueError, RecursionError):  # not JSON, or too deep: no reader takes a setting from it
-            continue
+        inner: list[Json] = [_content(file, keys)]
         while inner:
             value = inner.pop()
             if isinstance(value, dict):
@@ -128,6 +142,18 @@ def _settings(folder: Path, keys: tuple[str, ...]) -> Iterator[_Setting]:
                 inner += (of_key for key, of_key in value.items() if key not in _TABLES)
             elif isinstance(value, list):
                 inner += value
+
+
+def _content(file: Path, keys: tuple[str, ...]) -> Json:
+    """Return the content of a file that may have one of the keys; otherwise None."""
+    content = file.read_bytes()
+    if _ESCAPE not in content and not any(key.encode() in content for key in keys):
+        return None
+    try:
+        value: Json = json.loads(content)
+    except (ValueError, RecursionError):  # not JSON, or too deep: no reader takes a setting from it
+        return None
+    return value
 
 
 def _is_configuration(name: str) -> bool:

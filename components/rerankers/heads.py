@@ -30,7 +30,8 @@ def require_one_score(model: str, network: Any, n_scores: int) -> None:
 def require_activation_of_torch(model: str, revision: str) -> None:
     """Raise ComponentError if a model's files name an activation that is not a part of `torch.nn`.
 
-    sentence-transformers calls any name that begins with "torch.", and ignores other names.
+    sentence-transformers calls any name that begins with "torch.", and takes a default instead of other names, with a
+    log message only.
     """
     config = model_json(model, revision, "config.json")
     names = (
@@ -39,7 +40,7 @@ def require_activation_of_torch(model: str, revision: str) -> None:
         model_json(model, revision, "config_sentence_transformers.json").get("activation_fn"),
     )
     for name in map(str, filter(None, names)):
-        if name.startswith("torch.") and not name.startswith("torch.nn.modules."):
+        if not name.startswith("torch.nn.modules."):
             raise ComponentError(
                 f"model {model!r}: its files name {name} as the activation, expected a class of torch.nn.modules; set "
                 "reranker.activation=none or sigmoid"

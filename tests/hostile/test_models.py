@@ -90,3 +90,14 @@ def test_a_function_that_a_cross_encoder_names_as_its_activation_is_not_called(
     CrossEncoderEntailment(judge, device="cpu").verdicts([check])
 
     assert "PyTorch version" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["own.Own", "os.getcwd"])
+def test_an_activation_outside_of_torch_is_not_replaced_by_another(name: str, tmp_path: Path) -> None:
+    folder = save_xlm_roberta_reranker(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["sentence_transformers"] = {"activation_fn": name}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+    with pytest.raises(ComponentError, match=rf"name {name} as the activation, expected a class of torch\.nn"):
+        scores_of(PretrainedCrossEncoder(str(folder), activation=Activation.MODEL, device="cpu"), text_pairs())

@@ -266,6 +266,44 @@ def test_words_of_a_vocabulary_are_no_settings(file: str, tmp_path: Path) -> Non
     READERS["embedder"].read(str(folder))
 
 
+def _with_layer(folder: Path, activation: str) -> Path:
+    """A sentence encoder with a layer whose file names this activation."""
+    from sentence_transformers.base.modules import Dense
+
+    _sentence_encoder(folder)
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    layer = {"idx": len(modules), "name": "layer", "path": "9_Dense", "type": "sentence_transformers.models.Dense"}
+    (folder / "modules.json").write_text(json.dumps([*modules, layer]), encoding="utf-8")
+    (folder / "9_Dense").mkdir()
+    Dense(32, 8).save(str(folder / "9_Dense"))
+    _change(folder / "9_Dense" / "config.json", {"activation_function": activation})
+    return folder
+
+
+@pytest.mark.parametrize("activation", ["own.Own", "transformers.activations.GELUActivation", "relu"])
+@pytest.mark.parametrize("reader", ["embedder", "metric of sentences", "encoder of token vectors"])
+def test_an_activation_outside_of_torch_is_refused_by_name(reader: str, activation: str, tmp_path: Path) -> None:
+    """sentence-transformers would take Tanh instead."""
+    if reader == "encoder of token vectors":
+        folder = tiny.save_colbert(tmp_path / "model")
+        (file,) = folder.glob("*_Dense/config.json")
+        _change(file, {"activation_function": activation})
+    else:
+        folder = _with_layer(tmp_path / "model", activation)
+    _write_module(folder, tmp_path / "it-ran")
+
+    with pytest.raises(ComponentError, match=rf"_Dense/config\.json names the activation '{activation}'.*of torch"):
+        READERS[reader].read(str(folder))
+    assert not (tmp_path / "it-ran").exists()
+
+
+def test_activations_of_torch_and_of_networks_need_no_trust(tmp_path: Path) -> None:
+    folder = _with_layer(tmp_path / "model", "torch.nn.modules.activation.ReLU")
+    _change(folder / "config.json", {"activation_function": "gelu_new"})
+
+    READERS["embedder"].read(str(folder))
+
+
 _STUB = """
 def get_kernel(name, **options):
     print("fetched", name, flush=True)
