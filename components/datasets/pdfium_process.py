@@ -2,13 +2,14 @@
 
 It is started by its path, and imports no other module of ours. Standard input brings a line of JSON for each file, and
 ends with the process that reads the answers: {"file", "cpu_s", "memory_bytes"}. The answer is a line {"text"} for the
-title and for each page, and {"end"}; or {"error", "is_memory"} instead of the rest.
+title and for each page, and {"end"}; or {"error", "kind"} instead of the rest, see `_KINDS`.
 """
 
 import json
 import math
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -17,11 +18,14 @@ from typing import Any, TextIO
 
 _Order = dict[str, Any]
 _PAGES_IN_USE = Path("/proc/self/statm")
+_KINDS = {MemoryError: "memory", ImportError: "import", OSError: "system", Exception: "file"}
+"""The kinds of errors, the first that fits."""
 
 
 def main() -> None:
-    """Answer orders until standard input ends. Arguments: a folder in which pypdfium2 is, if it is not on the path."""
+    """Answer orders until standard input ends. Arguments: the folders of pypdfium2 and its parts."""
     sys.path += sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what native code prints is no answer
     orders: queue.SimpleQueue[_Order] = queue.SimpleQueue()
@@ -33,20 +37,29 @@ def main() -> None:
             _read(order, answers)
             _answer(answers, end=True)
         except Exception as error:  # noqa: BLE001 - the other process raises it
-            _answer(answers, error=str(error) or type(error).__name__, is_memory=isinstance(error, MemoryError))
+            kind = next(kind for of_kind, kind in _KINDS.items() if isinstance(error, of_kind))
+            _answer(answers, error=str(error) or type(error).__name__, kind=kind)
 
 
 def _take_orders(orders: "queue.SimpleQueue[_Order]") -> None:
-    """Queue the orders. End this process with standard input, even while PDFium reads a page."""
-    for line in sys.stdin:
-        orders.put(json.loads(line))
-    os._exit(0)
+    """Queue the orders. End this process with standard input, or at a line that is no order, even while PDFium reads a
+    page.
+    """
+    exit_code = 1
+    try:
+        for line in sys.stdin.buffer:
+            orders.put(json.loads(line))
+        exit_code = 0
+    finally:
+        os._exit(exit_code)
 
 
 def _read(order: _Order, answers: TextIO) -> None:
     from pypdfium2 import PdfDocument
 
     _limit_next(order)
+    with open(order["file"], "rb"):  # noqa: PTH123 - PDFium gives no reason why it cannot open a file
+        pass
     document = PdfDocument(order["file"])
     try:
         _answer(answers, text=document.get_metadata_value("Title"))

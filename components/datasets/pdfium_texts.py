@@ -18,7 +18,8 @@ from components.datasets.parsing_memory import MOST_PAGE_GIB, beyond_memory
 from components.datasets.parsing_time import beyond_time
 from components.errors import DataError
 
-_PACKAGE = "pypdfium2"
+_PACKAGE, _NATIVE_PART = "pypdfium2", "pypdfium2_raw"
+_WAIT_FOR_END_S = 10
 _GIB = 2**30
 
 
@@ -26,25 +27,42 @@ def read_with_pdfium(file: Path) -> list[str]:
     """Return the title and the text of each page.
 
     Raises DataError for a page that makes PDFium crash, or that takes more than a minute of CPU time or 8 GiB of
-    memory, ValueError for a file that PDFium cannot read, and ImportError without its package.
+    memory, or if the system does not let the file be read; ValueError for a file that PDFium cannot read, and
+    ImportError without its package.
     """
     with _Shared.lock:
         if _Shared.reader and _Shared.reader.process.poll() is not None:
             _end_reader()  # it was killed since the last file
-        _Shared.reader = _Shared.reader or _Reader()
+        try:
+            _Shared.reader = _Shared.reader or _Reader()
+        except OSError as error:
+            raise _system_error(file, str(error)) from error
         texts: list[str] = []
         try:
             end = _Shared.reader.read(file, texts)
         except EOFError as error:
-            raise _death(_location(file, texts), _end_reader()) from error
+            raise _death(_location(file, texts), _end_reader(of_itself=True)) from error
         except BaseException:  # its answers would be taken for those to the next order
             _end_reader()
             raise
-    if end.get("is_memory"):
-        raise beyond_memory(_location(file, texts))
     if "error" in end:
-        raise ValueError(end["error"])
+        raise _error(end["kind"], end["error"], file, texts)
     return texts
+
+
+def _error(kind: str, reason: str, file: Path, texts: list[str]) -> Exception:
+    if kind == "memory":
+        return beyond_memory(_location(file, texts))
+    if kind == "system":
+        return _system_error(file, reason)
+    return ImportError(reason) if kind == "import" else ValueError(reason)
+
+
+def _system_error(file: Path, reason: str) -> DataError:
+    return DataError(
+        f"{file}: the system did not let PDFium read it ({reason}). Check that the file is there and may be read, and "
+        "that the limits on open files, processes and memory suffice."
+    )
 
 
 class _Reader:
@@ -54,10 +72,14 @@ class _Reader:
         package = find_spec(_PACKAGE)
         if package is None or package.origin is None:
             raise ModuleNotFoundError(f"No module named {_PACKAGE!r}", name=_PACKAGE)
+        native = find_spec(_NATIVE_PART)
+        origins = [spec.origin for spec in (package, native) if spec is not None and spec.origin is not None]
+        folders = dict.fromkeys(str(Path(origin).parents[1]) for origin in origins)
         # The folder where the user is must not be on its path. `PYTHONPATH` may name it by an empty entry.
-        options = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        options = {name: value for name, value in os.environ.items() if name not in ("PYTHONIOENCODING", "PYTHONPATH")}
         self.process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-P", pdfium_process.__file__, str(Path(package.origin).parents[1])],
+            # Without site packages (-S), the package comes from no other folder than that found here.
+            [sys.executable, "-P", "-S", "-X", "utf8", pdfium_process.__file__, *folders],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -87,10 +109,13 @@ class _Reader:
                 return answer
             texts.append(answer["text"])
 
-    def end(self) -> int:
-        """End the process, and return its exit code."""
-        self.process.kill()
+    def end(self, *, of_itself: bool) -> int:
+        """End the process, and return its exit code. If it ends `of_itself`, wait for its own exit code."""
         self.leave()
+        if of_itself:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(_WAIT_FOR_END_S)
+        self.process.kill()
         self._answers.close()
         return self.process.wait()
 
@@ -106,10 +131,10 @@ class _Shared:
     """Kept, since another thread may have read from it during the fork, and its lock cannot be taken to close it."""
 
 
-def _end_reader() -> int:
+def _end_reader(*, of_itself: bool = False) -> int:
     """End the process, if there is one, and return its exit code; a negative one is the signal that ended it."""
     reader, _Shared.reader = _Shared.reader, None
-    return reader.end() if reader else 0
+    return reader.end(of_itself=of_itself) if reader else 0
 
 
 def _leave_reader() -> None:
@@ -132,8 +157,13 @@ def _location(file: Path, texts: list[str]) -> str:
 def _death(location: str, exit_code: int) -> DataError:
     if exit_code == -signal.SIGXCPU:
         return beyond_time(location)
-    cause = signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
+    if exit_code >= 0:
+        return DataError(
+            f"{location}: the process that reads PDF files ended with exit code {exit_code}, which is no fault of the "
+            "file. Run it again, or use another parser."
+        )
+    name = signal.Signals(-exit_code).name
     return DataError(
-        f"{location}: PDFium crashed ({cause}), as it does on some damaged files, and on pages that take more than "
+        f"{location}: PDFium crashed ({name}), as it does on some damaged files, and on pages that take more than "
         f"{MOST_PAGE_GIB} GiB of memory. Repair the file, convert it to text, or remove it."
     )

@@ -193,6 +193,117 @@ def test_the_process_imports_nothing_from_the_working_directory(tmp_path: Path) 
     assert not (tmp_path / "it-ran").exists()
 
 
+_READ = "import sys, pathlib; from components.datasets.pdfium_texts import read_with_pdfium as read; "
+
+
+def _run_with(options: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
+    code = f"{_READ}print(ascii(read(pathlib.Path(sys.argv[1]))))"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=REPOSITORY,
+        env={**os.environ, **options},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp037"])
+def test_the_encoding_of_the_terminal_does_not_reach_the_process(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ordinary = _write_ordinary(tmp_path / "\u00e9.pdf")
+    expected = _text(ordinary)
+    pdfium_texts._end_reader()
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(_text, ordinary)
+        try:
+            assert text.result(20) == expected
+        finally:
+            if not text.done():
+                _reader().kill()
+
+
+@pytest.mark.parametrize("line", [b"no order\n", b"\xff\xfe\n"])
+def test_the_process_ends_at_a_line_that_is_no_order(line: bytes) -> None:
+    with subprocess.Popen(
+        [sys.executable, str(REPOSITORY / "components/datasets/pdfium_process.py")],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        try:
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.wait(20) == 1
+        finally:
+            process.kill()
+
+
+def test_the_package_is_the_one_that_this_process_finds(tmp_path: Path) -> None:
+    (tmp_path / "pypdfium2").mkdir()
+    (tmp_path / "pypdfium2" / "__init__.py").write_text(
+        "class PdfDocument(list):\n    def __init__(self, file): pass\n    def close(self): pass\n"
+        "    def get_metadata_value(self, name): return 'of the other package'\n"
+    )
+    ordinary = _write_ordinary(tmp_path / "a.pdf")
+    assert _run_with({"PYTHONPATH": str(tmp_path)}, str(ordinary)).stdout == "['of the other package']\n"
+
+
+def test_a_deleted_file_is_no_fault_of_its_content(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone\.pdf: the system did not let PDFium read it \(.*No such file") as raised:
+        pdfium_texts.read_with_pdfium(tmp_path / "gone.pdf")
+    assert "Repair" not in str(raised.value)
+
+
+def test_a_process_that_cannot_start_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ordinary = _write_ordinary(tmp_path / "a.pdf")
+
+    def start(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    pdfium_texts._end_reader()
+    monkeypatch.setattr("subprocess.Popen", start)
+    with pytest.raises(
+        DataError, match=r"a\.pdf: the system did not let PDFium read it .*Too many open files"
+    ) as raised:
+        _text(ordinary)
+    assert "Repair" not in str(raised.value)
+
+
+@LINUX
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGSEGV"])
+def test_the_signal_that_ended_the_process_is_named(name: str, tmp_path: Path) -> None:
+    _text(_write_ordinary(tmp_path / "a.pdf"))
+    _write_endless(tmp_path / "bomb.pdf")
+    process = _reader()
+    before = _cpu_ticks(Path(f"/proc/{process.pid}"))
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(_text, tmp_path / "bomb.pdf")
+        while _cpu_ticks(Path(f"/proc/{process.pid}")) < before + 20:  # PDFium is in the endless page
+            time.sleep(0.05)
+        process.send_signal(signal.Signals[name])
+        with pytest.raises(DataError, match=rf"bomb\.pdf, page 1: PDFium crashed \({name}\)"):
+            text.result(30)
+
+
+def test_a_package_that_the_process_cannot_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "pypdfium2" / "__init__.py"
+    broken.parent.mkdir()
+    broken.write_text("import no_such_module\n")
+    ordinary = _write_ordinary(tmp_path / "a.pdf")
+    pdfium_texts._end_reader()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "pypdfium2", raising=False)
+    try:
+        with pytest.raises(MissingExtraError, match="pypdfium2"):
+            _text(ordinary)
+    finally:
+        pdfium_texts._end_reader()
+
+
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.pdf").touch()
     monkeypatch.setattr(pdfium_texts, "find_spec", lambda name: None)
