@@ -1,6 +1,6 @@
 """Word, PowerPoint and Excel by python-docx, python-pptx and openpyxl: headings and tables in Markdown."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from docx.table import Table, _Cell
     from docx.text.paragraph import Paragraph
     from openpyxl import Workbook
+    from openpyxl.packaging.workbook import ChildSheet
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
 _HEADING = "Heading "
+_SHEET_TAG = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}worksheet"
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 """The size of a sheet in Excel and LibreOffice."""
 _MOST_EMPTY_CELLS = 10_000_000
@@ -171,11 +173,27 @@ def _shape_texts(shapes: "Iterable[BaseShape]") -> Iterator[str]:
 
 
 def _read_xlsx(file: Path) -> ParsedFile:
+    from openpyxl.chartsheet import Chartsheet
     from openpyxl.reader.excel import ExcelReader
 
     reader = ExcelReader(file, read_only=True, data_only=True)
+
+    def keep_place(sheet: "ChildSheet", relation: object) -> None:
+        """Add an empty chart for a sheet that is one. Its file is not read: it has no cells."""
+        chart = Chartsheet(parent=reader.wb)
+        chart.title = sheet.name
+        reader.wb._add_sheet(chart)
+
+    reader.read_chartsheet = keep_place
     reader.read()
-    for sheet, relation in reader.parser.find_sheets():
+    found = list(reader.parser.find_sheets())
+    if len(found) < len(reader.parser.sheets) or not found:
+        reader.wb.close()
+        raise DataError(
+            f"{file}: names {len(reader.parser.sheets)} sheets, of which {len(found)} can be found. Save the file as "
+            "an Excel workbook (.xlsx), not as a Strict Open XML one, or remove it."
+        )
+    for sheet, relation in found:
         if relation.target not in reader.valid_files:  # openpyxl leaves such a sheet out
             reader.wb.close()
             raise DataError(
@@ -207,19 +225,50 @@ def _sheets(book: "Workbook", file: Path) -> Iterator[str]:
         book.close()
 
 
+@dataclass(frozen=True)
+class _SharedTexts:
+    """The texts of a workbook that cells name by number. A list would take -1 for the last."""
+
+    texts: Sequence[str]
+    location: str
+
+    def __getitem__(self, number: int) -> str:
+        if not 0 <= number < len(self.texts):
+            raise DataError(
+                f"{self.location}: a cell has the shared text {number}, but the workbook has {len(self.texts)}, "
+                "counted from 0. Save the file anew as an Excel workbook (.xlsx), or remove it."
+            )
+        return self.texts[number]
+
+
+def _require_cells(sheet: "ReadOnlyWorksheet", location: str) -> None:
+    """Raise DataError for a sheet whose elements openpyxl does not know, and would skip."""
+    from openpyxl.xml.functions import iterparse
+
+    with sheet._get_source() as source:
+        _, root = next(iterparse(source, events=("start",)))
+    if root.tag != _SHEET_TAG:
+        raise DataError(
+            f"{location}: has the elements of {root.tag}, expected {_SHEET_TAG}. Save the file as an Excel workbook "
+            "(.xlsx), not as a Strict Open XML one, or remove it."
+        )
+
+
 def _rows_of(sheet: "ReadOnlyWorksheet", location: str) -> list[tuple[int, dict[int, str]]]:
     """Return the texts of the cells with text by column, for each row that has some, in order.
 
     openpyxl's own rows stop at the range that a file states, lose rows that are not in order, and add all missing ones.
     """
+    from openpyxl.utils.escape import unescape
     from openpyxl.worksheet._reader import WorkSheetParser
 
+    _require_cells(sheet, location)
     rows: dict[int, dict[int, str]] = {}
     book = sheet.parent
     with sheet._get_source() as source:
         parser = WorkSheetParser(
             source,
-            sheet._shared_strings,
+            _SharedTexts(sheet._shared_strings, location),
             data_only=True,
             epoch=book.epoch,
             date_formats=book._date_formats,
@@ -227,6 +276,8 @@ def _rows_of(sheet: "ReadOnlyWorksheet", location: str) -> list[tuple[int, dict[
         )
         for cell in (cell for _, cells in parser.parse() for cell in cells):
             text = "" if cell["value"] is None else str(cell["value"])
+            if cell["data_type"] == "s":
+                text = unescape(text)
             row, column = cell["row"], cell["column"]
             if not text.strip():
                 continue

@@ -299,3 +299,60 @@ def test_many_empty_cells_before_cells_with_text_are_refused(tmp_path: Path, mon
         DataError, match=r"a\.xlsx, sheet 'Sheet', cell D3: more than 6 empty cells are left of .*Remove"
     ):
         _read(tmp_path / "a.xlsx", Office())
+
+
+@pytest.mark.parametrize("space", [' xmlns="http://purl.oclc.org/ooxml/spreadsheetml/main"', ""])
+def test_a_sheet_of_another_format_is_refused(space: str, tmp_path: Path) -> None:
+    _write_book(tmp_path / "a.xlsx")
+    sheet = xml_of(tmp_path / "a.xlsx", _SHEET)
+    _edit(tmp_path / "a.xlsx", _SHEET, re.sub(r'(<worksheet[^>]*?) xmlns="[^"]*"', rf"\1{space}", sheet).encode())
+    with pytest.raises(DataError, match=r"a\.xlsx, sheet 'Sheet': has the elements of .*Save the file as an Excel"):
+        _read(tmp_path / "a.xlsx", Office())
+
+
+@pytest.mark.parametrize("number", [-1, 2, 99])
+def test_a_shared_text_that_is_not_there_is_refused(number: int, tmp_path: Path) -> None:
+    _write_rows(tmp_path / "a.xlsx", f'<row r="1"><c r="A1" t="s"><v>{number}</v></c></row>')
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    texts = f'<sst xmlns="{main}"><si><t>x</t></si><si><t>y</t></si></sst>'
+    _edit(tmp_path / "a.xlsx", "xl/sharedStrings.xml", texts.encode())
+    kinds = xml_of(tmp_path / "a.xlsx", "[Content_Types].xml")
+    if "sharedStrings" not in kinds:
+        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+        part = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+        _edit(tmp_path / "a.xlsx", "[Content_Types].xml", kinds.replace("</Types>", part).encode())
+    with pytest.raises(DataError, match=rf"a\.xlsx, sheet 'Sheet': a cell has the shared text {number}, but .* has 2,"):
+        _read(tmp_path / "a.xlsx", Office())
+
+
+def test_sheets_that_are_charts_are_left_out(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.create_chartsheet("Chart", 0)
+    book.worksheets[0].append(["a"])
+    book.save(tmp_path / "a.xlsx")
+    assert _read(tmp_path / "a.xlsx", Office()) == "# Sheet\n\n| a |\n| --- |"
+
+
+@pytest.mark.parametrize("kind", ["inlineStr", "str"])
+def test_escaped_characters_are_decoded(kind: str, tmp_path: Path) -> None:
+    text = "a_x000D_\nb_x0041_ _x005F_x000D_"
+    content = f"<is><t>{text}</t></is>" if kind == "inlineStr" else f"<v>{text}</v>"
+    _write_rows(tmp_path / "a.xlsx", f'<row r="1"><c r="A1" t="{kind}">{content}</c></row>')
+    assert "| a bA _x000D_ |" in _read(tmp_path / "a.xlsx", Office())
+
+
+@pytest.mark.filterwarnings("ignore:File contains an invalid specification:UserWarning")
+def test_a_strict_workbook_is_refused(tmp_path: Path) -> None:
+    _write_book(tmp_path / "a.xlsx")
+    schemas = "http://schemas.openxmlformats.org"
+    for name in (_SHEET, "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "_rels/.rels"):
+        xml = xml_of(tmp_path / "a.xlsx", name)
+        for part in ("spreadsheetml/2006/", "officeDocument/2006/"):
+            xml = xml.replace(f"{schemas}/{part}", f"http://purl.oclc.org/ooxml/{part.removesuffix('2006/')}")
+        _edit(tmp_path / "a.xlsx", name, xml.encode())
+    with pytest.raises(
+        DataError, match=r"a\.xlsx: names 1 sheets, of which 0 can be found\. Save the file as an Excel"
+    ):
+        _read(tmp_path / "a.xlsx", Office())
