@@ -5,8 +5,9 @@ Gold is matched to the corpus by text; see `crud_gold`. Most gold news texts are
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,8 +31,9 @@ from components.fields import runtime_only
 from components.records import Benchmark, Documents
 
 _EXPECTED_CORPUS = "CRUD-RAG's corpus, text files with one document per line"
-_CORPUS_FILE = re.compile(r".*part(_[0-9]+)?", re.DOTALL)
+_CORPUS_FILE = re.compile(r"(documents_\S+_)?part(_[0-9]+)?")
 """The published names are like documents_dup_part_10_part_2 and documents_hallu.txt_part_1."""
+_PART_NUMBER = re.compile(r"(?<=part_)[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class CrudRag:
     text occurs if at least the share `gold_overlap` of its characters does, in one document or in two. With
     `merge_duplicates`, only the first of several documents with the same text is kept. Otherwise all are kept, and the
     first is the gold. `accept_truncated` uses the complete records of a split file that was cut off. The notes count
-    documents and gold texts that were read, merged, found and added, and name chosen subsets without items.
+    documents and gold texts that were read, merged, found and added, and name chosen subsets without items and
+    the first gaps in the numbers of corpus files.
     """
 
     version: ClassVar[int] = 4
@@ -98,6 +101,7 @@ class CrudRag:
             "n_split_files_cut_off": int(split.cut_off),
             "n_subsets_without_items": len(split.empty),
             **({"subsets_without_items": ", ".join(split.empty)} if split.empty else {}),
+            **_gaps([file.name for file in self._corpus_files()]),
             **gold.counts(),
         }
         benchmark = assemble(self.root, _with_documents(documents, gold.added), samples, CRUD_LABELS, notes)
@@ -112,24 +116,30 @@ class CrudRag:
         """Return all files that are not hidden. A broken link is included: reading it must fail, not be skipped.
 
         Raises DataError for a folder without files, for folders among them, and for files with other names than the
-        published ones, such as a README, whose lines would become documents.
+        published ones, such as a README, whose lines would become documents, and for files of no bytes.
         """
         root = Path(self.root)
         folder = root / self.corpus_folder
         files = visible_entries(folder, _EXPECTED_CORPUS)
         if nested := [file.name for file in files if is_there(file, Path.is_dir, _EXPECTED_CORPUS)]:
             raise DataError(
-                f"{folder}: contains the folders {names_in_words(nested)}; expected files only: {_EXPECTED_CORPUS}. "
+                f"{folder}: contains the folders {_shown(nested)}; expected files only: {_EXPECTED_CORPUS}. "
                 "Move their files up, or move the folders elsewhere."
             )
         if others := [file.name for file in files if not _CORPUS_FILE.fullmatch(file.name)]:
             raise DataError(
-                f"{folder}: contains the files {names_in_words(others)}; expected names that end in part_<number> (or "
-                f"part), as published: {_EXPECTED_CORPUS}. Move other files elsewhere; rename files of documents."
+                f"{folder}: contains the files {_shown(others)}; expected the names documents_..._part_<number>, as "
+                f"published, part_<number> or part: {_EXPECTED_CORPUS}. Move other files elsewhere; rename "
+                "files of documents."
             )
         if not files:
             raise DataError(f"{folder}: contains no file, expected {_EXPECTED_CORPUS}. Fetch the missing files.")
-        return [require_inside(file, [root, folder], _EXPECTED_CORPUS) for file in files]
+        inside = [require_inside(file, [root, folder], _EXPECTED_CORPUS) for file in files]
+        if empty := [file.name for file in inside if file.is_file() and not file.stat().st_size]:
+            raise DataError(
+                f"{folder}: the files {_shown(empty)} have no bytes; expected {_EXPECTED_CORPUS}. Fetch them again."
+            )
+        return inside
 
     def _read_corpus(self) -> Documents:
         """Return all lines in order. Line numbers in ids have six digits, so that ids sort like lines."""
@@ -140,6 +150,28 @@ class CrudRag:
                 ids.append(f"{file.name}:{number:06d}")
                 texts.append(text)
         return Documents(ids, [""] * len(ids), texts)
+
+
+def _shown(names: Sequence[str]) -> str:
+    return names_in_words([repr(name) for name in names])
+
+
+def _gaps(names: Sequence[str]) -> dict[str, int | str]:
+    """Return notes that count the series of numbers with gaps, and name the first missing file of each; {} without
+    gaps. Numbers begin with 1.
+    """
+    series: dict[str, set[int]] = {}
+    for name in names:
+        for number in _PART_NUMBER.finditer(name):
+            series.setdefault(name[: number.start()], set()).add(int(number.group()))
+    missing = []
+    for start, numbers in sorted(series.items()):
+        first = next(number for number in count(1) if number not in numbers)
+        if first < max(numbers):
+            missing.append(f"{start}{first}")
+    if not missing:
+        return {}
+    return {"n_gaps_in_corpus_files": len(missing), "gaps_in_corpus_files": names_in_words(missing)}
 
 
 def _merge_duplicates(documents: Documents) -> tuple[Documents, int]:

@@ -171,6 +171,7 @@ _LEFT_OUT = {
     "n_binary_values": "binary value",
     "n_items_rejected": "rejected item",
     "n_subsets_without_items": "itemless subset",
+    "n_gaps_in_corpus_files": "corpus-file gap",
     "n_fields_left_aside": "unknown question field",
     "n_qrels_of_unknown_queries": "unknown-query judgement",
     "n_gold_units_not_in_corpus": "out-of-corpus gold passage",

@@ -1,6 +1,7 @@
 """CRUD-RAG: small files with every trap, and the published data where they are present."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -221,18 +222,49 @@ class TestBadInput:
         root = write(tmp_path, corpus=CORPUS if others else {})
         (root / "80000_docs" / "more").mkdir()
         (root / "80000_docs" / "more" / "part_3").write_text(ABSENT, encoding="utf-8")
-        with pytest.raises(DataError, match=r"80000_docs: contains the folders more; expected files only: CRUD-RAG's"):
+        with pytest.raises(
+            DataError, match=r"80000_docs: contains the folders 'more'; expected files only: CRUD-RAG's"
+        ):
             CrudRag(str(root)).load()
 
     @pytest.mark.parametrize(
-        "name", ["README.md", "LICENSE", "notes.txt", "part_1.sha256", "part_1~", "notes_part_one"]
+        "name",
+        [
+            "README.md",
+            "LICENSE",
+            "notes.txt",
+            "part_1.sha256",
+            "part_1~",
+            "notes_part_one",
+            "README_part",
+            "copy of part_1",
+            "x\npart_1",
+        ],
     )
     def test_files_beside_the_corpus_are_errors(self, root: Path, name: str) -> None:
         (root / "80000_docs" / name).write_text("Not news.\n", encoding="utf-8")
-        message = rf"80000_docs: contains the files {name}; expected names that end in part_<number>.*\. Move"
+        message = (
+            rf"80000_docs: contains the files {re.escape(repr(name))}; expected the names .*part_<number>.*\. Move"
+        )
         for use in (CrudRag(str(root)).load, CrudRag(str(root)).fingerprint):
             with pytest.raises(DataError, match=message):
                 use()
+
+    def test_files_of_no_bytes_are_errors(self, root: Path) -> None:
+        (root / "80000_docs" / "part_1").write_bytes(b"")
+        for use in (CrudRag(str(root)).load, CrudRag(str(root)).fingerprint):
+            with pytest.raises(DataError, match=r"80000_docs: the files 'part_1' have no bytes; .* Fetch them again"):
+                use()
+
+    def test_gaps_in_the_numbers_of_files_are_noted(self, root: Path) -> None:
+        assert "gaps_in_corpus_files" not in CrudRag(str(root)).load().notes
+        folder = root / "80000_docs"
+        for name in ("documents_dup_part_1_part_2", "documents_dup_part_3_part_1", "documents_hallu.txt_part_1"):
+            (folder / name).write_text(f"{name}\n", encoding="utf-8")
+        (folder / "part_1").rename(folder / "part_99999999999")
+        missing = "documents_dup_part_2, documents_dup_part_1_part_1, part_1"
+        notes = CrudRag(str(root)).load().notes
+        assert (notes["gaps_in_corpus_files"], notes["n_gaps_in_corpus_files"]) == (missing, 3)
 
     def test_a_corpus_folder_without_files_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"80000_docs: contains no file, expected CRUD-RAG's corpus"):
@@ -274,7 +306,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"part_3: byte 0xe5 at byte offset 4 \(line 2\) is not UTF-8"):
             CrudRag(str(root)).load()
 
-    @pytest.mark.parametrize("corpus", [{"part_1": []}, {"part_1": ["", "\u3000"]}])
+    @pytest.mark.parametrize("corpus", [{"part_1": [""]}, {"part_1": ["", "\u3000"]}])
     def test_an_empty_corpus_is_an_error(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
         with pytest.raises(DataError, match="the corpus has no document with text"):
             CrudRag(str(write(tmp_path, corpus=corpus)), add_gold=False).load()
