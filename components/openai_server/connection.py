@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 _CONNECT_TIMEOUT_S = 10.0
+_HANDSHAKE_TIMEOUT_S = 1.5
+"""For a handshake that only explains a failure, within the time of the request."""
 _HAS_EXPIRED = 10
 """OpenSSL's code for a certificate that has expired."""
 _PLAIN_REASONS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
@@ -156,7 +158,7 @@ class Connection:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+            async with asyncio.timeout(_HANDSHAKE_TIMEOUT_S):
                 _, writer = await asyncio.open_connection(host.hostname, host.port or 80, ssl=context)
         except ssl.SSLError as error:
             return "ALERT" in (error.reason or "")

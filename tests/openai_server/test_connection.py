@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,38 @@ def test_http_at_a_server_of_tls_names_the_other_scheme(to_http: bytes | None) -
         listener.shutdown(socket.SHUT_RDWR)
     server.join()
     assert error.endswith("; the server speaks TLS: use https:// in llm.base_url")
+
+
+def test_half_a_handshake_of_tls_takes_little_of_the_request() -> None:
+    """The server accepts the beginning of a handshake and never answers."""
+    is_over = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        waiting = []
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                break
+            if connection.recv(65_536)[:1] == b"\x16":
+                waiting.append(connection)
+            else:
+                connection.close()
+        is_over.wait(10)
+        for each in waiting:
+            each.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve, args=(listener,))
+        server.start()
+        began = time.monotonic()
+        with pytest.raises(Disconnected, match="or it expects https://"):
+            post(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        seconds = time.monotonic() - began
+        listener.shutdown(socket.SHUT_RDWR)
+        is_over.set()
+    server.join()
+    assert seconds < 4
 
 
 def refuse_certificate(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
