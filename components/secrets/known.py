@@ -1,9 +1,12 @@
 """The secrets in the environment of this process: values of variables with telling names, and parts of addresses."""
 
+import json
 import os
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from binascii import Error as NoBase64
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -13,23 +16,27 @@ from components.secrets.names import (
     KEY_SHAPE,
     NAMES_HEADERS,
     NAMES_PAIRS,
+    NAMES_PROXY,
+    NAMES_SECRET_HEADERS,
     is_doubtful,
     looks_random,
     may_be_secret,
     names_secret,
+    tells_of_words,
 )
 
-_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
+_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]{0,30}://\S+")
+_NEXT_ADDRESS = re.compile(r"""[,;|"'\[\]](?=[a-zA-Z][\w+.-]{0,30}://)""")
 _LINE_ENDS = re.compile(r"\\[rn]|[\s\"]+")
 _LINE_OF_KEY = re.compile(r"[\w+/-]{32,}={0,2}", re.ASCII)
 _PATH = re.compile(
-    r"""(?:~|\.{1,2}|[A-Za-z]:)(?:[/\\][\w\ .@+-]+)+[/\\]?     # ~/keys, C:\keys
+    r"""(?:~|\.{1,2}|[A-Za-z]:|\$\w+|%\w+%)(?:[/\\][\w\ .@+-]+)+[/\\]?     # ~/keys, C:\keys
       | (?:/[\w\ .@+-]+){2,}/?                                # /run/keys
       | [\w.-]+(?:/[\w.-]+)+\.[A-Za-z]{1,5}\d?                # keys/main.pem""",
     re.VERBOSE,
 )
 _SETTINGS = {
-    ";": re.compile(r"""(?:^|;)\s*+([A-Za-z][\w .-]{0,63}?)\s*+=\s*+("[^"]*"|'[^']*'|\{[^}]*\}|[^;]*)"""),
+    ";": re.compile(r"""(?:^|;)\s*+([A-Za-z][\w .-]{0,63}?)\s*+=\s*+("[^"]*"|'[^']*'|\{(?:[^}]|\}\})*+\}|[^;]*)"""),
     " ": re.compile(r"""(?:^|\s)(\w+)\s*+=\s*+('(?:[^'\\]|\\.)*'|\S*)"""),
     ",": re.compile(r"""(?:^|,)\s*+(\w+)\s*+=([^,]*)"""),
 }
@@ -38,8 +45,14 @@ _SETTINGS = {
 _QUOTE_SIGNS = "'\"`"
 _QUOTES = ("''", '""', "{}")
 _USER_OF_PROTOCOL = re.compile(r"[^:/@\s]+:(.+)@\w*\(")  # USER:PASSWORD@tcp(HOST)/DATABASE
-_HEADER = re.compile(r"[^=,]+=([^,]*)")
-_SCHEME = re.compile(r"(?:Basic|Bearer|Token|ApiKey)[ +]+", re.IGNORECASE)
+_QUOTED = re.compile(r"""([A-Za-z][\w.-]*)=("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')""")  # password="..." in JAAS
+_QUERY = re.compile(r"\??[\w.-]+=[^&\s]*(?:&[\w.-]+=[^&\s]*)+")
+_HEADER = re.compile(r"([^=:,\n]+)[=:]([^,\n]*)")
+_SCHEME = re.compile(r"(Basic|Bearer|Token|ApiKey)[ +]+", re.IGNORECASE)
+_BETWEEN_KEYS = re.compile(r"[\s,;|]+")
+_AROUND_KEYS = "'\"`[]{}()"
+_WEBHOOK = re.compile(r"://(?:hooks?\.|[^/]*webhook)|/webhooks?/", re.IGNORECASE)
+_MIN_PART_OF_WEBHOOK = 16
 _MIN_PAIR = 8
 
 _marked: set[str] = set()
@@ -77,63 +90,155 @@ def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def variable_of(text: str) -> str:
     """Return the name of the variable whose secret is in a text, "" for none."""
+    return next(variables_of(text), "")
+
+
+def variables_of(text: str) -> Iterator[str]:
+    """Yield the names of the variables whose secrets are in a text."""
     for name, value in os.environ.items():
-        forms = [form for secret in _secrets_in(name, value) for form in forms_of(secret)]
-        if any(form in text for form in forms) or EscapedSecrets(forms).are_in(text):
-            return name
-    return ""
+        forms, escaped = _forms_and_escaped(name, value, name in _marked)
+        if any(form in text for form in forms) or (forms and escaped.are_in(text)):
+            yield name
+
+
+@lru_cache(1024)
+def _forms_and_escaped(name: str, value: str, _is_marked: bool) -> tuple[list[str], EscapedSecrets]:
+    forms = [form for secret in _secrets_in(name, value) for form in forms_of(secret)]
+    return forms, EscapedSecrets(forms)
 
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
     value = value.strip()
-    is_named = name in _marked or (looks_random(value) if is_doubtful(name) else names_secret(name))
-    if is_named:
+    is_marked = name in _marked
+    is_named = is_marked or (looks_random(value) if is_doubtful(name) else names_secret(name))
+    if is_marked or (is_named and not _is_ordinary(name, value)):
         yield from _secrets_in_named(value)
     if is_named or "PRIVATE KEY-----" in value:
         yield from _lines_of_key(value)
     yield from (key[0] for key in KEY_SHAPE.finditer(value) if may_be_secret(key[0]) and re.search(r"\d", key[0]))
     yield from _secrets_in_settings(name.upper(), value)
+    if value.startswith(("{", "[")):
+        yield from _secrets_in_json(name, value)
     if "://" in value:
-        for address in _ADDRESS.findall(value):
+        for address in _addresses(value):
             yield from _secrets_in_address(address)
+    elif NAMES_PROXY.search(name.upper()):
+        yield from _secrets_in_address(f"http://{value}")
+
+
+def _is_ordinary(name: str, value: str) -> bool:
+    """Return True for a path, and for words in a variable whose name tells of a key or a token."""
+    has_words = " " in value or value.lower() == value.upper()  # Chinese has no spaces between words
+    is_words = has_words and value.replace(" ", "").isalpha() and not looks_random(value)
+    return _is_path(value) or (is_words and not tells_of_words(name))
 
 
 def _secrets_in_named(value: str) -> Iterator[str]:
-    """Yield the value of a variable with a telling name, its password after a user, and both without quotes around."""
-    if "://" in value or _is_path(value) or not may_be_secret(value):
+    """Yield the value of a variable with a telling name, and its parts, without quotes around.
+
+    The parts are the password after a user, what follows `Bearer` and `Basic`, and each of several random keys.
+    """
+    if "://" in value or not may_be_secret(value):
         return
+    bare = value.strip(_QUOTE_SIGNS)
     password = value.partition(":")[2]
-    for each in (value, value.strip(_QUOTE_SIGNS), password, password.strip(_QUOTE_SIGNS)):
-        if may_be_secret(each):
-            yield each
+    found = [value, bare, password, password.strip(_QUOTE_SIGNS)]
+    if scheme := _SCHEME.match(bare):
+        found += _credentials(scheme[1], bare[scheme.end() :])
+    if len(keys := _BETWEEN_KEYS.split(value)) > 1:
+        parts = [part.strip(_AROUND_KEYS) for key in keys for part in (key, key.partition(":")[2])]
+        found += filter(looks_random, parts)
+    yield from filter(may_be_secret, dict.fromkeys(found))
+
+
+def _credentials(scheme: str, given: str) -> Iterator[str]:
+    """Yield what follows the scheme in a header, and for "Basic" the user and the password in it."""
+    yield given
+    if scheme.lower() == "basic" and (pair := _decoded(given)):
+        yield pair
+        yield pair.partition(":")[2]
+
+
+def _decoded(given: str) -> str:
+    """Return the pair USER:PASSWORD in base64, "" if the text is something else."""
+    try:
+        pair = b64decode(given, validate=True).decode()
+    except (NoBase64, ValueError):
+        return ""
+    return pair if ":" in pair and pair.isprintable() else ""
 
 
 def _secrets_in_settings(name: str, value: str) -> Iterator[str]:
-    """Yield passwords and keys among the settings of a connection, and the values of headers."""
+    """Yield passwords and keys among the settings of a connection or the parameters of a query, and in headers."""
     found: list[str] = []
     if NAMES_PAIRS.search(name) or ("=" in value and ";" in value):
         signs = ";" if ";" in value else " ,"
         pairs = [pair for sign in signs for pair in _SETTINGS[sign].findall(value)]
         found += [given for key, given in pairs if names_secret(key) or key.upper() == "PWD"]
+    if '="' in value or "='" in value:
+        found += [given for key, given in _QUOTED.findall(value) if names_secret(key)]
     if NAMES_PAIRS.search(name):
         found += _USER_OF_PROTOCOL.findall(value)
+    if _QUERY.fullmatch(value):
+        pairs = [pair.partition("=")[::2] for pair in value.removeprefix("?").split("&")]
+        found += [
+            part
+            for key, given in pairs
+            if names_secret(key)
+            for part in (given, unquote(given), unquote(given).rstrip("="))
+        ]
     if NAMES_HEADERS.search(name):
-        headers = [given for header in _HEADER.findall(value) for given in (header, unquote(header).strip())]
-        found += [part for header in headers for part in (header, _SCHEME.sub("", header, count=1))]
+        found += _secrets_in_headers(value, all_count=bool(NAMES_SECRET_HEADERS.search(name)))
     for each in dict.fromkeys(map(_unquoted, found)):
         if may_be_secret(each):
             yield each
 
 
+def _secrets_in_headers(value: str, *, all_count: bool) -> Iterator[str]:
+    for header, given in _HEADER.findall(value):
+        if not all_count and not names_secret(header.strip(_AROUND_KEYS + " ")):
+            continue
+        for each in dict.fromkeys((given.strip(), unquote(given).strip())):
+            yield each
+            if scheme := _SCHEME.match(each):
+                yield from _credentials(scheme[1], each[scheme.end() :])
+
+
+def _secrets_in_json(name: str, value: str) -> Iterator[str]:
+    """Yield the secrets in the fields of JSON. Texts in a list have the name of the list."""
+    try:
+        inner = [(name, json.loads(value))]
+    except (ValueError, RecursionError):
+        return
+    while inner:
+        name, each = inner.pop()
+        if isinstance(each, dict):
+            inner += each.items()
+        elif isinstance(each, list):
+            inner += [(name, item) for item in each]
+        elif isinstance(each, str) and each != value:
+            yield from _secrets_in(name, each)
+            if names_secret(name) and (pair := _decoded(each)):  # "auth" in the settings of Docker
+                yield from filter(may_be_secret, (pair, pair.partition(":")[2]))
+
+
 def _unquoted(value: str) -> str:
     bare = value.strip()
-    return re.sub(r"\\(.)", r"\1", bare[1:-1]) if len(bare) > 1 and bare[0] + bare[-1] in _QUOTES else bare
+    if len(bare) < 2 or bare[0] + bare[-1] not in _QUOTES:
+        return bare
+    return bare[1:-1].replace("}}", "}") if bare[0] == "{" else re.sub(r"\\(.)", r"\1", bare[1:-1])
 
 
 def _lines_of_key(value: str) -> list[str]:
     """Return the lines of a multi-line key, which other programs indent, wrap, join, or escape in JSON."""
     lines = _LINE_ENDS.split(value)
     return [line for line in lines if _LINE_OF_KEY.fullmatch(line)] if len(lines) > 1 else []
+
+
+def _addresses(value: str) -> Iterator[str]:
+    """Yield the addresses in a text, which may list several without spaces. A password may contain a comma."""
+    for found in _ADDRESS.findall(value):
+        yield from dict.fromkeys((found, *(part.strip(",;|\"'[]") for part in _NEXT_ADDRESS.split(found))))
 
 
 def _secrets_in_address(address: str) -> Iterator[str]:
@@ -149,6 +254,9 @@ def _secrets_in_address(address: str) -> Iterator[str]:
     for name, value in _parameters(address):
         if names_secret(name) and may_be_secret(value):
             yield value
+    if _WEBHOOK.search(address):
+        parts = re.split(r"[/?#]", address.partition("://")[2])[1:]
+        yield from (part for part in parts if len(part) >= _MIN_PART_OF_WEBHOOK and looks_random(part))
 
 
 def _userinfos(rest: str) -> set[str]:

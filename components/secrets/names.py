@@ -4,9 +4,11 @@ import re
 from functools import lru_cache
 
 _INDICATES_SECRET = re.compile(
-    r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSCODE|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
-      | (^|_)(PASS|PW|PAT|PSK)$ | PSWD$ | BASIC_?AUTH$
-      | [A-Z0-9]PASS$ | _PWD$ | [A-Z0-9](?<!^OLD)PWD$                                     # DBPASS, USERPWD, but not PWD
+    r"""(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSCODE|PASSPHRASE|CREDENTIAL|CRED)S?[0-9]*(_|$)   # AWS_ACCESS_KEY_ID, KEY2
+      | SECRETID$
+      | (^|_)(PASS|PW|PAT|PSK)[0-9]*$ | PSWD[0-9]*$ | BASIC_?AUTH$
+      | [A-Z0-9]PASS[0-9]*$ | _PWD[0-9]*$ | [A-Z0-9](?<!^OLD)PWD[0-9]*$                   # DBPASS, USERPWD, but not PWD
+      | _(PASS|PWD|PSWD|PW)_([0-9]+|PROD|PRODUCTION|STAGING|DEV|TEST|QA|UAT|LIVE|LOCAL|MAIN|RO|RW)$   # DB_PASS_PROD
       | (^|_)JWT_V?[0-9]+$                                                               # SERVICE_JWT_V2
       | (^|_)(SA|SERVICE_ACCOUNT)_JSON$
       | (^|_)(AUTH|AUTHORIZATION|BEARER|JWT|COOKIE|SESSIONID|SAS|SIG|SIGNATURE)(_HEADER)?$""",
@@ -18,24 +20,24 @@ _INDICATES_PLACE = re.compile(r"_(FILE|PATH|DIR|ENV|NAME)$|^GOOGLE_APPLICATION_C
 """The value of such a name is not itself the secret."""
 
 _WORDS = re.compile(
-    r"(^|_)(BY|(EN)?COM|SUR|TRES|OVER|UNDER|MULTI|SINGLE|SUB|ONE|TWO|FIRST|SECOND|LAST|LOW|HIGH|BAND|ALL)PASS$"
+    r"(^|_)(BY|(EN)?COM|SUR|TRES|OVER|UNDER|MULTI|SINGLE|SUB|ONE|TWO|FIRST|SECOND|LAST|LOW|HIGH|BAND|ALL)PASS[0-9]*$"
     r"|(^|_)(HOST|BUILD|INIT|START|WORK|PROJECT)_?PWD$"
 )
 """Words that end in "pass", and names of working directories."""
 
-_COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS$|TOKENS_PER_")
+_COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS[0-9]*$|TOKENS_PER_")
 """Names of fields that count tokens of text."""
 
 _ORDINARY = re.compile(
     r"^(ID|FULL|TEXT|TITLE|LABEL|GROUP|SORT|PRIMARY|FOREIGN|COLUMN|FIELD|PAD|SEP|BOS|EOS|UNK|CLS|MASK|STOP|START|END)"
-    r"_(KEY|TOKEN)$"
+    r"_(KEY|TOKEN)[0-9]*$"
 )
 """Keys of records and of Hydra's errors, and tokens of a vocabulary."""
 
 _OF_VARIABLES = re.compile(
     r"""^TOKEN_(?!.*(KEY|SECRET|PASSWORD)$) | TOKENS_PER_
-      | (^|_)(?<!API_)(?<!ACCESS_)(?<!AUTH_)(?<!SECRET_)(KEYS|TOKENS)$   # STOP_TOKENS, but not API_TOKENS
-      | (^|_)(RENDER|SHADER|SHADOW|DEPTH|LIGHTING|FORWARD|BACKWARD|COMPILER?|OPTIMIZER|DRY|PER)_?PASS$
+      | (^|_)(?<!API_)(?<!ACCESS_)(?<!AUTH_)(?<!SECRET_)(KEYS|TOKENS)[0-9]*$   # STOP_TOKENS, but not API_TOKENS
+      | (^|_)(RENDER|SHADER|SHADOW|DEPTH|LIGHTING|FORWARD|BACKWARD|COMPILER?|OPTIMIZER|DRY|PER)_?PASS[0-9]*$
       | _(ENDPOINT|UR[IL]|HOST|ISSUER|AUDIENCE|SCOPES?|TYPE|KIND|FORMAT|MODE|POLICY|MODEL|PROVIDER|BACKEND|LAYOUT
          |MAPPING|PREFIX|SEPARATOR|DELIMITER|ALGORITHM|REGION|VERSION|LIMIT|COUNT|SIZE|LENGTH|LEN|TTL|TIMEOUT|LIFETIME
          |EXPIR(ES|Y|ATION)(_IN|_AT)?|ENABLED|REQUIRED)$""",
@@ -43,20 +45,34 @@ _OF_VARIABLES = re.compile(
 )
 """Variables that describe a secret, or hold tokens of text, keys of records and passes of a renderer."""
 
+_RESEMBLES = re.compile(r"SIGNING$|_[AS]K$")
+"""Variables that may hold a key, such as QIANFAN_SK, or anything else."""
+
 _RESULT_NAMES = frozenset({"DATASET_KEY"})
 """Names in our results: the key of a data set is a hash of its content."""
 
-_VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "BEARER", "JWT", "SIG", "SAS", "COOKIE"})
+_VAGUE = frozenset(
+    {"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "BEARER", "JWT", "SIG", "SAS", "COOKIE", "CREDS"}
+)
 """Names that may belong to any field of user data, so the value decides."""
 
 _OF_ACCESS = frozenset({"TOKEN", "PASS", "PW", "PWD"})
 """Names of parameters that give access, whatever their value. Texts and the environment use them otherwise."""
 
+_OF_WORDS = re.compile(r"PASS|PWD|PSWD|SECRET|PSK|(^|_)PW(_|[0-9]*$)")
+"""Names of secrets that may consist of words, unlike a key or a token."""
+
 NAMES_PAIRS = re.compile(r"(CONN(ECTION)?_?STR(ING)?S?|CONN_?INFO|DSN)(_|$)")
 """Variables with the settings of a connection, as in `Server=db;Password=...`. Matched against names in capitals."""
 
-NAMES_HEADERS = re.compile(r"^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$")
-"""Variables with headers, as in `x-team=...,x-other=...`, whose names need not tell."""
+NAMES_HEADERS = re.compile(r"(^|_)HEADERS?$")
+"""Variables with headers, as in `x-team=...,x-other=...` and `Authorization: Bearer ...`."""
+
+NAMES_SECRET_HEADERS = re.compile(r"^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$")
+"""Variables with headers whose names need not tell."""
+
+NAMES_PROXY = re.compile(r"_PROXY$")
+"""Variables with the address of a proxy, which may lack its scheme."""
 
 PLAIN = re.compile(r"\d{1,6}|true|false|yes|no|on|off|none|null|", re.IGNORECASE)
 """Values that are not secrets, as in `MAX_TOKENS=512`."""
@@ -73,7 +89,7 @@ KEY_SHAPE = re.compile(
 
 USERINFO = re.compile(
     r"""(?<=://)(?:[^\s/?#"'<>@]*@                                   # user:password@
-                | [^\s/?#"':@<>]*:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1000}@)  # a password with a slash in it""",
+                | [^\s/?#"':@<>]*:(?!\d{1,5}(?:[/?#\s]|$))(?:(?!://)[^\s"'<>]){0,1000}@)  # a password with a slash""",
     re.VERBOSE,
 )
 """User and password in an address, including the @. A colon before digits and a slash belongs to a port."""
@@ -107,7 +123,8 @@ def is_doubtful(name: str) -> bool:
     """Return True for a variable with a telling name that usually contains something else, such as `STOP_TOKENS`."""
     plain = _in_capitals(name)
     is_other = _OF_VARIABLES.search(plain) or _ORDINARY.search(plain) or _WORDS.search(plain)
-    return bool(_INDICATES_SECRET.search(plain) and is_other) and not _INDICATES_PLACE.search(plain)
+    is_doubtful_name = _RESEMBLES.search(plain) or (_INDICATES_SECRET.search(plain) and is_other)
+    return bool(is_doubtful_name) and not _INDICATES_PLACE.search(plain)
 
 
 @lru_cache(4096)
@@ -119,7 +136,12 @@ def field_names_secret(name: str, value: str) -> bool:
     plain = _in_capitals(name)
     if not names_secret(name) or _COUNTS.search(plain) or _ORDINARY.search(plain) or PLAIN.fullmatch(value):
         return False
-    return plain not in _VAGUE or may_be_secret(value)
+    return plain.rstrip("0123456789") not in _VAGUE or may_be_secret(value)
+
+
+def tells_of_words(name: str) -> bool:
+    """Return True for the name of a password or another secret that people choose, which may consist of words."""
+    return bool(_OF_WORDS.search(_in_capitals(name)))
 
 
 def gives_access(name: str, value: str) -> bool:
