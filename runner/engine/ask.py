@@ -84,6 +84,8 @@ class Asker:
         self._note_files = note_files
         self.asks_a_language_model = is_language_model(llm)
         self.n_failed = 0
+        self.hidden: Counter[str] = Counter()
+        """Answers in which the value of a secret variable was hidden, by variable."""
         self._n_requests = 0
         self._n_prompt_tokens: int | None = 0
         self._n_completion_tokens: int | None = 0
@@ -140,7 +142,7 @@ class Asker:
         unanswered = dict(requests)
         if requests:
             generated = without_secrets_in(
-                self._generate([replace(request, id=key) for key, request in requests.items()])
+                self._generate([replace(request, id=key) for key, request in requests.items()]), self.hidden
             )
             # An answer that may have cost money is stored immediately.
             batches = ([answer] for answer in generated) if self.asks_a_language_model else _batches(generated)

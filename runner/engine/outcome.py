@@ -1,7 +1,7 @@
 """The outcome of a stage, and the failure that it inherits from a failed input."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runner.engine.broken_contracts import class_name
 from runner.engine.plugins.plugin_loading import code_class
@@ -14,7 +14,8 @@ class StageRun:
     """The outcome of one stage.
 
     `error` is "" unless the stage failed. `damaged` names the damaged results that were found and replaced.
-    `over_budget` names the budget of the sweep that stopped the stage; "" if none did.
+    `over_budget` names the budget of the sweep that stopped the stage; "" if none did. `hidden` counts answers of a
+    model in which the value of a secret variable was hidden, by variable.
     """
 
     key: str
@@ -25,6 +26,7 @@ class StageRun:
     trace: str = ""
     damaged: tuple[str, ...] = ()
     over_budget: str = ""
+    hidden: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:

@@ -1,5 +1,6 @@
 """The interface between a running stage and its surroundings: inputs, models to ask, a workspace, the progress bar."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,11 @@ class Run:
     def has_failed_requests(self) -> bool:
         """True if some request failed. The result is then partial, and a later run tries again."""
         return any(asker.n_failed for asker in self._askers)
+
+    @property
+    def hidden(self) -> Counter[str]:
+        """Answers in which the value of a secret variable was hidden, by variable."""
+        return sum((asker.hidden for asker in self._askers), Counter())
 
     @property
     def has_paid(self) -> bool:

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -20,6 +21,7 @@ from components.text.normalize import whole_characters
 from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
+from runner.engine.checked_answers import hidden_lines
 from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun, users_code
@@ -70,19 +72,22 @@ class Worker:
         self._gate = gate or SharedGate(store.limits)
         self._cache = cache or Cache()
         self._damaged: list[str] = []
+        self._hidden: Counter[str] = Counter()
 
     def run(self, stage: AnyStage, report: Report = no_report) -> StageRun:
         """Find or compute the result. Returns failures and reached budgets as outcomes. Raises StoreError if the result
         cannot be stored.
         """
-        self._damaged = []
+        self._damaged, self._hidden = [], Counter()
         try:
             outcome = self._ensure_planned(stage, report)
         except StageFailed as failure:  # the stage failed, or an input that had to be computed again
-            return replace(failure.run, key=stage.key, kind=stage.kind)
+            return replace(failure.run, key=stage.key, kind=stage.kind, hidden=dict(self._hidden))
         except BudgetReached as reached:
+            self._warn_of_hidden()  # the scheduler reports no outcome for a stage that a budget stopped
             return StageRun(stage.key, stage.kind, over_budget=str(reached))
-        return StageRun(stage.key, stage.kind, outcome.seconds, outcome.reused, damaged=tuple(self._damaged))
+        damaged, hidden = tuple(self._damaged), dict(self._hidden)
+        return StageRun(stage.key, stage.kind, outcome.seconds, outcome.reused, damaged=damaged, hidden=hidden)
 
     def run_or_raise(self, stage: AnyStage, *, contents: bool = False) -> None:
         """Find or compute the result. If the stage fails, raise the exception that it raised.
@@ -95,6 +100,11 @@ class Worker:
             raise failure.__cause__ or failure from None
         for damage in self._damaged:
             log.warning("damaged in the store, computed again: %s", damage)
+        self._warn_of_hidden()
+
+    def _warn_of_hidden(self) -> None:
+        for line in hidden_lines(self._hidden):
+            log.warning("%s", line)
 
     def _ensure(self, stage: AnyStage, report: Report, *, contents: bool = False) -> StageRun:
         if entry := self._reject_damaged(stage, self._find(stage), contents=contents):
@@ -163,6 +173,7 @@ class Worker:
                 try:
                     result = _compute(stage, run)
                 finally:
+                    self._hidden += run.hidden
                     self._forget_changeable(stage)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (seconds_of_loading() - loaded)

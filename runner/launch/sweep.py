@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,7 @@ from components.json_value import Json
 from runner import results
 from runner.console.display import make_console, say_error
 from runner.console.ending_signals import endings_deferred
+from runner.engine.checked_answers import hidden_lines
 from runner.engine.outcome import StageRun
 from runner.engine.outdated_results import discard
 from runner.engine.plugins.plugin_loading import allow_edits
@@ -198,6 +200,7 @@ class RunningSweep:
         )
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
+        self._hidden: Counter[str] = Counter()
         self._plan: SweepPlan | None = None
         self._is_part = is_part
         self._race: SweepRace | None = None
@@ -333,6 +336,9 @@ class RunningSweep:
         except BaseException:  # without an end, the results would stay RUNNING forever
             self._end(plan, INTERRUPTED)
             raise
+        finally:
+            for line in hidden_lines(self._hidden):
+                self._console.print(line, style="yellow", markup=False)
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
         are_sound = len(self._done) == n_cells and all(cell.status in (OK, STOPPED) for cell in self._done.values())
         failed = bool(lost) or not are_sound
@@ -394,7 +400,10 @@ class RunningSweep:
         if not order:
             return []
         with self._workers.running(order) as outcomes:
-            return list(outcomes)
+            runs = list(outcomes)
+        for run in runs:
+            self._hidden.update(run.hidden)
+        return runs
 
     def _execute(self, plan: SweepPlan) -> None:
         """Run the stages. A cell is written and logged as soon as its last stage ends."""
@@ -413,6 +422,7 @@ class RunningSweep:
             with progress:
                 for run in outcomes:
                     runs[run.key] = run
+                    self._hidden.update(run.hidden)
                     progress.finished(run.key, run.kind, 0.0 if run.reused else run.seconds)
                     for damage in run.damaged:
                         self._console.print(f"damaged in the store, computed again: {damage}")

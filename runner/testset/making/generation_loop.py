@@ -1,6 +1,8 @@
 """A run: waves of documents and drafts, until every cell of the matrix is full or nothing is left to try."""
 
+import logging
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from components.records import Documents
 from components.testset.records import Draft, EvidenceSet, Topic
 from components.testset.topics.voting import TopicVotes
 from runner.engine.cache import Cache
+from runner.engine.checked_answers import hidden_lines
 from runner.engine.plan import make_plan
 from runner.engine.spending import SharedGate, Spending
 from runner.engine.stage import AnyStage, Stage
@@ -45,6 +48,8 @@ from runner.testset.making.source_corpus import (
     is_removable,
     seeded_order,
 )
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -96,6 +101,7 @@ class GenerationLoop:
         self._evidence: list[DrawnEvidence] = []
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
         self._worker = Worker(self.store, self._gate)
+        self._hidden: Counter[str] = Counter()
         self.source = ReadSource(settings.corpus, settings.corpus.fingerprint())
         corpus, share = SourceCorpus(self.source), settings.share_taken_out
         self.search = EvidenceSearch(
@@ -112,7 +118,9 @@ class GenerationLoop:
         return self._gate.spent
 
     def close(self) -> None:
-        """End the leases and delete the ledger of this run."""
+        """End the leases, delete the ledger of this run, and warn of answers with hidden values."""
+        for line in hidden_lines(self._hidden):
+            log.warning("%s", line)
         self._leases.close()
         self._ledger.unlink(missing_ok=True)
 
@@ -266,6 +274,7 @@ class GenerationLoop:
         plan = make_plan([(stage, 1) for stage in targets], self.store)
         for stage in plan.order:
             run = self._worker.run(stage, partial(self._announce.stage, stage.title))
+            self._hidden.update(run.hidden)
             if run.over_budget:
                 raise BudgetReached(run.over_budget)
             if run.failed:

@@ -1,5 +1,6 @@
 """Answers are checked on arrival, and neither errors nor stored answers contain secrets of the environment."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.records import Answer, AnswerState, Request
-from runner.engine.checked_answers import checked_answers, without_secrets_in
+from runner.engine.checked_answers import checked_answers, hidden_lines, without_secrets_in
 
 KEY = "zQ9-4711-aVeryLongSecretOfMine-0815-end"
 SECRET = "Quite-Secret-77/x"
@@ -45,6 +46,26 @@ def test_an_answer_without_a_secret_is_the_same_object(monkeypatch: pytest.Monke
     answer = Answer("a", AnswerState.OK, "Use http://u:p@host with api_key='sk-1234567890abcdefghij'.")
     (found,) = without_secrets_in(iter([answer]))
     assert found is answer
+
+
+def test_changed_answers_are_counted_by_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", SECRET)
+    monkeypatch.setenv("OTHER_TOKEN", KEY)
+    hidden = Counter[str]()
+    answers = [
+        Answer("a", AnswerState.OK, f"{SECRET} and {SECRET}", thoughts=SECRET),
+        Answer("b", AnswerState.OK, SECRET[9:], thoughts=SECRET[:9]),
+        Answer("c", AnswerState.OK, f"{KEY}"),
+        Answer("d", AnswerState.OK, "nothing"),
+        Answer("e", AnswerState.ERROR, error=KEY),
+    ]
+    assert len(list(without_secrets_in(iter(answers), hidden))) == len(answers)
+    assert hidden == {"MY_API_KEY": 2, "OTHER_TOKEN": 1}
+    first, second = hidden_lines(hidden)
+    assert first.startswith("2 answers of a model contained the value of MY_API_KEY, and were stored with *** ")
+    assert second.startswith("1 answer of a model contained the value of OTHER_TOKEN, and was stored with *** ")
+    assert "run.store_dir" in first
+    assert not any(each in first + second for each in (SECRET, KEY))
 
 
 def test_closing_checked_answers_closes_the_source() -> None:
