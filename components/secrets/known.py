@@ -45,7 +45,9 @@ _SETTINGS = {
 _QUOTE_SIGNS = "'\"`"
 _QUOTES = ("''", '""', "{}")
 _USER_OF_PROTOCOL = re.compile(r"[^:/@\s]+:(.+)@\w*\(")  # USER:PASSWORD@tcp(HOST)/DATABASE
-_QUOTED = re.compile(r"""([A-Za-z][\w.-]*)=("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')""")  # password="..." in JAAS
+_QUOTED = re.compile(
+    r"""(?<![\w.-])([A-Za-z][\w.-]*)=("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
+)  # password="..." in JAAS
 _QUERY = re.compile(r"\??[\w.-]+=[^&\s]*(?:&[\w.-]+=[^&\s]*)+")
 _HEADER = re.compile(r"([^=:,\n]+)[=:]([^,\n]*)")
 _SCHEME = re.compile(r"(Basic|Bearer|Token|ApiKey)[ +]+", re.IGNORECASE)

@@ -236,7 +236,7 @@ class _SharedTexts:
         if not 0 <= number < len(self.texts):
             raise DataError(
                 f"{self.location}: a cell has the shared text {number}, but the workbook has {len(self.texts)}, "
-                "counted from 0. Save the file anew as an Excel workbook (.xlsx), or remove it."
+                "counted from 0. Save the file again as an Excel workbook (.xlsx), or remove it."
             )
         return self.texts[number]
 
