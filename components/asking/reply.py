@@ -91,10 +91,10 @@ def _lead_in(before: str) -> str:
     """Return the words before an object on its line, or else the previous line if it ends with a colon. Fences are
     ignored.
     """
-    *earlier, own = before.split("\n")
+    *earlier, last_line = before.split("\n")
     lines = [line.strip() for line in earlier if line.strip() and not line.lstrip().startswith("```")]
-    if own.strip() or not lines:
-        return own
+    if last_line.strip() or not lines:
+        return last_line
     return lines[-1] if lines[-1].endswith((":", "：")) else ""
 
 
@@ -107,7 +107,7 @@ def json_values(text: str) -> list[Json]:
     from json_repair import loads
 
     shown = _HALF_ESCAPE.sub("", without_thoughts(text))
-    found: list[Json] = []
+    values: list[Json] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
         if depth_of_brackets(version) > _DEEPEST:
             continue
@@ -115,8 +115,8 @@ def json_values(text: str) -> list[Json]:
             value = loads(version)
         except (RecursionError, ValueError):  # for example a number of thousands of digits
             continue
-        found += [value, *reversed(value)] if isinstance(value, list) else [value]
-    return [value for value in found if isinstance(value, dict | list)]
+        values += [value, *reversed(value)] if isinstance(value, list) else [value]
+    return [value for value in values if isinstance(value, dict | list)]
 
 
 def repeats_form(text: str, instruction: str) -> bool:
@@ -135,8 +135,8 @@ def repeats_heading(text: str, instruction: str) -> bool:
 
 def _heading(line: str) -> str:
     """Return the words in square brackets with which a line begins, or a line without places that ends with a colon."""
-    if found := _HEADING.match(line):
-        return found[0]
+    if match := _HEADING.match(line):
+        return match[0]
     return line if line.endswith((":", "：")) and "{" not in line else ""
 
 

@@ -29,9 +29,9 @@ def written_texts(
         return read_text(reply, instruction)
 
     inquiries = []
-    for number, (own, topic) in enumerate(zip(messages, topics, strict=True)):
+    for number, (message, topic) in enumerate(zip(messages, topics, strict=True)):
         about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend reads the messages only
-        inquiries.append(Inquiry(Request(about.id, own, about, ()), read))
+        inquiries.append(Inquiry(Request(about.id, message, about, ()), read))
     return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
 
 
@@ -50,5 +50,5 @@ def wording_problems(instruction: str, needed: Sequence[str], others: Sequence[s
     """Return error messages for placeholders such as {text} that an instruction lacks, and for unknown ones."""
     lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
     known = [*needed, *others]
-    found = [place for place in dict.fromkeys(_PLACEHOLDER.findall(instruction)) if place not in known]
-    return lacking + [f"instruction: has {place}, expected only {' and '.join(known)}" for place in found]
+    unknown = [place for place in dict.fromkeys(_PLACEHOLDER.findall(instruction)) if place not in known]
+    return lacking + [f"instruction: has {place}, expected only {' and '.join(known)}" for place in unknown]

@@ -42,12 +42,12 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder, expected {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}.")
-    found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
-    if not found:
+    files = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
+    if not files:
         content = kinds_in_words(other_files(path, options)) or "none"
         hint = " parser=office reads Office files." if any(suffix in content for suffix in OFFICE_SUFFIXES) else ""
         raise DataError(f"{path}: no file in it can be read; its files: {content}; expected {EXPECTED_FOLDER}.{hint}")
-    return found
+    return files
 
 
 def missing_extras(path: Path, options: ReadingOptions = _PLAIN) -> list[str]:
@@ -98,9 +98,9 @@ def _require_columns(path: Path, contents: Collection[FileContent], options: Rea
 
     A folder without tables is legal.
     """
-    found = frozenset[str]().union(*(content.text_columns for content in contents))
-    lacking = [column for column in options.text_columns if column not in found]
-    if lacking and (found or any(content.counts.get("n_tables_without_text_columns") for content in contents)):
+    columns = frozenset[str]().union(*(content.text_columns for content in contents))
+    lacking = [column for column in options.text_columns if column not in columns]
+    if lacking and (columns or any(content.counts.get("n_tables_without_text_columns") for content in contents)):
         names = " or ".join(map(repr, lacking))
         raise DataError(f"{path}: no table in it has a column {names}. Correct `text_columns`.")
 
@@ -122,12 +122,12 @@ def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
         if isinstance(columns := content.entries, EntryColumns):
             ids = [name + part for part in columns.parts]
             return Documents(ids, columns.titles, columns.texts, columns.metadata if any(columns.metadata) else ())
-    found = [(name, entry) for name, content in contents.items() for entry in content.entries]
-    metadata = [entry.metadata for _, entry in found]
+    entries = [(name, entry) for name, content in contents.items() for entry in content.entries]
+    metadata = [entry.metadata for _, entry in entries]
     return Documents(
-        [name + entry.part for name, entry in found],
-        [entry.title for _, entry in found],
-        [entry.text for _, entry in found],
+        [name + entry.part for name, entry in entries],
+        [entry.title for _, entry in entries],
+        [entry.text for _, entry in entries],
         metadata if any(metadata) else (),
     )
 
@@ -173,13 +173,13 @@ def _visible_files(folder: Path) -> dict[str, Path]:
 
     Raises DataError for a folder that cannot be listed: its documents would be missing from the corpus.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for parent, folders, files in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if name[0] != "."]
-        found += [Path(parent, name) for name in files if name[0] != "."]
+        paths += [Path(parent, name) for name in files if name[0] != "."]
         links = [Path(parent, name) for name in folders]
-        found += [link for link in links if is_there(link, Path.is_symlink, EXPECTED_FOLDER)]
-    return {_name(path, folder): path for path in sorted(found)}
+        paths += [link for link in links if is_there(link, Path.is_symlink, EXPECTED_FOLDER)]
+    return {_name(path, folder): path for path in sorted(paths)}
 
 
 def _refuse(error: OSError) -> None:

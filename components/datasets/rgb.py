@@ -94,12 +94,12 @@ class Rgb:
         given = GivenPassages({})
         passages = read_each(lambda line: _passages(line[1], line[0]), lines)
         samples = [
-            _sample(record, self.part.subset, given, own, where)
-            for (where, record), own in zip(lines, passages, strict=True)
+            _sample(record, self.part.subset, given, sample_passages, where)
+            for (where, record), sample_passages in zip(lines, passages, strict=True)
         ]
         notes = {
-            "n_blank_passages": sum(own.n_blank for own in passages),
-            "n_correct_passages_left_aside": sum(own.n_left_aside for own in passages),
+            "n_blank_passages": sum(sample_passages.n_blank for sample_passages in passages),
+            "n_correct_passages_left_aside": sum(sample_passages.n_left_aside for sample_passages in passages),
         }
         benchmark = assemble(str(file), given.added, samples, {}, notes)
         return limit_and_count(benchmark, self.limit, self.limit_seed)
@@ -124,7 +124,9 @@ class _Passages:
 
     def as_record(self) -> Record:
         """Return the passages as the field of a user's question."""
-        relevant = [{"text": text, "relevant": number} for number, own in enumerate(self.relevant, 1) for text in own]
+        relevant = [
+            {"text": text, "relevant": number} for number, texts in enumerate(self.relevant, 1) for text in texts
+        ]
         return {"passages": [*relevant, *self.noise]}
 
 
@@ -133,20 +135,20 @@ def _passages(record: Record, where: str) -> _Passages:
     name = _FALSE if is_false else _POSITIVE
     entries = as_list(record.get(name), f"{where}, field '{name}'")
     sets = entries if any(isinstance(entry, list) for entry in entries) else [entries]
-    relevant = [optional_texts({name: own}, name, where) for own in sets]
+    relevant = [optional_texts({name: texts}, name, where) for texts in sets]
     noise = optional_texts(record, _NEGATIVE, where)
     if not any(relevant):
         raise DataError(f"{where}: field '{name}' has no text, expected {_EXPECTED}.")
-    n_read = sum(len(own) if isinstance(own, list) else 1 for own in [*sets, record.get(_NEGATIVE) or []])
+    n_read = sum(len(texts) if isinstance(texts, list) else 1 for texts in [*sets, record.get(_NEGATIVE) or []])
     n_blank = n_read - sum(map(len, relevant)) - len(noise)
     n_left_aside = len(optional_texts(record, _POSITIVE, where)) if is_false else 0
-    return _Passages([own for own in relevant if own], noise, n_blank, n_left_aside)
+    return _Passages([texts for texts in relevant if texts], noise, n_blank, n_left_aside)
 
 
-def _sample(record: Record, subset: str, given: GivenPassages, own: _Passages, where: str) -> Sample:
+def _sample(record: Record, subset: str, given: GivenPassages, passages: _Passages, where: str) -> Sample:
     answer = record.get("answer")
     parts = read_answer_parts({"answer_parts": answer if isinstance(answer, list) else [answer]}, where)
-    ids, relevant = given.read(own.as_record(), where)
+    ids, relevant = given.read(passages.as_record(), where)
     return Sample(
         id=required_id(record, where),
         subset=subset,

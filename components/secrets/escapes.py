@@ -55,12 +55,12 @@ class _Edits:
         return self._source(place - 1)[1]
 
     def _source(self, place: int) -> tuple[int, int]:
-        found = bisect_right(self.starts, place) - 1
-        if found < 0:
+        edit = bisect_right(self.starts, place) - 1
+        if edit < 0:
             return place, place + 1
-        if place < self.ends[found]:
-            return self.sources[found]
-        place += self.sources[found][1] - self.ends[found]
+        if place < self.ends[edit]:
+            return self.sources[edit]
+        place += self.sources[edit][1] - self.ends[edit]
         return place, place + 1
 
 
@@ -122,9 +122,9 @@ class _Reading:
     """A way to undo escapes, and the secrets read in that way."""
 
     def __init__(self, forms: Iterable[bytes], digits: bytes = b"") -> None:
-        own = rb"\\(?<!\\\\)\\*+" + digits
-        self._own = re.compile(own, re.VERBOSE)
-        self._escape = re.compile(_ESCAPE + b"|" + own if digits else _ESCAPE, re.VERBOSE)
+        backslashed = rb"\\(?<!\\\\)\\*+" + digits
+        self._own = re.compile(backslashed, re.VERBOSE)
+        self._escape = re.compile(_ESCAPE + b"|" + backslashed if digits else _ESCAPE, re.VERBOSE)
         self._radix = 8 if digits == _BACKSLASHED[0] else 16
         undone = {form: self.undone(form) for form in forms}
         self._quoted = [form for form, each in undone.items() if each.strip(_DROPPED) != each]
@@ -153,11 +153,11 @@ class _Reading:
 
     def hidden(self, raw: bytes, undone: bytes, instead: bytes) -> bytes:
         """Return the text with `instead` in place of secrets; the same object if it contains none."""
-        if (undone is raw and b"\\" not in raw) or not (found := self.found(undone)):
+        if (undone is raw and b"\\" not in raw) or not (spans := self.found(undone)):
             return raw
         layers = self._layers(raw)
         pieces, done = [], 0
-        for start, end in _joined(sorted(_occurrences(_searchable(undone), found))):
+        for start, end in _joined(sorted(_occurrences(_searchable(undone), spans))):
             for edits in reversed(layers):
                 start, end = edits.start_before(start), edits.end_before(end)
             start, end = _whole(raw, *self._with_quotes(raw, start, end))
@@ -185,20 +185,20 @@ class _Reading:
             raw = undone
         return [*layers, _edited(_DROPS, lambda _: b"", raw)[1]]
 
-    def _undone(self, found: re.Match[bytes]) -> bytes:
-        kind = found.lastindex
+    def _undone(self, match: re.Match[bytes]) -> bytes:
+        kind = match.lastindex
         assert kind is not None
-        digits = found[kind]
+        digits = match[kind]
         if kind in (_PERCENT, _BYTE) or (kind == _BACKSLASH_ONLY and self._radix == 8):
             return bytes((int(digits, 8 if kind == _BACKSLASH_ONLY else 16),))
         if kind == _NAMED:
             named = html5.get(digits.decode("ascii"))
-            return found[0] if named is None else named.encode()
+            return match[0] if named is None else named.encode()
         if kind == _LOW_HALF:
-            pair = 0x10000 + ((int(found[_HIGH_HALF], 16) - 0xD800) << 10) + int(digits, 16) - 0xDC00
+            pair = 0x10000 + ((int(match[_HIGH_HALF], 16) - 0xD800) << 10) + int(digits, 16) - 0xDC00
             return chr(pair).encode()
         code = int(digits, 10 if kind == _DECIMAL else 16)
-        return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else found[0]
+        return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else match[0]
 
 
 def _searchable(undone: bytes) -> bytes:
@@ -209,15 +209,15 @@ def _edited(pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], byte
     """Replace all matches as `re.sub` does, and note where."""
     edits = _Edits([], [], [])
     pieces, done, n_written = [], 0, 0
-    for found in pattern.finditer(raw):
-        new = change(found)
-        n_written += found.start() - done
+    for match in pattern.finditer(raw):
+        new = change(match)
+        n_written += match.start() - done
         edits.starts.append(n_written)
         n_written += len(new)
         edits.ends.append(n_written)
-        edits.sources.append(found.span())
-        pieces += [raw[done : found.start()], new]
-        done = found.end()
+        edits.sources.append(match.span())
+        pieces += [raw[done : match.start()], new]
+        done = match.end()
     return b"".join([*pieces, raw[done:]]), edits
 
 

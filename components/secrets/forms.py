@@ -20,9 +20,9 @@ def forms_of(secret: str) -> frozenset[str]:
     The base64 forms match any text that contains the secret. They omit the characters that encode its neighbours too.
     """
     plain = {secret, unquote(secret), " ".join(secret.split())}
-    found = {form for each in plain for form in _escaped(each)}
-    found |= {form for each in plain for form in _in_bytes(each)}
-    return frozenset(form for form in found if len(form) >= _MIN_LENGTH)
+    forms = {form for each in plain for form in _escaped(each)}
+    forms |= {form for each in plain for form in _in_bytes(each)}
+    return frozenset(form for form in forms if len(form) >= _MIN_LENGTH)
 
 
 def _escaped(text: str) -> Iterator[str]:

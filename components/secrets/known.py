@@ -83,11 +83,11 @@ def marked_variables() -> frozenset[str]:
 
 def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return all encodings of all secrets in an environment, the longest first."""
-    found: set[str] = set()
+    forms: set[str] = set()
     for name, value in environment.items():
         for secret in _secrets_in(name, value):
-            found |= forms_of(secret)
-    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+            forms |= forms_of(secret)
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
 def variable_of(text: str) -> str:
@@ -144,13 +144,13 @@ def _secrets_in_named(value: str) -> Iterator[str]:
         return
     bare = value.strip(_QUOTE_SIGNS)
     password = value.partition(":")[2]
-    found = [value, bare, password, password.strip(_QUOTE_SIGNS)]
+    secrets = [value, bare, password, password.strip(_QUOTE_SIGNS)]
     if scheme := _SCHEME.match(bare):
-        found += _credentials(scheme[1], bare[scheme.end() :])
+        secrets += _credentials(scheme[1], bare[scheme.end() :])
     if len(keys := _BETWEEN_KEYS.split(value)) > 1:
         parts = [part.strip(_AROUND_KEYS) for key in keys for part in (key, key.partition(":")[2])]
-        found += filter(looks_random, parts)
-    yield from filter(may_be_secret, dict.fromkeys(found))
+        secrets += filter(looks_random, parts)
+    yield from filter(may_be_secret, dict.fromkeys(secrets))
 
 
 def _credentials(scheme: str, given: str) -> Iterator[str]:
@@ -172,26 +172,26 @@ def _decoded(given: str) -> str:
 
 def _secrets_in_settings(name: str, value: str) -> Iterator[str]:
     """Yield passwords and keys among the settings of a connection or the parameters of a query, and in headers."""
-    found: list[str] = []
+    secrets: list[str] = []
     if NAMES_PAIRS.search(name) or ("=" in value and ";" in value):
         signs = ";" if ";" in value else " ,"
         pairs = [pair for sign in signs for pair in _SETTINGS[sign].findall(value)]
-        found += [given for key, given in pairs if names_secret(key) or key.upper() == "PWD"]
+        secrets += [given for key, given in pairs if names_secret(key) or key.upper() == "PWD"]
     if '="' in value or "='" in value:
-        found += [given for key, given in _QUOTED.findall(value) if names_secret(key)]
+        secrets += [given for key, given in _QUOTED.findall(value) if names_secret(key)]
     if NAMES_PAIRS.search(name):
-        found += _USER_OF_PROTOCOL.findall(value)
+        secrets += _USER_OF_PROTOCOL.findall(value)
     if _QUERY.fullmatch(value):
         pairs = [pair.partition("=")[::2] for pair in value.removeprefix("?").split("&")]
-        found += [
+        secrets += [
             part
             for key, given in pairs
             if names_secret(key)
             for part in (given, unquote(given), unquote(given).rstrip("="))
         ]
     if NAMES_HEADERS.search(name):
-        found += _secrets_in_headers(value, all_count=bool(NAMES_SECRET_HEADERS.search(name)))
-    for each in dict.fromkeys(map(_unquoted, found)):
+        secrets += _secrets_in_headers(value, all_count=bool(NAMES_SECRET_HEADERS.search(name)))
+    for each in dict.fromkeys(map(_unquoted, secrets)):
         if may_be_secret(each):
             yield each
 
@@ -239,8 +239,8 @@ def _lines_of_key(value: str) -> list[str]:
 
 def _addresses(value: str) -> Iterator[str]:
     """Yield the addresses in a text, which may list several without spaces. A password may contain a comma."""
-    for found in _ADDRESS.findall(value):
-        yield from dict.fromkeys((found, *(part.strip(",;|\"'[]") for part in _NEXT_ADDRESS.split(found))))
+    for address in _ADDRESS.findall(value):
+        yield from dict.fromkeys((address, *(part.strip(",;|\"'[]") for part in _NEXT_ADDRESS.split(address))))
 
 
 def _secrets_in_address(address: str) -> Iterator[str]:

@@ -83,7 +83,7 @@ class Mask:
             if isinstance(each, str):
                 texts.setdefault(name, []).append(each)
             elif isinstance(each, Mapping):
-                inner += reversed([(str(own), of_own) for own, of_own in each.items()])
+                inner += reversed([(str(key), of_own) for key, of_own in each.items()])
             elif isinstance(each, list | tuple):
                 inner += [(name, item) for item in reversed(each)]
         return any(self.divided(pieces) for pieces in texts.values() if len(pieces) > 1)
@@ -170,28 +170,28 @@ def _without_shapes(text: str) -> str:
     return _FIELD.sub(_hidden_field, text)
 
 
-def _hidden_parameter(found: re.Match[str]) -> str:
-    return f"{found[1]}={HIDDEN}" if names_secret(found[1]) else found[0]
+def _hidden_parameter(match: re.Match[str]) -> str:
+    return f"{match[1]}={HIDDEN}" if names_secret(match[1]) else match[0]
 
 
-def _hidden_pair(found: re.Match[str]) -> str:
+def _hidden_pair(match: re.Match[str]) -> str:
     """Hide the text only if it is base64 of a pair: "Basic understanding" is not a header."""
     try:
-        is_pair = b":" in b64decode(found[1] + "=" * (-len(found[1]) % 4), altchars=b"-_" if "-" in found[1] else None)
+        is_pair = b":" in b64decode(match[1] + "=" * (-len(match[1]) % 4), altchars=b"-_" if "-" in match[1] else None)
     except (NoBase64, ValueError):
         is_pair = False
-    return f"Basic {HIDDEN}" if is_pair else found[0]
+    return f"Basic {HIDDEN}" if is_pair else match[0]
 
 
-def _hidden_key(found: re.Match[str]) -> str:
-    return found[0] if found[0] == HIDDEN or not may_be_secret(found[0]) else HIDDEN
+def _hidden_key(match: re.Match[str]) -> str:
+    return match[0] if match[0] == HIDDEN or not may_be_secret(match[0]) else HIDDEN
 
 
-def _hidden_field(found: re.Match[str]) -> str:
-    name, between, value = found.groups()
+def _hidden_field(match: re.Match[str]) -> str:
+    name, between, value = match.groups()
     last = name.rpartition(".")[2]
     is_misplaced = last.lower().endswith("_env") and not is_variable_name(value)  # a key in place of a name
     is_written_out = may_be_secret(value) and not value.startswith(("$", "`"))
     is_named = field_names_secret(last, value) and (last == name or names_secret(name))
     is_secret = is_written_out and (is_misplaced or is_named)
-    return f"{name}{between}{HIDDEN}" if is_secret else found[0]
+    return f"{name}{between}{HIDDEN}" if is_secret else match[0]

@@ -121,10 +121,10 @@ def _secret_problems(config: DictConfig) -> Iterator[str]:
 def _plugins_of(config: DictConfig) -> tuple[str, ...]:
     """Return the packages in `run.plugins`. () if the entry is malformed: building the cell reports that."""
     try:
-        found = OmegaConf.select(config, "run.plugins" if "run" in config else "plugins")
+        packages = OmegaConf.select(config, "run.plugins" if "run" in config else "plugins")
     except OmegaConfBaseException:
         return ()
-    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, ListConfig) else ()
+    return tuple(name for name in packages if isinstance(name, str)) if isinstance(packages, ListConfig) else ()
 
 
 def _problems_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Iterator[str]:
@@ -142,8 +142,8 @@ def _problems_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Itera
         return
     is_of_several = name == "callbacks" and isinstance(plain, Mapping)
     nodes = {f"{place}.{key}": node for key, node in plain.items()} if is_of_several else {place: plain}
-    for own, node in nodes.items():
-        yield from _target_problems(node, own, name, plugins)
+    for path, node in nodes.items():
+        yield from _target_problems(node, path, name, plugins)
 
 
 class _Reader:
@@ -172,14 +172,14 @@ class _Reader:
         self.has_resolved = True
         text = str(node._value())
         try:
-            found = node._dereference_node()
+            referenced = node._dereference_node()
         except (OmegaConfBaseException, RecursionError):
             if not text.replace("${hydra:", "${hydra.").startswith(_LATE):
                 self._refuse(
                     place, f"got {text!r}, which cannot be resolved before Hydra builds it; write out the value"
                 )
             return text
-        value = self.plain(found, place, depth + 1)
+        value = self.plain(referenced, place, depth + 1)
         if isinstance(value, str) and "${" in value:
             self._refuse(place, f"got {text!r}, which resolves to another interpolation; write out the value")
         return value
@@ -278,9 +278,9 @@ def _variable_problems(config: DictConfig) -> Iterator[str]:
     PATH and PYTHONPATH decide which programs run. Variables in `env_copy` keep their values.
     """
     reader = _Reader()
-    found = reader.plain(config.hydra.job._get_node("env_set"), "hydra.job.env_set")
+    variables = reader.plain(config.hydra.job._get_node("env_set"), "hydra.job.env_set")
     yield from reader.problems
-    for name, value in (found or {}).items():
+    for name, value in (variables or {}).items():
         if os.environ.get(name) != value:
             yield (
                 f"hydra.job.env_set.{name}: a configuration sets no environment variables, which decide what programs "

@@ -99,11 +99,11 @@ def _check_flags(arguments: Sequence[str]) -> None:
 
 def _require_no_rerun(arguments: Sequence[str]) -> None:
     """Raise ConfigError for the option, in any short form, that lets Hydra unpickle a file, which may run any code."""
-    found = [argument for argument in arguments if argument.startswith("--e")]  # no other option begins like this
-    if found:
+    reruns = [argument for argument in arguments if argument.startswith("--e")]  # no other option begins like this
+    if reruns:
         raise ConfigError(
             [
-                f"{found[0]}: Hydra would unpickle the file, which may run any code; run the sweep's command again, "
+                f"{reruns[0]}: Hydra would unpickle the file, which may run any code; run the sweep's command again, "
                 "which is in sweep.json: its stages are cached in the store"
             ]
         )

@@ -186,14 +186,14 @@ def _read_xlsx(file: Path) -> ParsedFile:
 
     reader.read_chartsheet = keep_place
     reader.read()
-    found = list(reader.parser.find_sheets())
-    if len(found) < len(reader.parser.sheets) or not found:
+    sheets = list(reader.parser.find_sheets())
+    if len(sheets) < len(reader.parser.sheets) or not sheets:
         reader.wb.close()
         raise DataError(
-            f"{file}: names {len(reader.parser.sheets)} sheets, of which {len(found)} can be found. Save the file as "
+            f"{file}: names {len(reader.parser.sheets)} sheets, of which {len(sheets)} can be found. Save the file as "
             "an Excel workbook (.xlsx), not as a Strict Open XML one, or remove it."
         )
-    for sheet, relation in found:
+    for sheet, relation in sheets:
         if relation.target not in reader.valid_files:  # openpyxl leaves such a sheet out
             reader.wb.close()
             raise DataError(

@@ -79,10 +79,10 @@ def _as_text(value: object) -> str:
 
 def _tables(page: "Page") -> list[_FoundTable]:
     """Return the tables of a page with text, two rows and two columns at least."""
-    found = [(table.bbox, table.extract()) for table in page.find_tables()]
+    boxed_tables = [(table.bbox, table.extract()) for table in page.find_tables()]
     return [
         _FoundTable(box, text)
-        for box, rows in found
+        for box, rows in boxed_tables
         if len(rows) > 1 and max(map(len, rows)) > 1 and (text := markdown_table(rows))
     ]
 

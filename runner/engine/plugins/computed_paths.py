@@ -75,7 +75,9 @@ def _plain_names(tree: ast.AST) -> frozenset[str]:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 values.setdefault(_name(target), []).append(node.value)
     return frozenset(
-        name for name, own in values.items() if len(own) == n_bound[name] and all(_is_plain(each) for each in own)
+        name
+        for name, assigned in values.items()
+        if len(assigned) == n_bound[name] and all(_is_plain(each) for each in assigned)
     )
 
 
@@ -137,8 +139,8 @@ def _changes_own_file(tree: ast.AST) -> bool:
     joined or replaced, or under another name. No constant then needs to contain the name of the file that is opened.
     """
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    own = [node for node in parents if _name(node) == "__file__"]
-    return any(not _finds_folder(node, parents) for node in own)
+    file_names = [node for node in parents if _name(node) == "__file__"]
+    return any(not _finds_folder(node, parents) for node in file_names)
 
 
 def _finds_folder(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:

@@ -70,8 +70,8 @@ class SourceFile:
             return self.digest != ""
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        own = self.digest, None, self.is_package, self.path, self.stamp, self.is_data, self.is_read, self.named
-        return SourceFile, own
+        state = self.digest, None, self.is_package, self.path, self.stamp, self.is_data, self.is_read, self.named
+        return SourceFile, state
 
 
 def files_of(package: str, places: Sequence[Path], *, follow_names: bool = True) -> dict[str, SourceFile]:
@@ -101,11 +101,11 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
     """Record which files each module names, and add those outside the folder. Returns the names of all these files."""
     known = {os.path.realpath(path): name for name, path in data.items()}
     known |= {os.path.realpath(file.path): name for name, file in files.items()}
-    waiting, found = list(files), set[str]()
+    waiting, named = list(files), set[str]()
     while waiting:
         module = waiting.pop()
-        own, names = files[module], set[str]()
-        for constant, path in named_files(own.text or b"", Path(own.path).parent):
+        source, names = files[module], set[str]()
+        for constant, path in named_files(source.text or b"", Path(source.path).parent):
             real = os.path.realpath(path)
             if path.is_dir():
                 below = [name for other, name in known.items() if other.startswith(real + os.sep)]
@@ -125,9 +125,9 @@ def _add_named(package: str, places: Sequence[Path], files: dict[str, SourceFile
                 else:
                     data[name] = path
         names.discard(module)
-        files[module] = replace(own, named=tuple(sorted(names)))
-        found |= names
-    return found
+        files[module] = replace(source, named=tuple(sorted(names)))
+        named |= names
+    return named
 
 
 def _is_inside(places: Sequence[Path], real: str) -> bool:
@@ -165,8 +165,8 @@ def _data_digest(path: Path, *, by_content: bool) -> str:
 
 
 def _stamp(path: Path) -> Stamp:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _stamp_or_none(path: Path) -> Stamp | None:

@@ -26,11 +26,11 @@ def class_errors(target: str, place: str, *bases: type) -> Iterator[str]:
     module, _, name = target.rpartition(".")
     expected = " or ".join(f"{base.__module__}.{base.__qualname__}" for base in bases)
     try:
-        found = getattr(import_module(module), name)
+        attribute = getattr(import_module(module), name)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything
         yield f"{place}: got {target!r}, which cannot be imported ({line_of(error)})"
         return
-    if not (isinstance(found, type) and issubclass(found, bases)):
+    if not (isinstance(attribute, type) and issubclass(attribute, bases)):
         yield f"{place}: got {target!r}, expected a subclass of {expected}"

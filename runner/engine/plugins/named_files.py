@@ -66,11 +66,11 @@ def names_in(text: bytes) -> frozenset[str]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    found = set[str]()
+    names = set[str]()
     for node in ast.walk(tree):
         for parts in _joined_names(node):
-            found.add("/".join(parts))
-    return frozenset(name for name in found if name.strip("./~") and len(name) <= _LONGEST_NAME and "\0" not in name)
+            names.add("/".join(parts))
+    return frozenset(name for name in names if name.strip("./~") and len(name) <= _LONGEST_NAME and "\0" not in name)
 
 
 def _joined_names(node: ast.AST) -> Iterator[list[str]]:

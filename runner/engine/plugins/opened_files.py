@@ -58,9 +58,9 @@ class OpenedFiles:
 
     def add(self, read: Mapping[str, Collection[str]], imported: Mapping[str, Collection[str]]) -> None:
         """Add the record of the process that created the components which this process received."""
-        for own, others in ((self.read, read), (self.imported, imported)):
+        for recorded, others in ((self.read, read), (self.imported, imported)):
             for name, modules in others.items():
-                own.setdefault(name, set()).update(modules)
+                recorded.setdefault(name, set()).update(modules)
 
     def assume_read(self, module: str) -> None:
         """Record that a module, which was imported before `watch`, read all data of its package."""

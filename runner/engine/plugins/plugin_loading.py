@@ -134,11 +134,11 @@ def _add_connected(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
     cache.
     """
     known = {**_state.snapshots, **{each.name: each for each in snapshots}}.values()
-    found = set[str]()
-    while stale - found:
-        found |= stale
-        stale = found.union(*(each.packages for each in known if not found.isdisjoint(each.packages)))
-    return found
+    connected = set[str]()
+    while stale - connected:
+        connected |= stale
+        stale = connected.union(*(each.packages for each in known if not connected.isdisjoint(each.packages)))
+    return connected
 
 
 def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) -> None:
@@ -189,12 +189,12 @@ def code_class(component: object) -> type:
 
 def snapshot_of(cls: type) -> Snapshot:
     """Return the code that defined a class. For a package that no run has named, return the current files."""
-    found = _state.by_class.get(cls)
-    if found is None:
+    snapshot = _state.by_class.get(cls)
+    if snapshot is None:
         top = top_level(cls.__module__)
-        found = _state.snapshots.get(top) or take_snapshot(top)
-        _state.by_class[cls] = found
-    return found
+        snapshot = _state.snapshots.get(top) or take_snapshot(top)
+        _state.by_class[cls] = snapshot
+    return snapshot
 
 
 def loaded(package: str) -> Snapshot | None:
@@ -211,11 +211,11 @@ class UserCode:
 
     def __init__(self, components: Iterable[object]) -> None:
         classes = {code_class(component): component for component in components}
-        found = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
-        for cls, known in found.items():
+        snapshots = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
+        for cls, known in snapshots.items():
             if hasattr(classes[cls], "answers_from"):
                 known.model_code(cls)  # the digest is computed here, because a worker has no source texts
-        self._snapshots = tuple({known.name: known for known in found.values()}.values())
+        self._snapshots = tuple({known.name: known for known in snapshots.values()}.values())
 
     def __reduce__(self) -> tuple[Callable[..., "UserCode"], tuple[object, ...]]:
         return _receive, (self._snapshots, _state.opened.read, _state.opened.imported)

@@ -102,12 +102,12 @@ class Snapshot:
         These are names of files, names of folders with a slash at the end, and `ALL_CODE`. Code that opens a file which
         its source does not show may look for others first, so the names of all data of the package count too.
         """
-        own = self.model_code(cls).modules
-        readers = {*own, ANY_MODULE}
-        read = {name for name, by in list(opened.read.items()) if not readers.isdisjoint(by)} - own.keys()
+        modules = self.model_code(cls).modules
+        readers = {*modules, ANY_MODULE}
+        read = {name for name, by in list(opened.read.items()) if not readers.isdisjoint(by)} - modules.keys()
         imported = {name for name, by in list(opened.imported.items()) if not readers.isdisjoint(by)}
         packages = {f"{top_level(name)}{_DATA_NAMES}" for name in read}
-        return read | packages | ({ALL_CODE} if imported.intersection(self.files) - own.keys() else set())
+        return read | packages | ({ALL_CODE} if imported.intersection(self.files) - modules.keys() else set())
 
     def digest_of_opened(self, name: str) -> str:
         """Return the SHA-256 (hex) of an item of `opened_by` in this snapshot. It covers the content of a file ("" if
@@ -227,9 +227,9 @@ def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], k
     new = set[str]().union(*mentioned.values()).difference(known)
     users = {top for top in new if top in plugins or is_users(top)}
     parsed = (files[name].imports(name).names for name, tops in mentioned.items() if tops & users)
-    found = {top_level(imported) for names in parsed for imported in names} & users
+    packages = {top_level(imported) for names in parsed for imported in names} & users
     is_computed = any(file.text and may_import_by_name(file.text) for file in files.values())
-    return found | (set(plugins).difference(known) if is_computed else set())
+    return packages | (set(plugins).difference(known) if is_computed else set())
 
 
 def is_users(package: str) -> bool:
@@ -269,8 +269,8 @@ def _spec_of(package: str) -> ModuleSpec | None:
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         if find and not getattr(finder, "asks_others", False) and (spec := find(package, None, None)):
-            found: ModuleSpec = spec
-            return found
+            module_spec: ModuleSpec = spec
+            return module_spec
     try:
         return find_spec(package)
     except (ImportError, ValueError):  # a module created by hand, or a program, has no spec

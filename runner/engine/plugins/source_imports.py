@@ -105,13 +105,13 @@ def mentioned_packages(text: bytes) -> set[str]:
     These are the names after `import` and `from` anywhere in the text, and literal arguments of `import_module`.
     """
     decoded = text.decode("utf-8", "replace")
-    found = set(_LOADED.findall(decoded))
+    packages = set(_LOADED.findall(decoded))
     for match in _MENTIONED.finditer(decoded):
         for each in match[1].replace("\\", " ").split(","):
             words = each.split()
             if words and (top := top_level(words[0])).isidentifier():
-                found.add(top)
-    return found
+                packages.add(top)
+    return packages
 
 
 def may_import_by_name(text: bytes) -> bool:

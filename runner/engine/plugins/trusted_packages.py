@@ -130,9 +130,9 @@ def _code_of_component(node: Mapping[str, Json], place: str) -> Iterator[str]:
 
 def require_trusted(nodes: Mapping[str, Json], where: str) -> None:
     """Raise ConfigError if the nodes of a stored configuration name code that no user named to this process."""
-    found = list(foreign_targets(nodes, "", trusted()))
-    if found:
-        raise ConfigError([f"{where}: {place} names {target}; {how_to_trust([target])}" for place, target in found])
+    targets = list(foreign_targets(nodes, "", trusted()))
+    if targets:
+        raise ConfigError([f"{where}: {place} names {target}; {how_to_trust([target])}" for place, target in targets])
 
 
 def how_to_trust(targets: Iterable[str]) -> str:
