@@ -1,1 +1,1 @@
-"""The parts of a retrieval-augmented generation pipeline: one folder per role, one file per component."""
+"""Components of a RAG pipeline, a folder per role, and the libraries that they share: text, statistics, secrets, servers."""

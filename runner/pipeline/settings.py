@@ -219,7 +219,7 @@ class Pictures(Enum):
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Settings of how a sweep is run. None of them changes a number.
+    """Settings of how a sweep is run. They change no metric, except that hits with nearly equal neural scores may swap.
 
     `workers` is the number of workers; 0 lets the executor choose. `headline` is the metric that ranks the cells; ""
     for the default one. `max_requests`, `max_tokens` and `max_cost` limit the requests, tokens and cost of all

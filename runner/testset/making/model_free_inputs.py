@@ -45,7 +45,7 @@ def _extract(unit: Mapping[str, Json], testset: Testset) -> Extract:
 @dataclass(frozen=True)
 class TextsAlone:
     """The texts of a corpus, for gates that neither search nor ask a model: see
-    `components.testset.protocols.Corpus`.
+    `components.testset.protocols.SourceCorpus`.
     """
 
     texts: Mapping[str, str]

@@ -126,7 +126,7 @@ def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
 
 @dataclass(frozen=True)
 class SearchedCorpus:
-    """A corpus with a search. See `components.testset.protocols.Corpus`."""
+    """A corpus with a search. See `components.testset.protocols.SourceCorpus`."""
 
     documents: Documents
     index: SegmentIndex
