@@ -96,7 +96,9 @@ class Check:
             return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
         if self.lost:
             return f"{self.metric}: samples of the baseline have no value now: {why_left_out(self.lost)}"
-        needed = f"; about {estimate(self.n_needed)} samples would, if there is none" if self.n_needed else ""
+        needed = (
+            f"; about {estimate(self.n_needed)} samples would suffice if the true loss is 0" if self.n_needed else ""
+        )
         return f"{self.metric}: {self.n:,} samples cannot exclude a loss of more than {self.margin:g}{needed}"
 
 

@@ -1,1 +1,1 @@
-"""Components of a RAG pipeline, a folder per role, and the libraries that they share: text, statistics, secrets, servers."""
+"""Components of a RAG pipeline, a folder per role, and libraries that they share, such as text and statistics."""

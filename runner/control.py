@@ -22,7 +22,7 @@ _EFFECTS = {
     PAUSE: "No further stage will start. Running stages finish, and workers keep their models. To continue: "
     "python -m runner.control {sweep} resume",
     RESUME: "The sweep continues.",
-    STOP: "No stage will start that only {cell} needs. The sweep's command runs the cell after all.",
+    STOP: "No stage will start that only {cell} needs. To run it later, repeat the sweep's command.",
 }
 
 
@@ -48,7 +48,7 @@ def _run(options: argparse.Namespace) -> None:
     add_request(folder, options.action, cell.cell_id if cell else "")
     named = describe(cell, varying_axes(_cells(sweep))) or cell.cell_id if cell else ""
     effect = _EFFECTS[options.action].format(sweep=shlex.quote(options.sweep), cell=named)
-    make_console().print(f"Asked. The sweep reads this when a stage ends. {effect}", markup=False)
+    make_console().print(f"Request recorded. The sweep reads it when a stage ends. {effect}", markup=False)
 
 
 def _require_running(folder: Path, sweep: SweepResult) -> None:
@@ -59,7 +59,7 @@ def _require_running(folder: Path, sweep: SweepResult) -> None:
         raise DataError(f"{folder}: this sweep has ended ({live.state}); only a running sweep can be steered")
     if live.progress is None:
         raise DataError(
-            f"{folder}: no process reports to be running this sweep. A sweep of several processes "
+            f"{folder}: no running process reports progress of this sweep. A sweep of several processes "
             "(hydra/launcher=...) cannot be steered"
         )
 

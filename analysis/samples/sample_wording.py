@@ -14,7 +14,7 @@ N_UNITS = 12
 _EXPLAINED = {
     Failure.NONE: "nothing failed",
     Failure.NOT_IN_CORPUS: "not_in_corpus: the corpus lacks a document with evidence",
-    Failure.NOT_RETRIEVED: "not_retrieved: no hit contains any of a piece of the evidence",
+    Failure.NOT_RETRIEVED: "not_retrieved: at least one piece of the evidence is in no hit",
     Failure.CUT: "cut: a chunk border goes through the evidence",
     Failure.IN_PART: "in_part: the evidence is longer than a chunk, and the first top_k hold part of it",
     Failure.RANKED_LOW: "ranked_low: the evidence was found, below top_k",
@@ -23,7 +23,7 @@ _EXPLAINED = {
     Failure.DISTRACTED: "distracted: the evidence was in the prompt, the answer follows other passages",
     Failure.INVENTED: "invented: the evidence was in the prompt, the answer has claims that no passage supports",
     Failure.UNUSED: "unused: the evidence was in the prompt, the answer takes nothing from it",
-    Failure.WRONG_WITH_EVIDENCE: "wrong_with_evidence: the evidence was in the prompt",
+    Failure.WRONG_WITH_EVIDENCE: "wrong_with_evidence: the answer used the evidence in the prompt and is still wrong",
     Failure.PARTLY: "partly: the evidence was in the prompt, the answer gives a part of the reference",
     Failure.LOW: "low: the evidence was in the prompt, the answer is among the lowest quarter",
     Failure.FALSE_ANSWER: "false_answer: the question cannot be answered, and was",

@@ -81,6 +81,6 @@ def _final_answer(answers: Sequence[Answer]) -> Answer:
     """Return the answer after all passages, with the usage of all replies."""
     whole = answers[0]
     for answer in answers[1:]:
-        is_kept = whole.text and not answer.text and answer.state is not AnswerState.ERROR
-        whole = depending_on(whole, [answer]) if is_kept else depending_on(answer, [whole])
+        is_cached = whole.text and not answer.text and answer.state is not AnswerState.ERROR
+        whole = depending_on(whole, [answer]) if is_cached else depending_on(answer, [whole])
     return whole

@@ -52,7 +52,7 @@ class Mask:
     def _escaped(self) -> EscapedSecrets:
         return EscapedSecrets(self._forms)
 
-    def known(self, text: str) -> str:
+    def hide_known(self, text: str) -> str:
         """Return the text without known secrets; the same text if it contains none."""
         forms = self._unescaped
         if has_escapes(text):
@@ -65,7 +65,7 @@ class Mask:
 
     def message(self, text: str) -> str:
         """Return the text without known secrets, and without anything that looks like a secret."""
-        text = self.known(text)
+        text = self.hide_known(text)
         return _without_shapes(text) if _SIGNS.search(text) else text
 
     def holds_known(self, text: str) -> bool:
@@ -91,14 +91,14 @@ class Mask:
     def divided(self, pieces: Sequence[str]) -> bool:
         """Return True if a known secret continues from one piece of a text in the next."""
         whole = "".join(pieces)
-        return self.holds_known(whole) and self.known(whole) != "".join(map(self.known, pieces))
+        return self.holds_known(whole) and self.hide_known(whole) != "".join(map(self.hide_known, pieces))
 
     def known_in_both(self, first: str, second: str) -> tuple[str, str]:
         """Return two texts without known secrets, and without one that begins in the first and ends in the second."""
-        safe = self.known(first)
+        safe = self.hide_known(first)
         if not (first and second and self.divided((first, second))):
-            return safe, self.known(second)
-        pieces = self.known(first + second).split(HIDDEN)
+            return safe, self.hide_known(second)
+        pieces = self.hide_known(first + second).split(HIDDEN)
         n_before = 1 + safe.count(HIDDEN)
         return HIDDEN.join([*pieces[:n_before], ""]), HIDDEN.join(["", *pieces[n_before:]])
 
@@ -120,7 +120,7 @@ def masked(text: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Return an answer or a data value without the secrets of the environment."""
-    return current_mask().known(text)
+    return current_mask().hide_known(text)
 
 
 def shortened(text: str, n_characters: int) -> str:
@@ -131,7 +131,7 @@ def shortened(text: str, n_characters: int) -> str:
 def joined(pieces: Sequence[str], between: str) -> str:
     """Return the pieces of a server's text, joined. A secret that continues from one in the next is hidden."""
     mask = current_mask()
-    return mask.known("".join(pieces)) if mask.divided(pieces) else between.join(pieces)
+    return mask.hide_known("".join(pieces)) if mask.divided(pieces) else between.join(pieces)
 
 
 def shortened_value(value: object, n_characters: int) -> str:

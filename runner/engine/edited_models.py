@@ -40,7 +40,7 @@ class _StoredCode(TypedDict):
 def note_code(llm: LLM, purpose: str, store: Store) -> None:
     """Store the code of a user's model, once per version of the code. Does nothing for a model of this project."""
     key = replies_name(llm, purpose, store)
-    if has_users_code(llm) and not store.is_kept(KIND, key):
+    if has_users_code(llm) and not store.is_cached(KIND, key):
         code = _StoredCode(model=_key_without_code(llm, purpose), modules=_files(llm, purpose, store))
         store.write(KIND, key, {"code": code}, seconds=0.0, made_from=None)
 

@@ -42,13 +42,13 @@ def outdated_stages(stages: Iterable[AnyStage], kinds: Collection[str], store: S
         return []
     cached, reached = list[AnyStage](), set[str]()
     for stage in stages:
-        is_kept = store.is_kept(stage.kind, stage.key)
-        is_named = is_kept and (stage.kind in kinds or ALL in kinds)
+        is_cached = store.is_cached(stage.kind, stage.key)
+        is_named = is_cached and (stage.kind in kinds or ALL in kinds)
         if any(input_stage.key in reached for input_stage in stage.inputs) or (
             is_named and other_versions(store.made_with(stage.kind, stage.key))
         ):
             reached.add(stage.key)
-            cached += [stage] if is_kept else []
+            cached += [stage] if is_cached else []
     return cached
 
 

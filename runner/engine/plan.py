@@ -98,11 +98,11 @@ def make_plan(targets: Sequence[tuple[AnyStage, int]], store: Store, fresh: Coll
             stages.setdefault(stage.key, stage)
             turns.setdefault(stage.key, turn)
             n_requested[stage.kind] += n_cells
-    cached = {key for key, stage in stages.items() if store.is_kept(stage.kind, key)}
+    cached = {key for key, stage in stages.items() if store.is_cached(stage.kind, key)}
     _check_kinds(fresh, n_requested)
     replaced = outdated_stages(stages.values(), fresh, store)
     cached -= {stage.key for stage in replaced}
-    computed_by_plan = {key for key in cached if store.has_made(stages[key].kind, key)}
+    computed_by_plan = {key for key in cached if store.was_computed_here(stages[key].kind, key)}
     needed = _stages_to_run([last for last, _ in targets], cached)
     levels = _levels(stages.values())
     return Plan(

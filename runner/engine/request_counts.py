@@ -114,7 +114,7 @@ class _ReadingAhead(_CountingRun):
 
     def read(self, stage: Stage[T]) -> T:
         """Return the result of an input."""
-        if self._store.is_kept(stage.kind, stage.key):
+        if self._store.is_cached(stage.kind, stage.key):
             return super().read(stage)
         if stage.key not in self._computed:
             # In a separate run: requests of the input are counted with the input itself.

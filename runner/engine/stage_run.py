@@ -63,7 +63,7 @@ class Run:
         """Yield the parts of all stored results of a kind, for a stage that can continue from any of them."""
         return (entry.parts() for entry in self._store.entries(kind))
 
-    def is_kept(self, stage: AnyStage) -> bool:
+    def is_cached(self, stage: AnyStage) -> bool:
         """Return True if the result of an input is cached. This always holds while a stage runs, but not while it is
         planned.
         """

@@ -296,7 +296,7 @@ def _find_damage(stage: AnyStage, entry: StoredResult, *, contents: bool) -> Seq
         return [str(error)]
 
 
-def read_kept(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], gate: Gate | None = None) -> R:
+def read_cached(stage: Stage[T], store: Store, read: Callable[[StoredResult], R], gate: Gate | None = None) -> R:
     """Return what `read` takes from the stored result of a stage.
 
     Computes the result first if it is missing, and again if it is deleted before it is read, because another process

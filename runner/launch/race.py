@@ -16,7 +16,7 @@ from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store
-from runner.engine.worker import read_kept
+from runner.engine.worker import read_cached
 from runner.launch.race_plan import PlannedRace
 from runner.pipeline.race_blocks import block_of, scoring_of_block
 from runner.pipeline.scoring.score_stages import Scoring
@@ -87,7 +87,7 @@ class SweepRace:
 
     def _scores(self, stage: Stage[Scoring]) -> Floats:
         """Return the scores of a cell; NaN for a failed answer, which counts as the worst score."""
-        table = read_kept(stage, self._store, lambda entry: stage.codec.decode(entry.parts())).scores
+        table = read_cached(stage, self._store, lambda entry: stage.codec.decode(entry.parts())).scores
         values: Floats = table[f"score/{self._planned.metric}"].to_numpy()
         scores: Floats = np.clip(values if self._planned.larger_is_better else 1 - values, 0, 1)
         return scores

@@ -16,7 +16,7 @@ from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Work
 from runner.engine.store import Store, StoredResult
-from runner.engine.worker import read_kept
+from runner.engine.worker import read_cached
 from runner.output.matrices import matrix_files
 from runner.output.money import usage_fields
 from runner.output.sweep_warnings import error_counts
@@ -52,7 +52,7 @@ def collect_cell(
     run = runs.get(cell.graph.result.key)
     if run and run.failed:
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
-    summary = read_kept(cell.graph.result, store, partial(_take_summary, folder))
+    summary = read_cached(cell.graph.result, store, partial(_take_summary, folder))
     facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
     _list_documents(cell, store, folder.parent)
     reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
@@ -119,7 +119,7 @@ def _list_documents(cell: PlannedCell, store: Store, sweep_folder: Path) -> None
     retrieved = cell.graph.result.retrieved
     path = documents_file(sweep_folder, cell.graph.data.corpus.key)
     if isinstance(retrieved, Retrieved) and not path.exists():
-        read_kept(retrieved.listing, store, lambda entry: entry.put_file("documents.parquet", path))
+        read_cached(retrieved.listing, store, lambda entry: entry.put_file("documents.parquet", path))
 
 
 def _groups(cell: PlannedCell) -> dict[str, Json]:
@@ -253,7 +253,7 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
             if stage.work is Work.PER_QUERY:
                 batched[stage.kind] = batched.get(stage.kind, 0.0) + entry.manifest.seconds / n_samples
             is_reused = (
-                run.reused if run else not store.has_made(stage.kind, stage.key)
+                run.reused if run else not store.was_computed_here(stage.kind, stage.key)
             )  # planning itself computes some stages
             reused[stage.kind] = reused.get(stage.kind, True) and is_reused
             for package, version in entry.manifest.made_with.items():

@@ -25,7 +25,7 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     """
     cells, kinds = sweep.cells, sweep.plan.kinds
     n_same = sweep.n_requested - len(cells)
-    same = f" ({n_same} more are equal to one of these)" if n_same else ""
+    same = f" ({count(n_same, 'duplicate combination')} left out)" if n_same else ""
     _show_data(console, cells)
     n_stages, n_computed = sum(kind.n_unique for kind in kinds), sum(kind.n_computed_by_plan for kind in kinds)
     n_before = sum(kind.n_cached for kind in kinds) - n_computed

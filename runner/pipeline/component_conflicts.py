@@ -26,7 +26,7 @@ from components.protocols import (
 from components.records import Sample
 from runner.engine.ask import is_language_model
 from runner.engine.store import Store
-from runner.engine.worker import read_kept
+from runner.engine.worker import read_cached
 from runner.pipeline.answers.compressing import compressor_problems
 from runner.pipeline.answers.generating import draw_problems
 from runner.pipeline.answers.revising import reviser_problems
@@ -178,7 +178,7 @@ def data_problems(cell: Cell, data: Data, pool: Data | None, store: Store) -> li
 
 
 def _samples(data: Data, store: Store) -> tuple[Sample, ...]:
-    return read_kept(data.loaded, store, lambda entry: decode_samples(entry.part("samples")))
+    return read_cached(data.loaded, store, lambda entry: decode_samples(entry.part("samples")))
 
 
 def _too_few_examples(n: int, samples: Sequence[Sample], pool: Sequence[Sample]) -> list[str]:

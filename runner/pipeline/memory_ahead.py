@@ -33,7 +33,7 @@ def memory_lines(cell: Cell, graph: Graph, store: Store, cache: dict[object, str
     """
     lines: list[str] = []
     for stage in graph.result.upstream():
-        if stage.models and not store.is_kept(stage.kind, stage.key):
+        if stage.models and not store.is_cached(stage.kind, stage.key):
             lines += [*_model_lines(stage), *_encoding_lines(stage, cell.chunk, graph.data, store, cache)]
     return tuple(dict.fromkeys(lines))
 

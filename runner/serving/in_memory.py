@@ -51,7 +51,7 @@ class QuestionRun(Run):
     def entry(self, stage: Stage[T]) -> StoredResult:
         raise StoreError(f"{stage.kind}: computed for one question, so no store has it")
 
-    def is_kept(self, stage: Stage[object]) -> bool:
+    def is_cached(self, stage: Stage[object]) -> bool:
         return stage in self._kept or stage.key in self._made
 
     def ask(self, llm: LLM, purpose: str) -> Asking:

@@ -149,7 +149,7 @@ class Store:
     def _find_partial(self, kind: str, key: str) -> StoredResult | None:
         return self._find_current(self.folder(kind, key, partial=True)) if self.run_id else None
 
-    def is_kept(self, kind: str, key: str) -> bool:
+    def is_cached(self, kind: str, key: str) -> bool:
         """Return True if a usable result of this key is cached. For plans, which ask for thousands and read few.
 
         Partial results of this run count only if this process computed them, because planning precedes the work of
@@ -166,7 +166,7 @@ class Store:
         entry = self._entries.get((kind, key))
         return entry.manifest.made_with if entry else {}
 
-    def has_made(self, kind: str, key: str) -> bool:
+    def was_computed_here(self, kind: str, key: str) -> bool:
         """Return True if this process computed the result of this key, rather than found it."""
         entry = self._entries.get((kind, key))
         return entry is not None and entry.is_new

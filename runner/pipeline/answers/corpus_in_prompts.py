@@ -8,7 +8,7 @@ from components.records import Context, Kind, Sample, SpanTexts
 from components.retrievers.whole_corpus import WholeCorpus
 from components.text.tables import segment
 from runner.engine.store import Store
-from runner.engine.worker import read_kept
+from runner.engine.worker import read_cached
 from runner.pipeline.answers.checked_context import checked_context
 from runner.pipeline.corpus.document_table import documents_of
 from runner.pipeline.corpus.loaded_data import Data
@@ -53,7 +53,7 @@ def _line_or_problem(
 ) -> tuple[str, str]:
     """Return a line and "", or "" and an error message."""
     n_samples = data.n_samples
-    documents = read_kept(data.loaded, store, lambda entry: documents_of(entry.parts()))
+    documents = read_cached(data.loaded, store, lambda entry: documents_of(entry.parts()))
     n_characters = sum(map(len, documents.texts))
     if n_characters > whole.max_characters:
         return "", (

@@ -43,7 +43,7 @@ class SomeChunks:
 
 def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChunks:
     """Return the chunks of a corpus or of a block if they are cached, or else chunks of some of its documents."""
-    if isinstance(chunks, BlockChunks | Chunks) and not run.is_kept(chunks):
+    if isinstance(chunks, BlockChunks | Chunks) and not run.is_cached(chunks):
         return _cut_some(chunks.chunker, documents)
     return SomeChunks(SpanTexts(documents.texts, run.read(chunks)), 1.0)
 

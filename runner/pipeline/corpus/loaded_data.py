@@ -22,7 +22,7 @@ from runner.engine.outdated_results import discard, outdated_stages
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
-from runner.engine.worker import read_kept
+from runner.engine.worker import read_cached
 from runner.pipeline.corpus.document_table import documents_of, documents_part
 from runner.pipeline.corpus.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, CorpusParts
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
@@ -242,7 +242,7 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
         documents = documents_of(entry.parts())
         return documents.at(range(0, len(documents), max(-(-len(documents) // n_documents), 1)))
 
-    return read_kept(data.loaded, store, read)
+    return read_cached(data.loaded, store, read)
 
 
 def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
     def read(entry: StoredResult) -> tuple[str, ...]:
         return tuple(sorted({name for facts in documents_of(entry.parts()).metadata for name in facts}))
 
-    return read_kept(data.loaded, store, read)
+    return read_cached(data.loaded, store, read)
 
 
 def load_data(
@@ -281,7 +281,7 @@ def load_data(
         announce(f"loading {dataset.name} ...")
     remedy = "Fix the class: its `load` returns a Benchmark"
     with named_errors(dataset, "the data set cannot be loaded or stored", remedy, passing=OSError):
-        content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
+        content, notes = read_cached(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
     corpus = Corpus(content["documents"], loaded)
     prefixes = tuple(content["corpus_prefixes"])
     partition = CorpusPartition(corpus.content, documents_per_block, prefixes, loaded)
@@ -296,5 +296,5 @@ def load_data(
         content["language"],
         key_of([content["documents"], content["samples"]]),
         tuple(content["n_by_turn"]),
-        read_kept(partition, store, lambda entry: CorpusParts.of(partition, entry.parts())),
+        read_cached(partition, store, lambda entry: CorpusParts.of(partition, entry.parts())),
     )

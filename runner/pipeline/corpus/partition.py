@@ -74,11 +74,11 @@ class CorpusPartition(Stage[Partition], kind="partition", version=1, work=Work.B
             ranges = [first_and_last(ids, prefix) for prefix in self.prefixes]
         bounds = sorted({0, len(hashes), *(bound for both in ranges for bound in both)})
         return partition_documents(
-            hashes, bounds, ranges, self.documents_per_block, kept_blocks(run.kept(CorpusPartition.kind))
+            hashes, bounds, ranges, self.documents_per_block, cached_blocks(run.kept(CorpusPartition.kind))
         )
 
 
-def kept_blocks(partitions: Iterable[Parts]) -> Iterator[Blocks]:
+def cached_blocks(partitions: Iterable[Parts]) -> Iterator[Blocks]:
     """Yield the blocks of cached partitions. Skips unreadable partitions, which costs only their reuse."""
     for parts in partitions:
         with suppress(DamagedEntryError, KeyError):

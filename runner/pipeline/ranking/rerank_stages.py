@@ -68,7 +68,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         if not isinstance(self.reranker, AsksInBatches):
             return None
         queries = self.queries.read(run)
-        if not run.is_kept(self.hits):
+        if not run.is_cached(self.hits):
             n_hits, chunks = min(self.n_hits, self.reranker.depth), self.chunks.some(run).texts
             return to_rerank_at_most(
                 self.reranker, queries.texts, n_hits, chunks, self._block_size(len(queries) * n_hits)

@@ -82,7 +82,7 @@ class AskedIndex(
             )
         mask = current_mask()  # a server may repeat the key that it got
         columns = {
-            name: [mask.known(getattr(hit, name)) for hits in rankings for hit in hits]
+            name: [mask.hide_known(getattr(hit, name)) for hits in rankings for hit in hits]
             for name in ("text", "id", "document")
         }
         return IndexReplies(

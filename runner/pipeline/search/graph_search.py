@@ -76,7 +76,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of fact
 
     def server_requests(self, run: Run) -> ServerRequests | None:
         """Return the requests for all texts. None before the facts are stored, because their number is unknown."""
-        if not isinstance(self.embedder, AsksInBatches) or not run.is_kept(self.texts.table):
+        if not isinstance(self.embedder, AsksInBatches) or not run.is_cached(self.texts.table):
             return None
         texts = texts_to_request(self.embedder, self.texts.read(run).texts, run.received, are_queries=False)
         return embedding_requests(self.embedder, [texts], getattr(self.embedder, "passage_prefix", ""))

@@ -19,7 +19,7 @@ from runner.engine.plan import make_plan
 from runner.engine.spending import SharedGate, Spending
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
-from runner.engine.worker import Worker, find_or_make, read_kept
+from runner.engine.worker import Worker, find_or_make, read_cached
 from runner.pipeline.corpus.loaded_data import ReadSource
 from runner.testset.making.draft_outcomes import (
     DraftOutcome,
@@ -133,9 +133,9 @@ class GenerationLoop:
         self._run([self.search.corpus])
         documents: Documents = self._read(self.search.corpus)
         check_language(self._settings.language.name, documents.texts)
-        drafted = [stage for stage in self.topics if ask or not stage.source.llm or self._is_kept(stage)]
+        drafted = [stage for stage in self.topics if ask or not stage.source.llm or self._is_cached(stage)]
         self._run([self.search.index, *drafted])
-        counts: dict[str, int | str] = read_kept(
+        counts: dict[str, int | str] = read_cached(
             self.source, self.store, lambda entry: dict(entry.part("counts")), self._gate
         )
         # All waves share one cache of what nearly every stage reads, because decoding a large corpus takes seconds.
@@ -286,11 +286,11 @@ class GenerationLoop:
             self._leased_keys |= keys
             self._leases.enter_context(self.store.leases.take(self.store.run_id, self._leased_keys))
 
-    def _is_kept(self, stage: AnyStage) -> bool:
+    def _is_cached(self, stage: AnyStage) -> bool:
         return self.store.find(stage.kind, stage.key) is not None
 
     def _read(self, stage: Stage[T]) -> T:
-        return read_kept(stage, self.store, lambda entry: stage.codec.decode(entry.parts()), self._gate)
+        return read_cached(stage, self.store, lambda entry: stage.codec.decode(entry.parts()), self._gate)
 
 
 def stopped_at(reached: BudgetReached) -> str:

@@ -25,7 +25,7 @@ from runner.engine.schedule import PersistentWorkers, ignore_progress, run_stage
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
-from runner.engine.worker import Worker, read_kept
+from runner.engine.worker import Worker, read_cached
 from tests.runner.engine import process_stages
 from tests.runner.engine.fake_stages import (
     Adder,
@@ -358,7 +358,7 @@ class TestDamage:
                 shutil.rmtree(entry.folder)
             return int(entry.parts()["number"])
 
-        assert read_kept(stage, store, lose_it_once) == 1
+        assert read_cached(stage, store, lose_it_once) == 1
         assert noted(calls) == ["source", "source"]
 
     @pytest.mark.parametrize("remove", [True, False], ids=["missing", "truncated"])

@@ -253,7 +253,7 @@ class TestFieldsOfSomeOptions:
         swept = ("reranker=none,lexical", "reranker.depth=5,9", "retriever=bm25")
         done = run_command(tmp_path, "-m", *GRID, *swept, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
-        assert "Plan: 3 cells (1 more are equal to one of these)" in done.stdout
+        assert "Plan: 3 cells (1 duplicate combination left out)" in done.stdout
         assert "reranker.depth applies only to reranker=lexical: 2 of 3 cells" in done.stdout
 
     def test_hydra_launchers_reject_fields_of_only_some_options(self, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from components.retrievers.dense import Dense
 from components.vector_indexes.faiss_index import Flat
 from runner.engine.store import Store
-from runner.engine.worker import read_kept
+from runner.engine.worker import read_cached
 from runner.pipeline.ranking.unread_texts import CutTexts
 from tests.runner.pipeline.fixed import FirstLetters, LetterCounts, ReadsCharacters, bm25, fixed_cell, graph_in, run_all
 
@@ -27,7 +27,7 @@ def counted(folder: Path, **fields: Any) -> list[dict[str, Any]]:
     store = Store(folder)
     graph = graph_in(store, fixed_cell(**fields))
     run_all(store, graph.result)
-    summary: dict[str, Any] = read_kept(graph.result, store, lambda entry: entry.part("summary"))
+    summary: dict[str, Any] = read_cached(graph.result, store, lambda entry: entry.part("summary"))
     return list(summary["cut_texts"])
 
 
@@ -37,7 +37,7 @@ def test_longer_texts_are_counted_with_their_tokens(tmp_path: Path) -> None:
     run_all(store, graph.result)
     chunks, queries = counted(tmp_path, retriever=Dense(FirstLetters(), Flat(), depth=6))
     (stage,) = [s for s in graph.result.upstream() if isinstance(s, CutTexts) and hasattr(s.passages, "chunks")]
-    spans = read_kept(stage.passages.chunks, store, lambda entry: entry.parts())  # type: ignore[union-attr]
+    spans = read_cached(stage.passages.chunks, store, lambda entry: entry.parts())  # type: ignore[union-attr]
     lengths = spans["end"] - spans["start"]
     assert chunks == {
         "model": "FirstLetters",

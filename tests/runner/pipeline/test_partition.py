@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.records import Spans
 from runner.pipeline.corpus import document_table as documents
 from runner.pipeline.corpus.corpus_blocks import positions_of
-from runner.pipeline.corpus.partition import Partition, kept_blocks, partition_documents
+from runner.pipeline.corpus.partition import Partition, cached_blocks, partition_documents
 from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, plan_small, run_small, store_of
 
 
@@ -69,8 +69,8 @@ def test_an_invalid_partition_is_not_reused(n_numbers: int, block: Sequence[floa
     """A partition of another version may have correct checksums."""
     sound = part([1, 2, 3, 4], 2)
     kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)
-    assert list(kept_blocks([{"numbers": sound.numbers, "block": sound.block}])) == [(sound.numbers, sound.block)]
-    assert list(kept_blocks([{"numbers": sound.numbers[:n_numbers], "block": kept}])) == []
+    assert list(cached_blocks([{"numbers": sound.numbers, "block": sound.block}])) == [(sound.numbers, sound.block)]
+    assert list(cached_blocks([{"numbers": sound.numbers[:n_numbers], "block": kept}])) == []
 
 
 def test_corpus_growing_by_single_documents_keeps_few_blocks() -> None:

@@ -99,7 +99,7 @@ class TestOneResult:
         write(host("a", "one run"), partial=True)
         assert value_of(host("b", "one run").find(KIND, KEY)) == 1.0
         assert host("c", "another run").find(KIND, KEY) is None
-        assert not host("c", "another run").is_kept(KIND, KEY)
+        assert not host("c", "another run").is_cached(KIND, KEY)
 
     def test_a_store_is_handed_to_workers(self, host: Host) -> None:
         store = host("a")
@@ -124,8 +124,8 @@ class TestRequests:
         write(host("a"))
         store = host("b")
         bucket.forget_requests()
-        assert store.is_kept(KIND, KEY)
-        assert not any(store.is_kept(KIND, f"{number:064}") for number in range(100))
+        assert store.is_cached(KIND, KEY)
+        assert not any(store.is_cached(KIND, f"{number:064}") for number in range(100))
         listed = [path.removesuffix("%2F").rpartition("%2F")[2] for _, path in bucket.requests]
         assert listed == ["entries"]
 
@@ -161,7 +161,7 @@ class TestPaidWork:
         calls = tmp_path / "calls"
         stage = Sum(PaidAdder(1, calls=str(calls)))
         first, second = host("a"), host("b")
-        assert not second.is_kept(stage.kind, stage.key)  # as the plan looks, a moment before
+        assert not second.is_cached(stage.kind, stage.key)  # as the plan looks, a moment before
         assert second.find(stage.kind, stage.key) is None
         assert not Worker(first).run(stage).reused
         assert Worker(second).run(stage).reused
@@ -240,7 +240,7 @@ class TestDamage:
         folder = host("a").folder(KIND, KEY)
         os.utime(folder / ".tag", (0, 0))  # kept before this look at the bucket, and not in the same moment
         store = host("a")
-        assert not store.is_kept(KIND, KEY)
+        assert not store.is_cached(KIND, KEY)
         assert store.find(KIND, KEY) is None
         assert write(store, 2.0).is_new
 
@@ -344,7 +344,7 @@ class TestABucketThatGoesAway:
             write(store)
         monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.endpoint)
         again = host("a", "the next run")
-        assert again.is_kept(KIND, KEY)
+        assert again.is_cached(KIND, KEY)
         assert value_of(again.find(KIND, KEY)) == 1.0
         assert value_of(host("b").find(KIND, KEY)) == 1.0
 
