@@ -19,6 +19,9 @@ _AROUND_TEXT = (
 )
 _DELETED = (f"{WORD}del", f"{WORD}moveFrom")
 _EQUATION, _PHONETIC_GUIDE = f"{_MATH}oMath", f"{WORD}ruby"
+_SIGNS = {f"{_MATH}den": "/", f"{_MATH}sup": "^"}
+"""Signs before a denominator and an exponent, which would otherwise continue the number before them."""
+_VALUE, _RESTART = f"{WORD}val", "restart"
 
 
 def unwrap(root: "_Element") -> None:
@@ -26,15 +29,20 @@ def unwrap(root: "_Element") -> None:
 
     An equation becomes a run with the text of its parts. Of a phonetic guide the characters stay, not their sounds.
     """
-    for deleted in list(root.iter(*_DELETED)):
-        row = _deleted_row(deleted)
-        _remove(deleted if row is None else row)
+    deletions = [(deleted, _deleted_row(deleted)) for deleted in root.iter(*_DELETED)]
+    for deleted, row in deletions:
+        if row is None:
+            _remove(deleted)
     for wrapper in list(root.iter(*_AROUND_TEXT)):
         content = wrapper.find(f"{WORD}sdtContent") if wrapper.tag == f"{WORD}sdt" else wrapper
         _replace(wrapper, [] if content is None else list(content))
+    for _, row in deletions:
+        if row is not None:
+            _pass_merges_on(row)
+            _remove(row)
     for equation in list(root.iter(_EQUATION)):
         run = equation.makeelement(f"{WORD}r")
-        run.append(_text_element(run, "".join(part.text or "" for part in equation.iter(f"{_MATH}t", f"{WORD}t"))))
+        run.append(_text_element(run, "".join(_equation_texts(equation))))
         _replace(equation, [run])
     for guide in list(root.iter(_PHONETIC_GUIDE)):
         _replace(guide, list(_base_texts(guide)))
@@ -44,6 +52,36 @@ def _deleted_row(deleted: "_Element") -> "_Element | None":
     """Return the row of a table that a mark among its properties deletes."""
     properties = deleted.getparent()
     return properties.getparent() if properties is not None and properties.tag == f"{WORD}trPr" else None
+
+
+def _equation_texts(equation: "_Element") -> "Iterator[str]":
+    for part in equation.iter(f"{_MATH}t", f"{WORD}t", *_SIGNS):
+        if part.tag not in _SIGNS:
+            yield part.text or ""
+        elif any(text.text for text in part.iter(f"{_MATH}t")):
+            yield _SIGNS[part.tag]
+
+
+def _pass_merges_on(row: "_Element") -> None:
+    """Let the row below start the vertical merges that this row starts."""
+    below = next(row.itersiblings(f"{WORD}tr"), None)
+    merges_below = {} if below is None else _merges(below)
+    for column, merge in _merges(row).items():
+        if merge.get(_VALUE) == _RESTART and column in merges_below:
+            merges_below[column].set(_VALUE, _RESTART)
+
+
+def _merges(row: "_Element") -> "dict[int, _Element]":
+    """Return the marks of vertical merges in a row by the column of the grid in which their cells begin."""
+    before = row.find(f"{WORD}trPr/{WORD}gridBefore")
+    column = 0 if before is None else int(before.get(_VALUE, "0"))
+    merges = {}
+    for cell in row.iterchildren(f"{WORD}tc"):
+        merge, span = (cell.find(f"{WORD}tcPr/{WORD}{name}") for name in ("vMerge", "gridSpan"))
+        if merge is not None:
+            merges[column] = merge
+        column += 1 if span is None else int(span.get(_VALUE, "1"))
+    return merges
 
 
 def _base_texts(guide: "_Element") -> "Iterator[_Element]":

@@ -131,6 +131,10 @@ def _run(text: str) -> str:
     return f"<w:r><w:t>{text}</w:t></w:r>"
 
 
+def _math(text: object) -> str:
+    return f"<m:r><m:t>{text}</m:t></m:r>"
+
+
 def _write_word(file: Path, xml: str, where: str = "word/document.xml", before: str = "<w:sectPr") -> None:
     """Write a document with elements before the last one of a kind in one of its files."""
     write_docx(planted(1, "en"), file)
@@ -167,6 +171,9 @@ _CELL = f"<w:tc><w:p>{_run('cell')}</w:p></w:tc>"
         (f"<w:tbl>{_SDT.format(f'<w:tr>{_CELL}</w:tr>')}</w:tbl>", "| cell |"),
         (f"<w:tbl><w:tr>{_CELL}</w:tr><w:tr><w:trPr><w:del/></w:trPr>{_CELL}</w:tr></w:tbl>", "| cell |"),
         (f"<w:tbl><w:tr>{_CELL.replace('<w:p>', '<w:p>' + _INSERTED)}</w:tr></w:tbl>", "| incell |"),
+        (f"<w:p><m:oMath><m:f><m:num>{_math(1)}</m:num><m:den>{_math(2)}</m:den></m:f></m:oMath></w:p>", "1/2"),
+        (f"<w:p><m:oMath><m:sSup><m:e>{_math('x')}</m:e><m:sup>{_math(2)}</m:sup></m:sSup></m:oMath></w:p>", "x^2"),
+        (f"<w:p><m:oMath><m:nary><m:sup/><m:e>{_math('x')}</m:e></m:nary></m:oMath></w:p>", "x"),
     ],
 )
 def test_text_in_nested_elements_is_read_in_order(xml: str, expected: str, tmp_path: Path) -> None:
@@ -175,6 +182,20 @@ def test_text_in_nested_elements_is_read_in_order(xml: str, expected: str, tmp_p
     _write_word(tmp_path / "b.docx", xml)
     text = _read(tmp_path / "b.docx", parser).removeprefix(_read(tmp_path / "a.docx", parser))
     assert text.replace("| --- |", "").strip() == expected
+
+
+@pytest.mark.parametrize("n_deleted", [1, 2])
+@pytest.mark.parametrize("first", ["", f"<w:tr>{_CELL}{_CELL}</w:tr>"])
+def test_rows_below_a_deleted_row_start_its_vertical_merge(first: str, n_deleted: int, tmp_path: Path) -> None:
+    merged = _CELL.replace("<w:tc>", '<w:tc><w:tcPr><w:vMerge w:val="{}"/></w:tcPr>')
+    deleted = f"<w:tr><w:trPr><w:del/></w:trPr>{merged.format('restart')}{_CELL}</w:tr>"
+    deleted += f"<w:tr><w:trPr><w:del/></w:trPr>{merged.format('continue')}{_CELL}</w:tr>" * (n_deleted - 1)
+    last = f"<w:tr>{merged.format('continue').replace(_run('cell'), _run('left'))}{_CELL}</w:tr>"
+    _write_word(tmp_path / "b.docx", f"<w:tbl>{first}{deleted}{last}</w:tbl>")
+    rows = [
+        line for line in _read(tmp_path / "b.docx", Office(margins=False, notes=False)).splitlines() if "cell" in line
+    ]
+    assert rows == (["| cell | cell |"] if first else []) + ["| left | cell |"]
 
 
 @pytest.mark.parametrize(
