@@ -130,7 +130,10 @@ def misplaced_in_value(name: str, value: str) -> str:
 def _problem(name: str, value: str, mask: Mask) -> str:
     """Return the error for a string in a field, "" for none."""
     if mask.holds_known(value) and not USERINFO.search(value):
-        return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"
+        return (
+            f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}, or unset or rename the "
+            "variable if it is no secret"
+        )
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
         return "holds text that looks like a key, expected the name of the environment variable that holds the key"
     if (field_names_secret(name, value) or gives_access(name, value)) and _is_written_out(value):

@@ -26,7 +26,7 @@ from components.secrets.names import (
 )
 
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]{0,30}://\S+")
-_NEXT_ADDRESS = re.compile(r"""[,;|"'\[\]](?=[a-zA-Z][\w+.-]{0,30}://)""")
+_NEXT_ADDRESS = re.compile(r"""[,;|"'\[\]](?=(?:[\w.-]{1,30}=)?[a-zA-Z][\w+.-]{0,30}://)""")
 _LINE_ENDS = re.compile(r"\\[rn]|[\s\"]+")
 _LINE_OF_KEY = re.compile(r"[\w+/-]{32,}={0,2}", re.ASCII)
 _PATH = re.compile(
@@ -50,7 +50,7 @@ _QUOTED = re.compile(
 )  # password="..." in JAAS
 _QUERY = re.compile(r"\??[\w.-]+=[^&\s]*(?:&[\w.-]+=[^&\s]*)+")
 _HEADER = re.compile(r"([^=:,\n]+)[=:]([^,\n]*)")
-_SCHEME = re.compile(r"(Basic|Bearer|Token|ApiKey)[ +]+", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:authorization:[ ]*)?(Basic|Bearer|Token|ApiKey)[ +]+", re.IGNORECASE)
 _BETWEEN_KEYS = re.compile(r"[\s,;|]+")
 _AROUND_KEYS = "'\"`[]{}()"
 _WEBHOOK = re.compile(r"://(?:hooks?\.|[^/]*webhook)|/webhooks?/", re.IGNORECASE)
@@ -148,7 +148,7 @@ def _secrets_in_named(value: str) -> Iterator[str]:
     if scheme := _SCHEME.match(bare):
         secrets += _credentials(scheme[1], bare[scheme.end() :])
     if len(keys := _BETWEEN_KEYS.split(value)) > 1:
-        parts = [part.strip(_AROUND_KEYS) for key in keys for part in (key, key.partition(":")[2])]
+        parts = [part.strip(_AROUND_KEYS) for key in keys for part in (key, re.split("[:=]", key, maxsplit=1)[-1])]
         secrets += filter(looks_random, parts)
     yield from filter(may_be_secret, dict.fromkeys(secrets))
 
@@ -164,7 +164,9 @@ def _credentials(scheme: str, given: str) -> Iterator[str]:
 def _decoded(given: str) -> str:
     """Return the pair USER:PASSWORD in base64, "" if the text is something else."""
     try:
-        pair = b64decode(given, validate=True).decode()
+        pair = b64decode(
+            given + "=" * (-len(given) % 4), altchars=b"-_" if {"-", "_"} & {*given} else None, validate=True
+        ).decode()
     except (NoBase64, ValueError):
         return ""
     return pair if ":" in pair and pair.isprintable() else ""
@@ -207,7 +209,11 @@ def _secrets_in_headers(value: str, *, all_count: bool) -> Iterator[str]:
 
 
 def _secrets_in_json(name: str, value: str) -> Iterator[str]:
-    """Yield the secrets in the fields of JSON. Texts in a list have the name of the list."""
+    """Yield the secrets in the fields of JSON. Texts in a list have the name of the list.
+
+    In a variable whose name tells of secrets, every value that looks random counts.
+    """
+    all_count = names_secret(name)
     try:
         inner = [(name, json.loads(value))]
     except (ValueError, RecursionError):
@@ -220,6 +226,8 @@ def _secrets_in_json(name: str, value: str) -> Iterator[str]:
             inner += [(name, item) for item in each]
         elif isinstance(each, str) and each != value:
             yield from _secrets_in(name, each)
+            if all_count and looks_random(each):
+                yield each
             if names_secret(name) and (pair := _decoded(each)):  # "auth" in the settings of Docker
                 yield from filter(may_be_secret, (pair, pair.partition(":")[2]))
 
@@ -290,6 +298,6 @@ def _is_path(value: str) -> bool:
     if _PATH.fullmatch(value) and not looks_random(value):
         return True
     try:
-        return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
+        return ("/" in value or value.startswith(("~", "."))) and Path(value).expanduser().exists()
     except (OSError, RuntimeError, ValueError):  # it is not a path: too long, an unknown user, or a null byte
         return False

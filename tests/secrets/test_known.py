@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,10 @@ def test_value_of_a_marked_variable_is_a_secret_in_any_shape(value: str, monkeyp
         ("SLACK_URL", "https://hooks.slack.com/services/T0AB/B0CD/{0}", (KEY + OTHER,)),
         ("ALERT_URL", "https://discord.com/api/webhooks/1234567890/{0}", (KEY,)),
         ("http_proxy", "user:{0}@proxy:8080", (PASSWORD,)),
+        ("API_KEYS", '{{"default":"{0}","eu":{{"b":"{1}"}}}}', (KEY, OTHER)),
+        ("API_KEYS", "prod={0},test={1}", (KEY, OTHER)),
+        ("SVC_URLS", "a=http://a:{0}@h1,b=http://b:{1}@h2", (PASSWORD, OTHER)),
+        ("MY_AUTH", "Authorization: Bearer {0}", (KEY,)),
     ],
 )
 def test_part_of_a_value_is_hidden(
@@ -96,7 +101,15 @@ def test_part_of_a_value_is_hidden(
         assert without_secrets(text.format(secret)) == text.format("***")
 
 
-@pytest.mark.parametrize(("name", "value"), [("MY_AUTH", f"Basic {PAIR}"), ("MY_AUTH", f'{{"auth": "{PAIR}"}}')])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MY_AUTH", f"Basic {PAIR}"),
+        ("MY_AUTH", f"Basic {PAIR.rstrip('=')}"),
+        ("MY_AUTH", f"Authorization: Basic {PAIR}"),
+        ("MY_AUTH", f'{{"auth": "{PAIR}"}}'),
+    ],
+)
 def test_password_in_base64_is_hidden(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     assert without_secrets(f"it is {PASSWORD} of user:{PASSWORD}") == "it is *** of ***"
@@ -134,3 +147,11 @@ def test_addresses_without_an_end_take_linear_time(text: str) -> None:
     began = time.process_time()
     assert masked(text) == text
     assert time.process_time() - began < 1.5
+
+
+def test_relative_path_of_a_file_that_exists_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "certs").mkdir()
+    (tmp_path / "certs" / "server-key").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SSL_KEY", "certs/server-key")
+    assert without_secrets("see certs/server-key") == "see certs/server-key"
