@@ -14,6 +14,7 @@ from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSpl
 from components.subsets import MACRO
 from runner import results
 from runner.console.command_parser import SWEEP
+from runner.console.styled_text import count
 from runner.results import (
     DRAWS,
     OK,
@@ -106,7 +107,7 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
     split = variance_split(values, joined.clusters)
     if split is None:
         raise DataError(
-            f"{sweep.name}: {metric} has a value in all repeats for {joined.n} sample, expected two or more"
+            f"{sweep.name}: {metric} has a value in all repeats for {count(joined.n, 'sample')}, expected two or more"
         )
     return Repeated(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
 
@@ -154,8 +155,8 @@ def _deviation(variance: Variance | None) -> str:
 
 
 _NOTES = (
-    "noise that is not repeated is in the column before it: without judge_repeat, the judge's noise is in the answers'",
+    "without judge_repeat, the deviation of the answers includes the judge's noise",
     "errors of the mean are over groups of samples that depend on each other; more repeats cannot make them smaller "
     "than the last column, more groups can",
-    f"a deviation has an interval from {FEWEST_CLUSTERS} groups of equal size up, or as many more as are worth these",
+    f"deviations have intervals from an effective number of {FEWEST_CLUSTERS} groups up",
 )

@@ -69,7 +69,7 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
                 store.discard(entry)
     for folder in store.folders_without_manifest():
         n_damaged += 1
-        console.print(f"no manifest, or that of another result: {folder}")
+        console.print(f"no readable manifest of this result: {folder}")
         if delete:
             store.discard_folder(folder)
     for name in ("pair_scores", "workspaces"):

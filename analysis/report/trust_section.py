@@ -247,7 +247,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
     why = listed(excluded_texts(dict(sorted(largest.items()))))
     differ = main.family.left_out_differ if main.family else False
     text = (
-        f"{metric.metric} leaves out up to {count(largest.total(), 'sample')} of a cell ({why}), in "
+        f"{metric.metric} has no value for at most {count(largest.total(), 'sample')} of a cell ({why}); this concerns "
         f"{count(len(reasons), 'cell')}."
     )
     if differ:
@@ -374,11 +374,11 @@ def _code(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         yield TrustCheck(NOTE, "Several versions of the code", f"The cells were computed at {len(commits)} commits.")
     if len(data) > 1 and len(data) == len(parsers) and len({name for name, _ in parsers}) == 1:
         text = (
-            f"{len(data)} of them read the same files. Chunks and passages are of their texts, so `passage_coverage` "
-            "has a different whole in each. The questions are the same."
+            f"{len(data)} of them read the same files, and each yields other texts, so `passage_coverage` is not "
+            "comparable between parsers. The questions are the same."
         )
         yield TrustCheck(NOTE, "Several parsers", text)
     elif len(data) > 1:
         yield TrustCheck(
-            WARNING, "Several data sets", f"The cells are over {len(data)} of them, compared where they share samples."
+            WARNING, "Several data sets", f"The cells use {len(data)} data sets and are compared on shared samples."
         )

@@ -69,7 +69,7 @@ def plan_race(
     metrics = PlannedMetrics(cells, cells[0].graph.data, store)
     planned = named_metric(metrics, settings.metric, headline, "race.metric")
     if planned is None:
-        raise ConfigError(["race: no sample can have a value of a metric that ranks cells; race=none"])
+        raise ConfigError(["race: no sample can have a value of a metric that ranks cells; use race=none"])
     if problems := list(_metric_problems(planned)):
         raise ConfigError(problems)
     racing = tuple(sorted(planned.cells, key=lambda cell: cell.cell_id))
@@ -154,7 +154,7 @@ def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     elif not len(planned.rows):
         yield f"{prefix} has no value for any sample; {expected}"
     elif planned.waits:
-        yield f"{prefix} leaves out samples depending on a cell's answers, so that cells race over others; {expected}"
+        yield f"{prefix} leaves out samples by a cell's answers, so cells would race on different samples; {expected}"
 
 
 def _is_mean(metric: Metric, name: str) -> bool:
@@ -170,14 +170,14 @@ def _sweep_problems(cells: Sequence[PlannedCell]) -> Iterator[str]:
     configs, data = [cell.request.cell for cell in cells], cells[0].graph.data
     by, headline = configs[0].race.metric, configs[0].run.headline
     if by and headline and by != headline:
-        yield f"race.metric: got {by}, but run.headline={headline} ranks the cells; the metric of the race does"
+        yield f"race.metric={by} and run.headline={headline} differ; set one: a race's metric ranks the cells"
     if len({cell.graph.data.key for cell in cells}) > 1:
         yield "race: cells of different data sets answer different questions; run a sweep for each data set"
     if axes := [axis for axis in DRAWS if len({getattr(cell, axis) for cell in configs}) > 1]:
-        yield f"race: the leaderboard averages the draws of {axes[0]}, and a race would stop some of them; race=none"
+        yield f"race: the leaderboard averages draws of {axes[0]}, and a race would stop some of them; use race=none"
     if any(isinstance(cell.reranker, RerankerSelection) for cell in configs):
-        yield "race: reranker=selected chooses by all samples, before a race has asked them; race=none"
+        yield "race: reranker=selected chooses by all samples, before a race has asked them; use race=none"
     if len(data.n_by_turn) > 1 and any(cell.history.has_rounds for cell in configs):
-        yield "race: history=own answers conversations turn by turn, which a race cannot order; race=none"
+        yield "race: history=own answers conversations turn by turn, which a race cannot order; use race=none"
     if isinstance(configs[0].executor, Slurm):
         yield "race: each of its rounds starts workers, which executor=slurm would queue; use another executor"

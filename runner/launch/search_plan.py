@@ -99,7 +99,9 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
         planned = named_metric(metrics, name, headline, "search.objectives (or a kind of costs)")
         larger = planned.metric.larger_is_better if planned else None
         if planned is None or not len(planned.rows):
-            problems.append(f"search: no sample can have a value of {name or 'a metric that ranks cells'}; search=none")
+            problems.append(
+                f"search: no sample can have a value of {name or 'a metric that ranks cells'}; use search=none"
+            )
         elif larger is None:
             problems.append(f"search.objectives: {name} has no better direction; name another metric")
         else:
@@ -132,8 +134,8 @@ def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objec
         yield f"search.objectives: got {', '.join(names)}, expected a metric first, which ranks the cells"
     elif config.run.headline and config.search.objectives and config.run.headline != names[0]:
         yield (
-            f"search.objectives: got {names[0]}, but run.headline={config.run.headline} ranks the cells; the first "
-            "objective does"
+            f"search.objectives: the first, {names[0]}, and run.headline={config.run.headline} differ; set only one, "
+            "because the first objective ranks the cells"
         )
     if _COST in names:
         stages = [stage for cell in cells for stage in cell.graph.result.upstream()]

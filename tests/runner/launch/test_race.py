@@ -325,7 +325,7 @@ class TestRefused:
         ("more", "why"),
         [
             (("race.metric=ndcg@10",), "ndcg@10 is not an answer metric"),
-            (("race.metric=em", "run.headline=f1"), "race.metric: got em, but run.headline=f1 ranks the cells"),
+            (("race.metric=em", "run.headline=f1"), "race.metric=em and run.headline=f1 differ"),
             (("race.metric=bleu",), "bleu is not a mean over samples"),
             (("race.metric=length",), "length has no better direction"),
             (("race.metric=rouge",), "race.metric: got 'rouge', expected one of"),
@@ -359,7 +359,7 @@ class TestRefused:
     ) -> None:
         (cell,) = cells_of(tmp_path, server, *RACE, models=("m90",))
         assert run_small(tmp_path, (*cell, "repeat=0"), (*cell, "repeat=1")) == 2
-        assert "race: the leaderboard averages the draws of repeat" in capsys.readouterr().err
+        assert "race: the leaderboard averages draws of repeat" in capsys.readouterr().err
 
     def test_a_sweep_without_a_language_model_runs_to_its_end(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

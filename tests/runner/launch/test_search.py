@@ -194,7 +194,7 @@ class TestRefused:
             (("top_k=2,4", "search=random", "search.objectives=[ndcg@10,cost]"), "no cell asks a language model"),
             (
                 ("top_k=2,4", "search=random", "search.objectives=[ndcg@10]", "run.headline=ndcg@10_strict"),
-                "but run.headline=ndcg@10_strict ranks the cells",
+                "and run.headline=ndcg@10_strict differ",
             ),
             (("top_k=2,4", "search=random", "hydra.sweeper.one_at_a_time=true"), "hydra.sweeper.one_at_a_time chooses"),
             (("top_k=2,4", "search=random", "hydra.sweeper.max_batch_size=2"), "hydra.sweeper.max_batch_size chooses"),

@@ -88,7 +88,7 @@ class TestVerify:
     ) -> None:
         (chunks.folder / "manifest.json").unlink()
         assert run(store, "verify") == 1
-        assert f"no manifest, or that of another result: {chunks.folder}" in capsys.readouterr().out
+        assert f"no readable manifest of this result: {chunks.folder}" in capsys.readouterr().out
 
     def test_verify_checks_workspaces_and_pair_scores(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
