@@ -52,7 +52,7 @@ def test_data_sets_without_files_ignore_the_parser(tmp_path: Path) -> None:
         "run.plan_only=true", *QUIET,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "1 cell (1 more" in " ".join(done.stdout.split())
+    assert "1 cell (1 duplicate" in " ".join(done.stdout.split())
 
 
 def test_folders_of_office_files_are_errors_without_a_parser(tmp_path: Path) -> None:
