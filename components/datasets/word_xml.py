@@ -29,17 +29,19 @@ def unwrap(root: "_Element") -> None:
 
     An equation becomes a run with the text of its parts. Of a phonetic guide the characters stay, not their sounds.
     """
-    deletions = [(deleted, _deleted_row(deleted)) for deleted in root.iter(*_DELETED)]
-    for deleted, row in deletions:
+    deleted_rows = []
+    for deleted in list(root.iter(*_DELETED)):
+        row = _deleted_row(deleted)
         if row is None:
             _remove(deleted)
+        else:
+            deleted_rows.append(row)
     for wrapper in list(root.iter(*_AROUND_TEXT)):
         content = wrapper.find(f"{WORD}sdtContent") if wrapper.tag == f"{WORD}sdt" else wrapper
         _replace(wrapper, [] if content is None else list(content))
-    for _, row in deletions:
-        if row is not None:
-            _pass_merges_on(row)
-            _remove(row)
+    for row in deleted_rows:
+        _pass_merges_on(row)
+        _remove(row)
     for equation in list(root.iter(_EQUATION)):
         run = equation.makeelement(f"{WORD}r")
         run.append(_text_element(run, "".join(_equation_texts(equation))))

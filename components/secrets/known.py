@@ -145,18 +145,21 @@ def _secrets_in_named(value: str) -> Iterator[str]:
     bare = value.strip(_QUOTE_SIGNS)
     password = value.partition(":")[2]
     secrets = [value, bare, password, password.strip(_QUOTE_SIGNS)]
-    if scheme := _SCHEME.match(bare):
-        secrets += _credentials(scheme[1], bare[scheme.end() :])
+    secrets += _credentials(bare)
     if len(keys := _BETWEEN_KEYS.split(value)) > 1:
         parts = [part.strip(_AROUND_KEYS) for key in keys for part in (key, re.split("[:=]", key, maxsplit=1)[-1])]
         secrets += filter(looks_random, parts)
     yield from filter(may_be_secret, dict.fromkeys(secrets))
 
 
-def _credentials(scheme: str, given: str) -> Iterator[str]:
-    """Yield what follows the scheme in a header, and for "Basic" the user and the password in it."""
+def _credentials(header: str) -> Iterator[str]:
+    """Yield the text after a scheme at the beginning of a header, and for "Basic" the user and the password in it."""
+    scheme = _SCHEME.match(header)
+    if scheme is None:
+        return
+    given = header[scheme.end() :]
     yield given
-    if scheme.lower() == "basic" and (pair := _decoded(given)):
+    if scheme[1].lower() == "basic" and (pair := _decoded(given)):
         yield pair
         yield pair.partition(":")[2]
 
@@ -204,8 +207,7 @@ def _secrets_in_headers(value: str, *, all_count: bool) -> Iterator[str]:
             continue
         for each in dict.fromkeys((given.strip(), unquote(given).strip())):
             yield each
-            if scheme := _SCHEME.match(each):
-                yield from _credentials(scheme[1], each[scheme.end() :])
+            yield from _credentials(each)
 
 
 def _secrets_in_json(name: str, value: str) -> Iterator[str]:

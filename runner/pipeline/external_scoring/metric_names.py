@@ -1,7 +1,6 @@
 """Finds the components that compute metrics by name, configured as in the options of conf/metrics/."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
 
@@ -9,6 +8,7 @@ from omegaconf import OmegaConf
 
 from components.errors import ConfigError
 from components.json_value import Json
+from components.limits import did_you_mean
 from components.metrics.trec import TrecMeasures
 from components.protocols import ContextMetric, Metric, Tokenizer
 from runner.pipeline.building import build_component
@@ -40,9 +40,8 @@ def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Sco
 def _problem(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
     if name in unusable:
         return f"--metrics: {name} cannot be used here: {unusable[name]}"
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    return f"--metrics: got {name!r}; {hint}expected one of {', '.join(sorted(known))} (any k in name@k)"
+    hint = did_you_mean(name, known)
+    return f"--metrics: got {name!r}; {hint and f'{hint} '}expected one of {', '.join(sorted(known))} (any k in name@k)"
 
 
 def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
