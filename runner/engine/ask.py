@@ -67,8 +67,14 @@ class StoredReplies(Protocol):
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return the stored replies to some requests, by key."""
 
-    def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Store the answers that did not fail under their `request_id`. Returns all answers as they will be read."""
+    def add_all(self, answers: Sequence[Answer], hidden: Mapping[str, Sequence[str]]) -> list[Answer]:
+        """Store the answers that did not fail under their `request_id`. Returns all answers as they will be read.
+
+        `hidden` names the variables whose values were hidden in an answer, by `request_id`.
+        """
+
+    def hidden_in(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
+        """Return the variables whose values were hidden in replies of the last `get_all`, by key."""
 
 
 class Asker:
@@ -84,8 +90,7 @@ class Asker:
         self._note_files = note_files
         self.asks_a_language_model = is_language_model(llm)
         self.n_failed = 0
-        self.hidden: Counter[str] = Counter()
-        """Answers in which the value of a secret variable was hidden, by variable."""
+        self._hidden_in: dict[str, Sequence[str]] = {}
         self._n_requests = 0
         self._n_prompt_tokens: int | None = 0
         self._n_completion_tokens: int | None = 0
@@ -109,10 +114,12 @@ class Asker:
         """
         answers = self._replies.get_all(requests)
         self._report(len(answers), len(requests))
+        self._hidden_in |= self._replies.hidden_in(answers)
         n_waits = 0
         while missing := [key for key in requests if key not in answers]:
             with self._replies.claims.take(missing) as claimed:
                 answers |= self._replies.get_all(missing)  # other processes may have received some replies
+                self._hidden_in |= self._replies.hidden_in(answers)
                 claimed_requests = {key: requests[key] for key in missing if key in claimed and key not in answers}
                 for answer in self._ask(claimed_requests):
                     answers[answer.request_id] = answer
@@ -142,14 +149,14 @@ class Asker:
         unanswered = dict(requests)
         if requests:
             generated = without_secrets_in(
-                self._generate([replace(request, id=key) for key, request in requests.items()]), self.hidden
+                self._generate([replace(request, id=key) for key, request in requests.items()]), self._hidden_in
             )
             # An answer that may have cost money is stored immediately.
             batches = ([answer] for answer in generated) if self.asks_a_language_model else _batches(generated)
             for batch in batches:
                 require_equal_files(code_class(self._llm), as_model=self.asks_a_language_model)
                 self._note_files()
-                for answer in self._replies.add_all(batch):
+                for answer in self._replies.add_all(batch, self._hidden_in):
                     unanswered.pop(answer.request_id, None)
                     yield answer
         if unanswered:
@@ -172,6 +179,11 @@ class Asker:
             [self._n_completion_tokens, *(answer.n_completion_tokens for answer in answers)]
         )
         self._n_cached_tokens += sum(answer.n_cached_tokens for answer in answers)
+
+    @property
+    def hidden(self) -> Counter[str]:
+        """Answers in which the value of a secret variable was hidden, by variable. Cached replies count."""
+        return Counter(variable for names in self._hidden_in.values() for variable in names)
 
     @property
     def usage(self) -> dict[str, int | None]:

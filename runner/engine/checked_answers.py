@@ -4,8 +4,7 @@ An answer that cannot be used later must not be stored. Secrets are removed, bec
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -72,11 +71,13 @@ def _excerpt(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-def without_secrets_in(answers: Iterator[Answer], hidden: Counter[str] | None = None) -> Iterator[Answer]:
+def without_secrets_in(
+    answers: Iterator[Answer], hidden: MutableMapping[str, Sequence[str]] | None = None
+) -> Iterator[Answer]:
     """Yield the answers without the secrets of the environment. An answer without a secret is yielded unchanged.
 
-    Errors are masked like log messages. In texts and thoughts, only known secrets are hidden. `hidden` counts the
-    answers that this changes, by the variable whose value was hidden.
+    Errors are masked like log messages. In texts and thoughts, only known secrets are hidden. `hidden` gets
+    the answers that this changes, by request, with the variables whose values were hidden.
     """
     mask: Mask | None = None
     with _closing(answers):
@@ -84,18 +85,10 @@ def without_secrets_in(answers: Iterator[Answer], hidden: Counter[str] | None = 
             mask = mask or current_mask()  # the model has read its key by now
             safe = safe_answer(answer, mask)
             if hidden is not None and (safe.text, safe.thoughts) != (answer.text, answer.thoughts):
-                hidden.update(set(variables_of(f"{answer.thoughts}{answer.text}{answer.thoughts}")))
+                hidden[answer.request_id] = sorted(
+                    set(variables_of(f"{answer.thoughts}{answer.text}{answer.thoughts}"))
+                )
             yield safe
-
-
-def hidden_lines(hidden: Mapping[str, int]) -> Iterator[str]:
-    """Yield a warning for each variable whose value was hidden in answers. It does not show the value."""
-    for variable, n in sorted(hidden.items()):
-        yield (
-            f"{n} {'answer' if n == 1 else 'answers'} of a model contained the value of {variable}, and "
-            f"{'was' if n == 1 else 'were'} stored with *** in its place, which may change scores. If it is not a "
-            "secret, unset or rename the variable, and ask again with another run.store_dir"
-        )
 
 
 def safe_answer(answer: Answer, mask: Mask) -> Answer:

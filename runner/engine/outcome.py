@@ -15,7 +15,7 @@ class StageRun:
 
     `error` is "" unless the stage failed. `damaged` names the damaged results that were found and replaced.
     `over_budget` names the budget of the sweep that stopped the stage; "" if none did. `hidden` counts answers of a
-    model in which the value of a secret variable was hidden, by variable.
+    model in which the value of a secret variable was hidden, by variable, also in a result that was reused.
     """
 
     key: str

@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -21,8 +21,8 @@ from components.text.normalize import whole_characters
 from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
-from runner.engine.checked_answers import hidden_lines
 from runner.engine.codecs import Parts
+from runner.engine.hidden_answers import hidden_lines
 from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun, users_code
 from runner.engine.plugins.plugin_loading import code_class
@@ -72,21 +72,21 @@ class Worker:
         self._gate = gate or SharedGate(store.limits)
         self._cache = cache or Cache()
         self._damaged: list[str] = []
-        self._hidden: Counter[str] = Counter()
+        self._hidden: dict[str, Counter[str]] = {}
 
     def run(self, stage: AnyStage, report: Report = no_report) -> StageRun:
         """Find or compute the result. Returns failures and reached budgets as outcomes. Raises StoreError if the result
         cannot be stored.
         """
-        self._damaged, self._hidden = [], Counter()
+        self._damaged, self._hidden = [], {}
         try:
             outcome = self._ensure_planned(stage, report)
         except StageFailed as failure:  # the stage failed, or an input that had to be computed again
-            return replace(failure.run, key=stage.key, kind=stage.kind, hidden=dict(self._hidden))
+            return replace(failure.run, key=stage.key, kind=stage.kind, hidden=self._n_hidden())
         except BudgetReached as reached:
             self._warn_of_hidden()  # the scheduler reports no outcome for a stage that a budget stopped
             return StageRun(stage.key, stage.kind, over_budget=str(reached))
-        damaged, hidden = tuple(self._damaged), dict(self._hidden)
+        damaged, hidden = tuple(self._damaged), self._n_hidden() + Counter(outcome.hidden)
         return StageRun(stage.key, stage.kind, outcome.seconds, outcome.reused, damaged=damaged, hidden=hidden)
 
     def run_or_raise(self, stage: AnyStage, *, contents: bool = False) -> None:
@@ -102,20 +102,24 @@ class Worker:
             log.warning("damaged in the store, computed again: %s", damage)
         self._warn_of_hidden()
 
+    def _n_hidden(self) -> Counter[str]:
+        """Count the answers with a hidden value in the stages computed since `run` began, by variable."""
+        return sum(self._hidden.values(), Counter())
+
     def _warn_of_hidden(self) -> None:
-        for line in hidden_lines(self._hidden):
+        for line in hidden_lines(self._n_hidden()):
             log.warning("%s", line)
 
     def _ensure(self, stage: AnyStage, report: Report, *, contents: bool = False) -> StageRun:
         if entry := self._reject_damaged(stage, self._find(stage), contents=contents):
-            return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+            return _reused(stage, entry)
         return self._ensure_locked(stage, report, contents=contents)
 
     def _ensure_planned(self, stage: AnyStage, report: Report) -> StageRun:
         """Find or compute a result as `_ensure` does, if the plan did not find it before the run."""
         # A lock in a bucket costs more than a lookup, and a failed lookup is remembered for the one under the lock.
         if self._store.is_cache and (entry := self._reject_damaged(stage, self._find_whole(stage), contents=False)):
-            return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+            return _reused(stage, entry)
         return self._ensure_locked(stage, report, was_absent=True)
 
     def _ensure_locked(
@@ -129,7 +133,7 @@ class Worker:
             # Only an earlier holder of the lock can have written a partial result since then.
             stored = self._find_whole(stage) if was_absent and not had_holder else self._find(stage)
             if entry := self._reject_damaged(stage, stored, contents=contents, discard=True):
-                return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+                return _reused(stage, entry)
             return self._compute_and_store(stage, report)
 
     def _find(self, stage: AnyStage) -> StoredResult | None:
@@ -173,7 +177,7 @@ class Worker:
                 try:
                     result = _compute(stage, run)
                 finally:
-                    self._hidden += run.hidden
+                    self._hidden[stage.key] = run.hidden
                     self._forget_changeable(stage)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (seconds_of_loading() - loaded)
@@ -198,9 +202,11 @@ class Worker:
             if outcome := self._find_result_of_another(stage):
                 return outcome
             raise StageFailed(_failure(stage, error)) from error
-        entry = self._write(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S)
+        entry = self._write(
+            stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _SYNC_ABOVE_S, hidden=run.hidden
+        )
         if not entry.is_new:  # another process was first, and its result stays: ours does not count
-            return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+            return _reused(stage, entry)
         self._cache_unchangeable(stage, result, entry)
         return StageRun(stage.key, stage.kind, elapsed)
 
@@ -223,9 +229,11 @@ class Worker:
         That process also removed the workspace, on which this one may have failed.
         """
         entry = self._store.find_again(stage.kind, stage.key)
-        return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True) if entry else None
+        return _reused(stage, entry) if entry else None
 
-    def _write(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> StoredResult:
+    def _write(
+        self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool, hidden: Mapping[str, int]
+    ) -> StoredResult:
         try:
             entry = self._store.write(
                 stage.kind,
@@ -236,6 +244,7 @@ class Worker:
                 made_with=environment.versions_in_use(),
                 partial=partial,
                 synced=synced,
+                hidden=hidden,
             )
         except (TypeError, ValueError, RuntimeError) as error:
             raise StageFailed(_failure(stage, error)) from error
@@ -247,6 +256,10 @@ class Worker:
         for input_stage in stage.inputs:
             self._cache.forget(input_stage.key)
             self._ensure(input_stage, no_report, contents=True)
+
+
+def _reused(stage: AnyStage, entry: StoredResult) -> StageRun:
+    return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True, hidden=entry.manifest.hidden)
 
 
 def _compute(stage: Stage[T], run: Run) -> T:

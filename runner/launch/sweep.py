@@ -5,7 +5,6 @@ import shlex
 import sys
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +19,7 @@ from components.json_value import Json
 from runner import results
 from runner.console.display import make_console, say_error
 from runner.console.ending_signals import endings_deferred
-from runner.engine.checked_answers import hidden_lines
+from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.outcome import StageRun
 from runner.engine.outdated_results import discard
 from runner.engine.plugins.plugin_loading import allow_edits
@@ -200,7 +199,7 @@ class RunningSweep:
         )
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
-        self._hidden: Counter[str] = Counter()
+        self._hidden = HiddenAnswers()
         self._plan: SweepPlan | None = None
         self._is_part = is_part
         self._race: SweepRace | None = None
@@ -337,7 +336,7 @@ class RunningSweep:
             self._end(plan, INTERRUPTED)
             raise
         finally:
-            for line in hidden_lines(self._hidden):
+            for line in self._hidden.lines():
                 self._console.print(line, style="yellow", markup=False)
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
         are_sound = len(self._done) == n_cells and all(cell.status in (OK, STOPPED) for cell in self._done.values())
@@ -402,7 +401,7 @@ class RunningSweep:
         with self._workers.running(order) as outcomes:
             runs = list(outcomes)
         for run in runs:
-            self._hidden.update(run.hidden)
+            self._hidden.add(run)
         return runs
 
     def _execute(self, plan: SweepPlan) -> None:
@@ -422,7 +421,7 @@ class RunningSweep:
             with progress:
                 for run in outcomes:
                     runs[run.key] = run
-                    self._hidden.update(run.hidden)
+                    self._hidden.add(run)
                     progress.finished(run.key, run.kind, 0.0 if run.reused else run.seconds)
                     for damage in run.damaged:
                         self._console.print(f"damaged in the store, computed again: {damage}")
@@ -436,6 +435,7 @@ class RunningSweep:
         if run and run.error == GIVEN_UP:
             self._record(cell.cell_id, stopped_cell(cell, self._store, {}), {})
             return
+        self._hidden.add_stored(cell.graph.result, self._store)
         result, files = collect_cell(cell, runs, self._store, self._run, self._headline, folder)
         self._record(cell.cell_id, result, files)
 

@@ -91,7 +91,10 @@ class _NoReplies:
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
         return {}
 
-    def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
+    def hidden_in(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
+        return {}
+
+    def add_all(self, answers: Sequence[Answer], hidden: Mapping[str, Sequence[str]]) -> list[Answer]:
         """Return the answers as they would be read from a store."""
         return list(map(as_stored, answers))
 

@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import StoreError
@@ -32,8 +32,9 @@ class Manifest:
     """Facts about a result that are available without reading its parts.
 
     `partial` marks a result with failed requests, or one computed from such a result. Only the run that computed it,
-    `run_id`, may use it. `made_with` holds the versions of packages and of this project. The description of the stage
-    is only in the file, because a sweep of many cells holds thousands of manifests in memory.
+    `run_id`, may use it. `made_with` holds the versions of packages and of this project. `hidden` counts the answers of
+    a model in which the value of a secret variable was hidden, by variable. The description of the stage is only in the
+    file, because a sweep of many cells holds thousands of manifests in memory.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Manifest:
     partial: bool
     files: Files
     made_with: Mapping[str, str]
+    hidden: Mapping[str, int] = field(default_factory=dict)
 
 
 class Manifests:
@@ -68,6 +70,8 @@ class Manifests:
                 raise TypeError("versions that are not strings")
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
+            if not all(type(n_answers) is int for n_answers in manifest.hidden.values()):
+                raise TypeError("counts that are not integers")
             is_of_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
             if is_of_place and type(manifest.partial) is bool and math.isfinite(manifest.seconds + manifest.created):
                 return manifest
@@ -86,10 +90,13 @@ class Manifests:
 def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
     """Write a manifest and return its path. Raises OSError if the folder cannot be written."""
     path = folder / MANIFEST
-    text = json.dumps({**vars(manifest), "made_from": made_from}, ensure_ascii=False)
+    facts = dict(vars(manifest))
+    if not manifest.hidden:  # earlier versions do not know the field
+        del facts["hidden"]
+    text = json.dumps({**facts, "made_from": made_from}, ensure_ascii=False)
     mask = current_mask()
     if mask.holds_known(text):
-        text = json.dumps({**vars(manifest), "made_from": masked_values(made_from, mask)}, ensure_ascii=False)
+        text = json.dumps({**facts, "made_from": masked_values(made_from, mask)}, ensure_ascii=False)
     path.write_text(text, encoding="utf-8")
     return path
 

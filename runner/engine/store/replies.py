@@ -11,7 +11,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +45,8 @@ class _FileIndex:
     identity: tuple[int, int] = (0, 0)
     n_read: int = 0
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    hidden: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Variables whose values were hidden in a reply, by request."""
 
     def read_new(self, file: BinaryIO) -> None:
         """Read the lines appended since the last call. Skips a line that a killed process left incomplete."""
@@ -52,6 +54,7 @@ class _FileIndex:
         if (status.st_dev, status.st_ino) != self.identity or status.st_size < self.n_read:  # the file was replaced
             self.identity = (status.st_dev, status.st_ino)
             self.places.clear()
+            self.hidden.clear()
             self.n_read = 0
         if status.st_size == self.n_read:
             return
@@ -61,6 +64,8 @@ class _FileIndex:
                 break  # a process is still writing the line
             if line != b"\n" and (reply := _reply(line)):  # `add_all` writes a blank line before each batch
                 self.places[reply.request_id] = (self.n_read, len(line))
+                if variables := _hidden_in(line):
+                    self.hidden[reply.request_id] = variables
             self.n_read += len(line)
 
 
@@ -116,6 +121,14 @@ class Replies:
             if not n_gone:  # files that are gone were merged into a new one, or pruned
                 return replies
 
+    def hidden_in(self, replies: Collection[str]) -> dict[str, Sequence[str]]:
+        """Return the variables whose values were hidden in replies of the last `get_all`, by key.
+
+        Replies without a hidden value are left out.
+        """
+        files = self._files.values()
+        return {key: names for file in files for key, names in file.hidden.items() if key in replies}
+
     def keys(self, prefix: str) -> set[str]:
         """Return the stored keys that begin with a prefix."""
         self.get_all(())
@@ -150,8 +163,10 @@ class Replies:
         """Store one answer as `add_all` does."""
         return self.add_all([replace(answer, request_id=key)])[0]
 
-    def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
+    def add_all(self, answers: Sequence[Answer], hidden: Mapping[str, Sequence[str]] | None = None) -> list[Answer]:
         """Write answers under their `request_id` and return them `as_stored`. Failed answers are not written.
+
+        `hidden` names the variables whose values were hidden in an answer, by `request_id`.
 
         The disk is synced about once a second. Raises StoreError if they cannot be written, so that no further replies
         are paid and lost.
@@ -168,15 +183,15 @@ class Replies:
                 self._writes = True
             path = self._folder / f"{self._writers.own_name}{_SUFFIX}"
             # A process that pauses between opening and writing may be presumed dead, and its file merged.
-            while not self._append(path, storable):
+            while not self._append(path, storable, hidden or {}):
                 continue
         self._mirror.send()
         return read_answers
 
-    def _append(self, path: Path, replies: Iterable[Answer]) -> bool:
+    def _append(self, path: Path, replies: Iterable[Answer], hidden: Mapping[str, Sequence[str]]) -> bool:
         """Append replies to a file. Returns False if the file was deleted before they were written."""
         # One unbuffered append. The first newline ends a line that a broken connection left incomplete.
-        unwritten = b"".join(b"\n" + _line(reply) + b"\n" for reply in replies)
+        unwritten = b"".join(b"\n" + _line(reply, hidden.get(reply.request_id, ())) + b"\n" for reply in replies)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
             file = _SPARE.open(path, flags)
@@ -307,8 +322,13 @@ _CHECKSUM = b'{"crc32": "%08x", '
 _N_CHECKSUM = len(_CHECKSUM % 0)
 
 
-def _line(answer: Answer) -> bytes:
-    body = json.dumps(vars(answer), ensure_ascii=False).encode()[1:]
+_HIDDEN = "hidden"
+"""Field of a line with the variables whose values were hidden in the reply. Most lines do not have it."""
+
+
+def _line(answer: Answer, hidden: Sequence[str]) -> bytes:
+    facts = {**vars(answer), _HIDDEN: list(hidden)} if hidden else vars(answer)
+    body = json.dumps(facts, ensure_ascii=False).encode()[1:]
     return _CHECKSUM % crc32(body) + body
 
 
@@ -323,7 +343,16 @@ def _reply(line: bytes) -> Answer | None:
     body = _body(line) if line.startswith(_CHECKSUM[:11]) else line
     try:
         raw = json.loads(body or b"")
+        raw.pop(_HIDDEN, None)
         reply = as_stored(Answer(**{**raw, "state": AnswerState(raw["state"])}))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
     return reply if isinstance(reply.request_id, str) and reply.state is not AnswerState.ERROR else None
+
+
+def _hidden_in(line: bytes) -> list[str]:
+    """Return the variables whose values were hidden in the reply of a line."""
+    if _HIDDEN.encode() not in line:  # decoding each line a second time would take as long as the first
+        return []
+    variables = json.loads(_body(line) or b"{}").get(_HIDDEN)
+    return [name for name in variables if isinstance(name, str)] if isinstance(variables, list) else []

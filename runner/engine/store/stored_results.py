@@ -223,6 +223,7 @@ class Store:
         made_with: Mapping[str, str] | None = None,
         partial: bool = False,
         synced: bool = True,
+        hidden: Mapping[str, int] | None = None,
     ) -> StoredResult:
         """Write a result so that it appears complete or not at all. Returns the result that stays.
 
@@ -248,7 +249,9 @@ class Store:
                     if synced:
                         sync(path)
                     files[path.name] = (checksum(path), path.stat().st_size)
-                manifest = Manifest(kind, key, seconds, time.time(), self.run_id, partial, files, made_with or {})
+                manifest = Manifest(
+                    kind, key, seconds, time.time(), self.run_id, partial, files, made_with or {}, hidden or {}
+                )
                 path = write_manifest(temporary, manifest, made_from)
                 if synced:
                     sync(path)

@@ -2,7 +2,6 @@
 
 import logging
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from components.records import Documents
 from components.testset.records import Draft, EvidenceSet, Topic
 from components.testset.topics.voting import TopicVotes
 from runner.engine.cache import Cache
-from runner.engine.checked_answers import hidden_lines
+from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.plan import make_plan
 from runner.engine.spending import SharedGate, Spending
 from runner.engine.stage import AnyStage, Stage
@@ -101,7 +100,7 @@ class GenerationLoop:
         self._evidence: list[DrawnEvidence] = []
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
         self._worker = Worker(self.store, self._gate)
-        self._hidden: Counter[str] = Counter()
+        self.hidden = HiddenAnswers()
         self.source = ReadSource(settings.corpus, settings.corpus.fingerprint())
         corpus, share = SourceCorpus(self.source), settings.share_taken_out
         self.search = EvidenceSearch(
@@ -118,9 +117,7 @@ class GenerationLoop:
         return self._gate.spent
 
     def close(self) -> None:
-        """End the leases, delete the ledger of this run, and warn of answers with hidden values."""
-        for line in hidden_lines(self._hidden):
-            log.warning("%s", line)
+        """End the leases and delete the ledger of this run."""
         self._leases.close()
         self._ledger.unlink(missing_ok=True)
 
@@ -274,11 +271,13 @@ class GenerationLoop:
         plan = make_plan([(stage, 1) for stage in targets], self.store)
         for stage in plan.order:
             run = self._worker.run(stage, partial(self._announce.stage, stage.title))
-            self._hidden.update(run.hidden)
+            self.hidden.add(run)
             if run.over_budget:
                 raise BudgetReached(run.over_budget)
             if run.failed:
                 raise ComponentError(run.error)
+        for target in targets:
+            self.hidden.add_stored(target, self.store)
 
     def _lease(self, keys: set[str]) -> None:
         """Protect these results and all replies from pruning until the run is closed, also between waves."""

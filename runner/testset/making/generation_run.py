@@ -1,8 +1,8 @@
 """Runs one generation: the estimate before it, the waves, the files, and the summary after it."""
 
 import shlex
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from components.errors import BudgetReached
 from components.json_value import Json
 from runner.console.display import make_console
 from runner.engine.environment import versions
+from runner.engine.hidden_answers import HiddenAnswers
 from runner.engine.spending import Spending
 from runner.engine.store.locks import hold_lock
 from runner.output.money import spent_text
@@ -40,6 +41,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
     with (
         closing(_Progress(console, is_shown=settings.run.progress)) as progress,
         closing(GenerationLoop(settings, progress)) as making,
+        _warning_of_hidden(making.hidden, console),
     ):
         try:
             state = making.begin(ask=not settings.run.plan_only)
@@ -63,6 +65,16 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
             testset = release(out, state, about)
         spent = making.spent
     return _summarize(console, settings, state, testset, spent)
+
+
+@contextmanager
+def _warning_of_hidden(hidden: HiddenAnswers, console: Console) -> Iterator[None]:
+    """At the end, however it comes, name the variables whose values were hidden in answers."""
+    try:
+        yield
+    finally:
+        for line in hidden.lines():
+            console.print(line, style="yellow", markup=False)
 
 
 def _name_of(out: Path) -> str:

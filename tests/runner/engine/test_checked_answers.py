@@ -8,7 +8,8 @@ import pytest
 
 from components.errors import ComponentError
 from components.records import Answer, AnswerState, Request
-from runner.engine.checked_answers import checked_answers, hidden_lines, without_secrets_in
+from runner.engine.checked_answers import checked_answers, without_secrets_in
+from runner.engine.hidden_answers import hidden_lines
 
 KEY = "zQ9-4711-aVeryLongSecretOfMine-0815-end"
 SECRET = "Quite-Secret-77/x"
@@ -51,7 +52,7 @@ def test_an_answer_without_a_secret_is_the_same_object(monkeypatch: pytest.Monke
 def test_changed_answers_are_counted_by_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     monkeypatch.setenv("OTHER_TOKEN", KEY)
-    hidden = Counter[str]()
+    hidden: dict[str, Sequence[str]] = {}
     answers = [
         Answer("a", AnswerState.OK, f"{SECRET} and {SECRET}", thoughts=SECRET),
         Answer("b", AnswerState.OK, SECRET[9:], thoughts=SECRET[:9]),
@@ -60,8 +61,8 @@ def test_changed_answers_are_counted_by_variable(monkeypatch: pytest.MonkeyPatch
         Answer("e", AnswerState.ERROR, error=KEY),
     ]
     assert len(list(without_secrets_in(iter(answers), hidden))) == len(answers)
-    assert hidden == {"MY_API_KEY": 2, "OTHER_TOKEN": 1}
-    first, second = hidden_lines(hidden)
+    assert hidden == {"a": ["MY_API_KEY"], "b": ["MY_API_KEY"], "c": ["OTHER_TOKEN"]}
+    first, second = hidden_lines(Counter(variable for variables in hidden.values() for variable in variables))
     assert first.startswith("2 answers of a model contained the value of MY_API_KEY, and were stored with *** ")
     assert second.startswith("1 answer of a model contained the value of OTHER_TOKEN, and was stored with *** ")
     assert "run.store_dir" in first

@@ -22,19 +22,24 @@ def reply(request: dict[str, Any], _attempt: int) -> Reply:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_each_variable_is_named_once(workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweeps_that_receive_or_find_answers_name_each_variable_once(workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROJECT_KEY", VALUE)
     with chat_server(reply) as server:
         model = ["llm=openai", "llm.model=m", "llm.api_key_env=''", "llm.max_retries=0", f"llm.base_url={server.url}"]
         arguments = [*own_data(tmp_path, TEXTS, SAMPLES), *model, *FEW_METRICS, *QUIET, "language=en", "retriever=bm25"]
         cells = ["-m", "top_k=1,2", "retriever.sparse_index.max_share_without_hits=1", f"run.workers={workers}"]
         first, again = (run_command(tmp_path, *arguments, *cells) for _ in range(2))
-    said = " ".join((first.stdout + first.stderr).split())
-    assert first.returncode == 0, said
-    assert said.count("contained the value of PROJECT_KEY") == 1
-    assert "4 answers of a model contained the value of PROJECT_KEY, and were stored with *** in its place" in said
-    assert VALUE not in said
-    assert "PROJECT_KEY" not in again.stdout + again.stderr
+        n_requests = len(server.requests)
+        monkeypatch.delenv("PROJECT_KEY")
+        one_cell = run_command(tmp_path, *arguments, *cells, "top_k=1")
+        fresh = run_command(tmp_path, *arguments, *cells, "run.fresh=[answers]")
+        assert len(server.requests) == n_requests
+    for ended, n_answers in (first, 4), (again, 4), (one_cell, 2), (fresh, 4):
+        said = " ".join((ended.stdout + ended.stderr).split())
+        assert ended.returncode == 0, said
+        assert said.count("contained the value of PROJECT_KEY") == 1
+        assert f"{n_answers} answers of a model contained the value of PROJECT_KEY, and were stored with ***" in said
+        assert VALUE not in said
 
 
 def test_variable_is_named_before_a_budget_ends_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +49,9 @@ def test_variable_is_named_before_a_budget_ends_the_sweep(tmp_path: Path, monkey
         arguments = [*own_data(tmp_path, TEXTS, SAMPLES), *model, *FEW_METRICS, *QUIET, "language=en", "retriever=bm25"]
         search = ["top_k=1", "retriever.sparse_index.max_share_without_hits=1", "run.max_requests=1"]
         ended = run_command(tmp_path, *arguments, *search)
+        resumed = run_command(tmp_path, *arguments, *search[:-1])
     said = " ".join((ended.stdout + ended.stderr).split())
     assert "run.max_requests" in said
-    assert said.count("contained the value of PROJECT_KEY") == 1
+    assert "1 answer of a model contained the value of PROJECT_KEY" in said
     assert VALUE not in said
+    assert "2 answers of a model contained the value of PROJECT_KEY" in " ".join(resumed.stdout.split())

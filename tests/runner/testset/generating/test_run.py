@@ -260,3 +260,19 @@ def test_unusable_output_path_is_rejected_before_any_request(
     assert "is in the corpus" in told
     assert "run.store_dir" in told
     assert not server.requests
+
+
+def test_generate_names_the_variable_whose_value_it_hid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PROJECT_KEY", "Bridge-of-1932")
+
+    def reply(request: dict[str, Any], attempt: int) -> Reply:
+        return Reply(f"From Bridge-of-1932: {as_rehearsed(request, attempt).text}")
+
+    with chat_server(reply) as server:
+        for _ in range(2):
+            assert main(arguments(tmp_path, server, *FEW)) in (0, 1)
+            printed = " ".join("".join(capfd.readouterr()).split())
+            assert printed.count("contained the value of PROJECT_KEY, and were stored with ***") == 1
+            assert "Bridge-of-1932" not in printed
