@@ -31,6 +31,7 @@ from runner.engine.codecs import NamedArraysCodec, Parts
 from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store
+from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.writers import LEASE_S, Writers
 from runner.engine.worker import Worker
 from runner.results import OK, read_cells
@@ -52,9 +53,9 @@ class Unlocked(Store):
     """A store whose locks no other process sees, as on a file system without locks."""
 
     @contextmanager
-    def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[bool]:
-        """Yield True to all callers."""
-        yield False
+    def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[HeldLock]:
+        """Admit all callers."""
+        yield HeldLock(had_holder=False)
 
 
 class Impatient(Store):

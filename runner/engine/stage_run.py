@@ -8,6 +8,7 @@ from typing import ClassVar, TypeVar
 
 from components.errors import DamagedEntryError
 from components.loading import loading
+from components.openai_server.gate import current_gate, through_gate
 from components.openai_server.received import ReceivedReplies, keeping_received
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report
@@ -17,6 +18,7 @@ from runner.engine.edited_models import note_code
 from runner.engine.model_replies import asker_for
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store, StoredResult
+from runner.engine.store.held_locks import GateOfLock
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.received_numbers import ReceivedNumbers
 
@@ -122,7 +124,8 @@ class Run:
         Scores received before a failure or a kill are stored for the next stage that holds the lock.
         """
         with (
-            self._store.lock("scores of pairs", key, from_stopped=False),
+            self._store.lock("scores of pairs", key, from_stopped=False) as lock,
+            through_gate(GateOfLock(current_gate(), lock)),
             keeping_received(ReceivedNumbers(self._store.workspace_path(key))),
         ):
             yield

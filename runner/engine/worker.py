@@ -31,6 +31,7 @@ from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.stage_run import Run
 from runner.engine.store import Store, StoredResult
+from runner.engine.store.held_locks import GateOfLock, HeldLock, LockLost
 from runner.engine.store.part_files import read_only
 
 log = logging.getLogger(__name__)
@@ -128,13 +129,18 @@ class Worker:
         """Find or compute a result under its lock, if it is missing or damaged."""
         for input_stage in stage.inputs:
             self._ensure(input_stage, no_report)
-        # A stopped process that continues would send the rest of its requests a second time.
-        with self._store.lock(stage.kind, stage.key, from_stopped=not stage.asks_a_server) as had_holder:
-            # Only an earlier holder of the lock can have written a partial result since then.
-            stored = self._find_whole(stage) if was_absent and not had_holder else self._find(stage)
-            if entry := self._reject_damaged(stage, stored, contents=contents, discard=True):
-                return _reused(stage, entry)
-            return self._compute_and_store(stage, report)
+        while True:
+            # A stopped process that continues would send the rest of its requests a second time.
+            with self._store.lock(stage.kind, stage.key, from_stopped=not stage.asks_a_server) as lock:
+                # Only an earlier holder of the lock can have written a partial result since then.
+                stored = self._find_whole(stage) if was_absent and not lock.had_holder else self._find(stage)
+                if entry := self._reject_damaged(stage, stored, contents=contents, discard=True):
+                    return _reused(stage, entry)
+                try:
+                    return self._compute_and_store(stage, report, lock)
+                except LockLost as lost:
+                    log.warning("%s: %s; its replies so far are cached, and this one waits", stage.title, lost)
+            was_absent = False
 
     def _find(self, stage: AnyStage) -> StoredResult | None:
         return self._store.find(stage.kind, stage.key)
@@ -168,12 +174,12 @@ class Worker:
             self._store.discard(entry)
         return None if damages else entry
 
-    def _compute_and_store(self, stage: AnyStage, report: Report, n_tries: int = _N_TRIES) -> StageRun:
+    def _compute_and_store(self, stage: AnyStage, report: Report, lock: HeldLock, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
         say_needed(stage.models)
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
-            with through_gate(self._gate), keeping_received(run.received):
+            with through_gate(GateOfLock(self._gate, lock)), keeping_received(run.received):
                 try:
                     result = _compute(stage, run)
                 finally:
@@ -191,7 +197,7 @@ class Worker:
             if n_tries == 1:
                 raise StageFailed(_failure(stage, error)) from error
             self._recompute_inputs(stage)
-            return self._compute_and_store(stage, report, n_tries - 1)
+            return self._compute_and_store(stage, report, lock, n_tries - 1)
         except BudgetReached:
             raise
         except StoreError:

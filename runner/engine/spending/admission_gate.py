@@ -9,6 +9,7 @@ from components.openai_server.gate import Account, Attempt, Gate, ProcessGate, T
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.checked_answers import checked_answers
+from runner.engine.store.held_locks import LockLost
 
 _LONGEST_ANSWER_S = 3600.0
 """Longest time that an answer may take. Only after it are reservations of other processes presumed dead."""
@@ -45,7 +46,7 @@ def _admit_first(waiting: deque[tuple[Request, Attempt]], gate: Gate) -> dict[st
     while waiting:
         try:
             wait_s = gate.admit(waiting[0][1])
-        except BudgetReached:
+        except (BudgetReached, LockLost):
             if not admitted_requests:
                 raise
             return admitted_requests

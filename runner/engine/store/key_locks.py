@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.locks import shared_mode
 from runner.engine.store.part_files import storage_errors
 from runner.engine.store.regular_files import open_regular
@@ -38,9 +39,8 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 
 @contextmanager
-def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[bool]:
-    """Hold a lock while the context lasts. Yields True if another process held it before. Raises StoreError if it
-    cannot be created.
+def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = True) -> Iterator[HeldLock]:
+    """Hold a lock while the context lasts. Raises StoreError if it cannot be created.
 
     Logs a warning if it has to wait, with `what` the other process is doing. Without `from_stopped`, a stopped process
     of this host keeps its lock.
@@ -51,7 +51,7 @@ def hold_lease(path: Path, writers: Writers, what: str, *, from_stopped: bool = 
         if had_holder:
             _wait(path, claim, writers, what, from_stopped=from_stopped)
     try:
-        yield had_holder
+        yield HeldLock(had_holder, lambda: not _has_claim(path, claim))
     finally:
         _release(path, claim)
 

@@ -43,7 +43,7 @@ class Leases:
         self._writers = writers
         self._remote = remote
 
-    def pruning(self) -> AbstractContextManager[bool]:
+    def pruning(self) -> AbstractContextManager[object]:
         """Hold a lock while the store is pruned. No process takes a lease meanwhile.
 
         Raises StoreError if the lock cannot be created.

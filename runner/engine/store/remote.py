@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
+from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.manifests import Files
 
 
@@ -65,8 +66,8 @@ class Remote(Protocol):
     def give_up(self, folder: Path) -> None:
         """Mark a result as damaged: the next published one replaces it, unless it was replaced before."""
 
-    def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[bool]:
-        """Hold a lock while a result is computed. Yields True if another process held it before.
+    def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[HeldLock]:
+        """Hold a lock while a result is computed.
 
         Logs a warning if it has to wait, with `what` the other process is doing. If the work `is_paid`, each holder
         sees everything that earlier holders have stored.
@@ -111,8 +112,8 @@ class NoRemote:
 
     def give_up(self, folder: Path) -> None: ...
 
-    def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[bool]:
-        return nullcontext(False)
+    def lock(self, key: str, what: str, *, is_paid: bool = False) -> AbstractContextManager[HeldLock]:
+        return nullcontext(HeldLock(had_holder=False))
 
     def lease(self, run_id: str, keys: Sequence[str] | None) -> None: ...
 

@@ -15,6 +15,7 @@ from components.json_value import Json
 from runner.console.written_files import sync
 from runner.engine.file_operations import link_or_copy
 from runner.engine.store.claims import Claims
+from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.key_locks import abandoned_locks, hold_lease
 from runner.engine.store.leases import Leases
 from runner.engine.store.links import refuse_links, refuse_links_of_folders
@@ -347,8 +348,8 @@ class Store:
         shutil.rmtree(removed, ignore_errors=True)
 
     @contextmanager
-    def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[bool]:
-        """Hold the lock of a key while its result is computed. Yields True if another process held it before.
+    def lock(self, kind: str, key: str, *, from_stopped: bool = True) -> Iterator[HeldLock]:
+        """Hold the lock of a key while its result is computed.
 
         Other processes wait, and then find the result. A process that dies loses the lock. So does a stopped process,
         except on this host if `from_stopped` is false.
@@ -356,10 +357,10 @@ class Store:
         path, what = self.root / "locks" / f"{key}.lock", f"computing {kind}"
         # First among the processes of this host, so that only one of them at a time asks the remote.
         with (
-            hold_lease(path, self.writers, what, from_stopped=from_stopped) as had_holder,
-            self._remote.lock(key, what, is_paid=not from_stopped) as had_holder_elsewhere,
+            hold_lease(path, self.writers, what, from_stopped=from_stopped) as on_host,
+            self._remote.lock(key, what, is_paid=not from_stopped) as remote,
         ):
-            yield had_holder or had_holder_elsewhere
+            yield HeldLock(on_host.had_holder or remote.had_holder, lambda: on_host.is_lost() or remote.is_lost())
 
     def abandoned_locks(self) -> list[Path]:
         """Return the locks of processes that have ended. They block no process and can be removed."""

@@ -12,17 +12,20 @@ from components.errors import StoreError
 from runner.engine.store.bucket.bucket_writers import BucketWriters
 from runner.engine.store.bucket.objects import Objects
 from runner.engine.store.bucket.paths import LOCKS
+from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.writers import LOOKS_PER_LEASE
 
 log = logging.getLogger(__name__)
 
 _WARN_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_LOOK_EVERY_S = 2.0
+_LOOK_PATIENCE_S = 1.0
 
 
 @contextmanager
-def hold_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[bool]:
-    """Hold a lock while the context lasts. Yields True if another process held it before.
+def hold_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> Iterator[HeldLock]:
+    """Hold a lock while the context lasts.
 
     Raises StoreError if the bucket does not answer.
     """
@@ -30,10 +33,34 @@ def hold_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> 
     own_name = writers.own_name
     has_waited = _wait(objects, writers, path, what)
     try:
-        yield has_waited
+        yield HeldLock(has_waited, _LossCheck(objects, writers, path))
     finally:
         with suppress(StoreError):  # the bucket is unavailable: the lock ends with this process
             _release(objects, writers, path, own_name)
+
+
+class _LossCheck:
+    """Tells whether another host has taken a lock. It looks only if this host may have been presumed dead."""
+
+    def __init__(self, objects: Objects, writers: BucketWriters, path: str) -> None:
+        self._objects = Objects(objects.address, _LOOK_PATIENCE_S)
+        self._writers, self._path = writers, path
+        self._own_name = writers.own_name.encode()
+        self._n_gaps = writers.n_gaps
+        self._next_look = 0.0
+        self._is_lost = False
+
+    def __call__(self) -> bool:
+        n_gaps, now = self._writers.n_gaps, time.monotonic()
+        is_safe = self._writers.is_seen and n_gaps == self._n_gaps
+        if self._is_lost or is_safe or now < self._next_look:
+            return self._is_lost
+        self._next_look = now + _LOOK_EVERY_S
+        with suppress(StoreError):  # the bucket is unavailable, perhaps for the other hosts too
+            lock = self._objects.get(self._path)
+            self._is_lost = lock is None or lock.contents != self._own_name
+            self._n_gaps = n_gaps
+        return self._is_lost
 
 
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:

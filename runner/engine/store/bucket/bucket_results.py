@@ -24,6 +24,7 @@ from runner.engine.store.bucket.paths import (
     part_path,
     result_at,
 )
+from runner.engine.store.held_locks import HeldLock
 from runner.engine.store.manifests import MANIFEST, Files
 from runner.engine.store.remote import Mirror
 from runner.engine.store.writers import LEASE_S, Writers
@@ -228,18 +229,18 @@ class BucketRemote:
                 self._damaged[path] = entry.tag
 
     @contextmanager
-    def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[bool]:
-        with hold_lock(self._objects, self._writers, key, what) as has_waited:
-            if has_waited or is_paid:  # another host may have held and released the lock since the last look
+    def lock(self, key: str, what: str, *, is_paid: bool = False) -> Iterator[HeldLock]:
+        with hold_lock(self._objects, self._writers, key, what) as lock:
+            if lock.had_holder or is_paid:  # another host may have held and released the lock since the last look
                 self._absent.clear()
                 self._asked_for_all = float("-inf")
             if not is_paid:
-                yield has_waited
+                yield lock
                 return
             for mirror in list(self._mirrors.values()):
                 mirror.look_again()
             try:
-                yield has_waited
+                yield lock
             finally:  # the next holder must find what was paid for, even if the stage failed
                 with suppress(StoreError):
                     self._send_mirrors()

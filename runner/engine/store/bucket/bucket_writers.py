@@ -21,6 +21,7 @@ from typing import Protocol
 from components.errors import StoreError
 from runner.engine.store.bucket.objects import Objects
 from runner.engine.store.bucket.paths import WRITERS
+from runner.engine.store.held_locks import seconds_with_sleep
 from runner.engine.store.part_files import storage_errors
 from runner.engine.store.writers import LEASE_S
 
@@ -80,7 +81,12 @@ class BucketWriters:
     @property
     def is_seen(self) -> bool:
         """True if the last heartbeat is so recent that no process can have presumed this one dead."""
-        return self._heartbeat is not None and time.monotonic() - self._heartbeat.last_beat < self.lease_s / 2
+        return self._heartbeat is not None and seconds_with_sleep() - self._heartbeat.last_beat < self.lease_s / 2
+
+    @property
+    def n_gaps(self) -> int:
+        """Number of pauses between heartbeats that were so long that another host may have presumed this one dead."""
+        return self._heartbeat.n_gaps if self._heartbeat else 0
 
     def every_few_seconds(self, work: Callable[[], None]) -> None:
         """Call a bound method every few seconds as long as its object and this process live, and once more at their
@@ -127,7 +133,8 @@ class _Heartbeat:
     def __init__(self, objects: Objects, path: str, interval_s: float) -> None:
         self.path = path
         self.work: list[weakref.WeakMethod[Callable[[], None]]] = []
-        self.last_beat = time.monotonic()
+        self.last_beat = seconds_with_sleep()
+        self.n_gaps = 0
         self._objects, self._interval_s = objects, interval_s
         self._n_beats = 0
         self._stop = threading.Event()
@@ -135,7 +142,9 @@ class _Heartbeat:
         threading.Thread(target=self._run, name="bucket-heartbeat", daemon=True).start()
 
     def _beat(self) -> None:
-        began = time.monotonic()
+        began = seconds_with_sleep()
+        if began - self.last_beat > self._interval_s * _BEATS_PER_LEASE / 2:
+            self.n_gaps += 1  # before `last_beat`, so that no moment looks as if there had been no gap
         self._n_beats += 1
         self._objects.put(self.path, str(self._n_beats).encode())
         self.last_beat = began
@@ -143,7 +152,7 @@ class _Heartbeat:
     def _run(self) -> None:
         while not self._stop.wait(min(self._interval_s, _SEND_EVERY_S)):
             with suppress(StoreError):  # the bucket is unavailable for a while: writing a result will report it
-                if time.monotonic() - self.last_beat >= self._interval_s:
+                if seconds_with_sleep() - self.last_beat >= self._interval_s:
                     self._beat()
                 self._do_work()
 

@@ -71,6 +71,16 @@ def seconds_waited(lock: Path, writers: Writers) -> float:
         return time.monotonic() - started
 
 
+def test_holder_notices_that_another_process_took_its_lock(lock: Path, writers: Writers) -> None:
+    with hold_lease(lock, writers, "making sums") as held:
+        assert not held.is_lost()
+        lock.unlink()
+        assert held.is_lost()
+        lock.symlink_to("another-host-1-0123456789abcdef:01234567")
+        assert held.is_lost()
+    assert lock.is_symlink()
+
+
 def test_one_process_at_a_time_holds_a_lock(lock: Path, writers: Writers) -> None:
     inside: list[int] = []
     most: list[int] = []

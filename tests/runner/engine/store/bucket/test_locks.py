@@ -78,8 +78,8 @@ def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: 
         taken = threading.Event()
 
         def wait() -> None:
-            with hold_lock(objects, waiting, "key", "working") as has_waited:
-                assert has_waited
+            with hold_lock(objects, waiting, "key", "working") as lock:
+                assert lock.had_holder
                 taken.set()
 
         thread = threading.Thread(target=wait)
@@ -91,12 +91,12 @@ def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: 
 
 def test_stopped_holder_loses_its_bucket_lock_within_the_lease(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
-    with hold_lock(objects, first, "key", "working") as has_waited:
-        assert not has_waited
+    with hold_lock(objects, first, "key", "working") as lock:
+        assert not lock.had_holder
         stopped(first)
         began = time.monotonic()
-        with hold_lock(objects, second, "key", "working") as has_waited:
-            assert has_waited
+        with hold_lock(objects, second, "key", "working") as lock:
+            assert lock.had_holder
             assert LEASE_S < time.monotonic() - began < LEASE_S + 2.5
             assert (objects.get("locks/key") or pytest.fail("nobody holds it")).contents == second.own_name.encode()
             # The first goes on, and ends: what is the second's stays.
@@ -132,6 +132,40 @@ def test_lock_that_was_lost_to_another_host_is_not_removed(objects: Objects, wri
     assert objects.get("locks/key") is not None
 
 
+@pytest.mark.parametrize("beats_again", [False, True])
+def test_holder_that_slept_notices_that_another_host_took_its_lock(
+    beats_again: bool, objects: Objects, writers_of: MakeWriters
+) -> None:
+    first, second = writers_of("a"), writers_of("b")
+    with hold_lock(objects, first, "key", "working") as lock:
+        assert not lock.is_lost()
+        stopped(first)
+        with hold_lock(objects, second, "key", "working"):
+            if beats_again:  # the thread of the heartbeat may run first when the host wakes
+                assert first._heartbeat is not None
+                first._heartbeat._beat()
+            assert lock.is_lost()
+        assert lock.is_lost()
+
+
+def test_holder_that_slept_while_nobody_waited_keeps_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
+    first = writers_of("a")
+    with hold_lock(objects, first, "key", "working") as lock:
+        stopped(first)
+        time.sleep(LEASE_S)
+        assert not first.is_seen
+        assert not lock.is_lost()
+
+
+def test_a_seen_holder_sends_no_request_to_check_its_lock(
+    objects: Objects, writers_of: MakeWriters, bucket: Bucket
+) -> None:
+    with hold_lock(objects, writers_of("a"), "key", "working") as lock:
+        bucket.forget_requests()
+        assert not any(lock.is_lost() for _ in range(100))
+        assert [each for each in bucket.requests if "locks" in str(each)] == []
+
+
 def test_a_holder_killed_on_this_host_loses_its_lock_immediately(objects: Objects, writers_of: MakeWriters) -> None:
     killed = writers_of("a", "killed")
     objects.put("locks/key", stopped(killed).encode())
@@ -150,8 +184,8 @@ def test_a_holder_without_a_heartbeat_is_dead(objects: Objects, writers_of: Make
 def test_lock_is_held_even_if_the_response_was_lost(objects: Objects, writers_of: MakeWriters) -> None:
     own = writers_of("a")
     objects.put("locks/key", own.own_name.encode())
-    with hold_lock(objects, own, "key", "working") as has_waited:
-        assert not has_waited
+    with hold_lock(objects, own, "key", "working") as lock:
+        assert not lock.had_holder
 
 
 def test_a_lock_costs_two_requests(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
@@ -191,6 +225,6 @@ def test_a_lock_with_a_damaged_name_is_taken_over_after_a_lease(
     objects.put("locks/key", contents)
     began = time.monotonic()
 
-    with hold_lock(objects, writers_of("host"), "key", "working") as has_waited:
-        assert has_waited
+    with hold_lock(objects, writers_of("host"), "key", "working") as lock:
+        assert lock.had_holder
         assert time.monotonic() - began >= LEASE_S

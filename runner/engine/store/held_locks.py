@@ -1,0 +1,57 @@
+"""A lock while it is held, and the gate that stops paid requests once it is lost."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from components.errors import StoreError
+from components.openai_server.breaker import Health
+from components.openai_server.gate import Account, Attempt, Gate, Tokens
+
+
+class LockLost(StoreError):
+    """Another process presumed this one dead, for example while its host slept, and took its lock."""
+
+
+@dataclass(frozen=True)
+class HeldLock:
+    """A lock of this process. `had_holder` is true if another process held it before.
+
+    `is_lost` asks whether another process has taken it since then.
+    """
+
+    had_holder: bool
+    is_lost: Callable[[], bool] = lambda: False
+
+
+class GateOfLock:
+    """A gate that admits attempts only while a lock is held: the new holder sends the remaining requests."""
+
+    def __init__(self, gate: Gate, lock: HeldLock) -> None:
+        self._gate, self._lock = gate, lock
+
+    def admit(self, attempt: Attempt) -> float:
+        """Admit an attempt as the inner gate does. Raises LockLost if the lock is lost."""
+        if self._lock.is_lost():
+            raise LockLost("another process took the lock of this stage, because this one did not run for a while")
+        return self._gate.admit(attempt)
+
+    def settle(self, attempt: Attempt, used: Tokens | None) -> None:
+        self._gate.settle(attempt, used)
+
+    def withdraw(self, attempt: Attempt) -> None:
+        self._gate.withdraw(attempt)
+
+    def hold(self, account: Account, seconds: float) -> None:
+        self._gate.hold(account, seconds)
+
+    def health(self, endpoint: str) -> Health:
+        return self._gate.health(endpoint)
+
+
+def seconds_with_sleep() -> float:
+    """Return the seconds of a steady clock that also runs while this machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux; that of macOS is called CLOCK_MONOTONIC
+    if clock is None:
+        clock = getattr(time, "CLOCK_MONOTONIC", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
