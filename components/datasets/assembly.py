@@ -33,7 +33,8 @@ def assemble(
     - an unpaired surrogate, or a gold span outside its document;
     - a subset, topic or task whose name the results reserve.
 
-    Gold documents may be missing from the corpus; see `limit_and_count`.
+    Samples with the subset, question, references and history of an earlier one are counted: a file may be in the folder
+    twice. Gold documents may be missing from the corpus; see `limit_and_count`.
     """
     kept = _sort_and_drop_empty(documents)
     if not len(kept):
@@ -50,9 +51,12 @@ def assemble(
         _check_texts(sample, source, references_required)
         _check_names(sample, source)
     _check_spans(kept, samples, source)
+    distinct = {(each.subset, each.question, each.references, each.history) for each in samples}
     counts = {"n_documents": len(kept), "n_empty_documents": len(documents) - len(kept), "n_samples_read": len(samples)}
     if not references_required:
         counts["n_samples_without_reference"] = sum(not sample.references for sample in samples)
+    if n_repeated := len(samples) - len(distinct):
+        counts["n_samples_repeated"] = n_repeated
     if n_with_parts := sum(bool(sample.answer_parts) for sample in samples):
         counts["n_samples_with_answer_parts"] = n_with_parts
     return Benchmark(kept, tuple(samples), {**notes, **counts}, labels)

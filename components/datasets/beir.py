@@ -42,7 +42,7 @@ class Beir:
     because judgements do not.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     subset: str = UNNAMED

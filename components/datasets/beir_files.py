@@ -4,6 +4,7 @@ Source: Thakur et al. 2021, "BEIR: A Heterogeneous Benchmark for Zero-shot Evalu
 All errors are DataError.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,7 @@ def _judgement(cells: list[str], location: str) -> tuple[str, str, int]:
 
 
 def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
-    """Return references by query id, () for a blank answer.
+    """Return references by query id, () for a blank answer, null or NaN, which pandas writes for a missing value.
 
     A list is one answer in several parts, joined by commas: the spans of a TAT-QA answer are parts, not alternatives. A
     number becomes a string. If the answer lacks its `scale` ("percent", "thousand"), a second reference has the scale
@@ -120,9 +121,15 @@ def _new_id(record: Record, known: Mapping[str, object], location: str) -> str:
 
 
 def _answer(record: Record, location: str) -> str:
-    value = record.get("answer")
-    parts = value if isinstance(value, list) else [value]
+    if "answer" not in record:
+        raise DataError(f"{location}: lacks the field 'answer', expected {_EXPECTED_ANSWERS}.")
+    value = record["answer"]
+    parts = [part for part in (value if isinstance(value, list) else [value]) if not _is_missing(part)]
     for part in parts:
-        if isinstance(part, bool) or not isinstance(part, str | int | float):
+        if isinstance(part, bool) or not isinstance(part, str | int | float) or part in (math.inf, -math.inf):
             raise DataError(f"{location}: field 'answer' is {part!r}, expected a string, a number, or a list of them.")
     return ", ".join(filter(str.strip, map(str, parts)))
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

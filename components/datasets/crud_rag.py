@@ -101,6 +101,7 @@ class CrudRag:
             "n_split_files_cut_off": int(split.cut_off),
             "n_subsets_without_items": len(split.empty),
             **({"subsets_without_items": ", ".join(split.empty)} if split.empty else {}),
+            "n_gold_texts_missing": sum(item.n_gold_missing for item in split.items),
             **_gaps([file.name for file in self._corpus_files()]),
             **gold.counts(),
         }

@@ -49,6 +49,8 @@ class CrudItem:
 
     sample: Sample
     gold_texts: tuple[str, ...]
+    n_gold_missing: int = 0
+    """Fields for gold that are missing or blank."""
 
 
 @dataclass(frozen=True)
@@ -126,5 +128,5 @@ def _read_item(value: object, subset: str, where: str) -> CrudItem:
         question="".join(required_text(record, field, where) for field in form.question).strip(),
         references=required_texts(record, form.reference, where),
     )
-    texts = (optional_text(record, field, where) for field in form.gold)
-    return CrudItem(sample, tuple(text for text in texts if text.strip()))
+    texts = [text for field in form.gold if (text := optional_text(record, field, where)).strip()]
+    return CrudItem(sample, tuple(texts), len(form.gold) - len(texts))

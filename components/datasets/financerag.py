@@ -59,7 +59,7 @@ class FinanceRag:
     - `title_separator`: as in `Beir`.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     root: str = runtime_only("", "the fingerprint covers the content of the files; their place does not count")
     sets: tuple[str, ...] = SETS

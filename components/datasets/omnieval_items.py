@@ -45,11 +45,18 @@ class OmniEvalItems:
 def item_files(folder: Path, root: Path) -> list[Path]:
     """Return the item files under a folder of the data set in `root`, sorted. Hidden files are left out.
 
-    Raises DataError for a folder without item files, for other files under it, and for links out of `root`.
+    Raises DataError for a folder without item files, for a topic without them, for other files under it, and for links
+    out of `root`.
     """
     topics, beside_topics = _folders_and_files([folder])
     subtopics, beside_subtopics = _folders_and_files(topics)
     deeper, files = _folders_and_files(subtopics)
+    filled = {parent for entry in (*files, *deeper, *beside_subtopics) for parent in entry.parents}
+    if empty := sorted(each for each in [*topics, *subtopics] if each not in filled):
+        names = names_in_words([path.relative_to(folder).as_posix() for path in empty])
+        raise DataError(
+            f"{folder}: contains no items in {names}; expected {EXPECTED}. Fetch these folders again, or remove them."
+        )
     misnamed = [file for file in files if file.suffix != ".jsonl"]
     if unexpected := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
         names = names_in_words([path.relative_to(folder).as_posix() for path in unexpected])

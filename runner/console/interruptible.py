@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 from runner.console.ending_signals import ENDINGS, Interrupt, replaced_interrupts
 from runner.console.own_packages import serve_command
@@ -20,6 +22,7 @@ EXIT_INTERRUPTED = 130
 EXIT_OUTPUT_LOST = 1
 _PATIENCE_S = 3.0
 EXIT_NOT_RUN = 2
+_NUMBA_SETTINGS = ".numba_config.yaml"
 
 
 def run_main(module: str, *arguments: object) -> None:
@@ -42,7 +45,8 @@ def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
     """Call `command`. If it is interrupted, write `line` to standard error and exit with 130.
 
     Exit with 1 if the command succeeded but standard output could not be written, as on a full disk. Exit with 2 after
-    one line if the locale's encoding lacks a character of a file name or an argument.
+    one line if the locale's encoding lacks a character of a file name or an argument, or if numba would read settings
+    from the working directory.
     """
     serve_command()
     _open_missing_streams()
@@ -50,6 +54,7 @@ def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
     _end_like_ctrl_c()
     # A last garbage collection takes half a second, and the process frees its memory anyway.
     atexit.register(gc.freeze)
+    _refuse_foreign_settings()
     try:
         _call(command)
     except KeyboardInterrupt:
@@ -79,6 +84,17 @@ def _call(command: Callable[[], object]) -> None:
         sys.exit(EXIT_NOT_RUN)
     if is_output_lost():
         sys.exit(EXIT_OUTPUT_LOST)
+
+
+def _refuse_foreign_settings() -> None:
+    """Exit if numba would read a file of the working directory. Its settings name files that numba overwrites."""
+    file = Path(_NUMBA_SETTINGS)
+    if file.exists() and find_spec("numba"):
+        sys.stderr.write(
+            f"{file.absolute()}: numba reads this file of the working directory, and its settings may overwrite files. "
+            "Work in another folder, remove the file, or use variables NUMBA_*\n"
+        )
+        sys.exit(EXIT_NOT_RUN)
 
 
 def _open_missing_streams() -> None:

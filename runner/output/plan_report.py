@@ -172,6 +172,7 @@ _LEFT_OUT = {
     "n_items_rejected": "rejected item",
     "n_subsets_without_items": "itemless subset",
     "n_gaps_in_corpus_files": "corpus-file gap",
+    "n_gold_texts_missing": "missing gold text",
     "n_fields_left_aside": "unknown question field",
     "n_qrels_of_unknown_queries": "unknown-query judgement",
     "n_gold_units_not_in_corpus": "out-of-corpus gold passage",
@@ -190,7 +191,11 @@ def _data_line(planned: PlannedCell) -> str:
     unread = str(data.notes.get("files_of_other_kinds") or "")
     readable = [suffix for suffix in OFFICE_SUFFIXES if suffix in unread]
     hint = f" (parser=office reads {', '.join(readable)})" if readable else ""
-    return sizes + (f"; left out: {', '.join(left_out)}{hint}" if left_out else "")
+    n_repeated = int(data.notes.get("n_samples_repeated") or 0)
+    repeated = (
+        f"; {count(n_repeated, 'sample')} with the question and references of an earlier one" if n_repeated else ""
+    )
+    return sizes + (f"; left out: {', '.join(left_out)}{hint}" if left_out else "") + repeated
 
 
 def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Data sets in BEIR's layout: small files with every spelling and every mistake."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -171,11 +172,21 @@ class TestLoading:
         ({"answer": ["$8.6 million"], "scale": "million"}, ("$8.6 million",)),
         ({"answer": " "}, ()),
         ({"answer": [], "scale": "percent"}, ()),
+        ({"answer": None}, ()),
+        ({"answer": math.nan, "scale": "percent"}, ()),
+        ({"answer": ["2018", math.nan]}, ("2018",)),
     ],
 )
 def test_reference_answers_are_read(tmp_path: Path, record: dict[str, object], references: tuple[str, ...]) -> None:
     write_lines(tmp_path / "answers.jsonl", [{"_id": "q1", **record}])
     assert read_answers(tmp_path / "answers.jsonl") == {"q1": references}
+
+
+@pytest.mark.parametrize("record", [{}, {"Answer": "x"}, {"answer": math.inf}, {"answer": [True]}])
+def test_a_record_without_a_usable_answer_is_rejected(tmp_path: Path, record: dict[str, object]) -> None:
+    write_lines(tmp_path / "answers.jsonl", [{"_id": "q1", **record}])
+    with pytest.raises(DataError, match=r"line 1: .*field 'answer'"):
+        read_answers(tmp_path / "answers.jsonl")
 
 
 def test_answers_file_becomes_references(tmp_path: Path) -> None:
@@ -292,7 +303,8 @@ class TestBadInput:
             load(tmp_path / "nowhere")
 
     @pytest.mark.parametrize(
-        ("record", "value"), [({}, "None"), ({"answer": True}, "True"), ({"answer": ["a", {"b": 1}]}, r"\{'b': 1\}")]
+        ("record", "value"),
+        [({"answer": {}}, r"\{\}"), ({"answer": True}, "True"), ({"answer": ["a", {"b": 1}]}, r"\{'b': 1\}")],
     )
     def test_beir_answer_that_is_not_a_string_is_rejected(
         self, tmp_path: Path, record: dict[str, object], value: str

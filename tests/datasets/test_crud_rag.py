@@ -156,6 +156,14 @@ class TestGold:
         assert (notes["n_gold_within_added"], notes["n_gold_not_in_corpus"]) == (0, 0)
         assert notes["n_samples_without_gold_in_corpus"] == 1
 
+    @pytest.mark.parametrize("record", [{"news2": ""}, {"news2": None}, {"News2": ABSENT}])
+    def test_missing_gold_texts_are_counted(self, tmp_path: Path, record: dict[str, object]) -> None:
+        full = SPLIT["questanswer_2docs"][0]
+        item = {**{name: text for name, text in full.items() if name != "news2"}, **record}
+        benchmark = CrudRag(str(write(tmp_path, {**SPLIT, "questanswer_2docs": [item]}))).load()
+        assert benchmark.notes["n_gold_texts_missing"] == 1
+        assert list(left_out_of_data(benchmark.notes)) == ["1 empty document", "1 missing gold text"]
+
     def test_add_gold_false_adds_no_documents(self, root: Path) -> None:
         added, plain = CrudRag(str(root)).load(), CrudRag(str(root), add_gold=False).load()
         assert gold_of(plain) == gold_of(added)

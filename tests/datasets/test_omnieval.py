@@ -1,6 +1,7 @@
 """OmniEval: small files with every trap, and the real layout where it is present."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,7 @@ class TestSamples:
             "n_documents": 2,
             "n_empty_documents": 1,
             "n_samples_read": 6,
+            "n_samples_repeated": 1,
             "n_samples": 6,
             "n_samples_without_gold_in_corpus": 1,
             "n_gold_units_not_in_corpus": 0,
@@ -254,6 +256,20 @@ class TestBadInput:
             DataError, match=r"contains other files or folders than .*: 银行业务/零售银行/更深; expected"
         ):
             OmniEval(str(root)).load()
+
+    @pytest.mark.parametrize("name", ["投资/基金", "保险"])
+    def test_a_topic_without_items_is_an_error(self, tmp_path: Path, name: str) -> None:
+        (write(tmp_path) / "gen_datas_set_final" / name).mkdir()
+        with pytest.raises(DataError, match=f"contains no items in {name}; expected"):
+            OmniEval(str(tmp_path)).load()
+
+    def test_items_of_a_copied_file_are_counted(self, tmp_path: Path) -> None:
+        folder = write(tmp_path) / "gen_datas_set_final" / "投资" / "信托"
+        before = OmniEval(str(tmp_path)).load()
+        shutil.copy(folder / "长答案形式问答.jsonl", folder / "长答案形式问答 (1).jsonl")
+        after = OmniEval(str(tmp_path)).load()
+        assert len(after.samples) == len(before.samples) + 1
+        assert after.notes["n_samples_repeated"] == int(before.notes["n_samples_repeated"]) + 1
 
     @pytest.mark.parametrize("content", ["", "\n \n"])
     def test_an_empty_file_of_items_is_an_error(self, tmp_path: Path, content: str) -> None:

@@ -166,3 +166,23 @@ def test_option_that_hides_a_named_package_is_named(option: str, names_cause: bo
     assert done.returncode == 2, done.stderr
     assert f"run.plugins: got '{package}', expected a package that can be imported" in done.stderr
     assert ("-P (PYTHONSAFEPATH) keeps off the path" in done.stderr) == names_cause
+
+
+@pytest.mark.parametrize("command", [["-m", "runner", "run.plan_only=true"], ["-m", "analysis", "report", "."]])
+def test_settings_of_numba_in_the_working_directory_are_refused(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / ".numba_config.yaml").write_text(f"chrome_trace: {tmp_path / 'precious'}\n")
+    (tmp_path / "numba").mkdir()  # stands for the extra `fast`, whether it is installed or not
+    (tmp_path / "numba" / "__init__.py").touch()
+    path = os.pathsep.join([str(REPOSITORY), str(tmp_path)])
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"{tmp_path / '.numba_config.yaml'}: numba reads this file of the working directory" in done.stderr
+    assert (tmp_path / "precious").read_text() == "mine"

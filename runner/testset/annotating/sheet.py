@@ -1,12 +1,13 @@
 """Annotation in a spreadsheet: CSV that Excel opens as UTF-8, a row for each sample, a file for each annotator.
 
-A cell that a spreadsheet would take for a formula gets an apostrophe in front. So does a cell that begins with an
-apostrophe. Reading removes one, so that nothing is lost.
+A cell that a spreadsheet would take for a formula, a number or a date gets an apostrophe in front: 0.50 would become
+0.5. So does a cell that begins with an apostrophe. Reading removes one, so that nothing is lost.
 """
 
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -32,6 +33,13 @@ _MOST_ERRORS = 10
 
 _ESCAPED = (*FORMULA_STARTS, "'")
 
+_VALUES = frozenset({"true", "false", "na", "n/a", "#n/a", "nan", "null", "none", "inf", "infinity"})
+"""Words that spreadsheets or pandas read as a truth value, as a number or as no value."""
+
+_LONGEST_VALUE = 40
+_MOST_WORDS_IN_VALUE = 3
+_WORD = re.compile(r"[^\W\d_]+")
+
 
 def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWording) -> str:
     """Return the whole file. `references` is one answer or a JSON list of several, `gold` a JSON list of passages."""
@@ -49,13 +57,21 @@ def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWord
 
 
 def escaped(cell: str) -> str:
-    """Return the cell so that no spreadsheet takes it for a formula."""
-    return f"'{cell}" if cell.startswith(_ESCAPED) else cell
+    """Return the cell so that no spreadsheet takes it for a formula, a number, a date, a truth value or no value."""
+    return f"'{cell}" if cell.startswith(_ESCAPED) or _may_be_converted(cell) else cell
+
+
+def _may_be_converted(cell: str) -> bool:
+    """Return True for a short text with digits and few words, such as 0.50, 3-4, 1e5, 4 März, 50 % or 2020年5月1日."""
+    if cell.strip().lower() in _VALUES:
+        return True
+    is_short = len(cell) <= _LONGEST_VALUE and any(map(str.isdigit, cell))
+    return is_short and len(_WORD.findall(cell)) <= _MOST_WORDS_IN_VALUE
 
 
 def unescaped(cell: str) -> str:
     """Reverse `escaped`. An apostrophe that a person typed before a word stays."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_ESCAPED) else cell
+    return cell[1:] if cell.startswith("'") and escaped(cell[1:]) == cell else cell
 
 
 def _answers_cell(references: Sequence[str]) -> str:

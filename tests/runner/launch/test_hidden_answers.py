@@ -22,7 +22,9 @@ def reply(request: dict[str, Any], _attempt: int) -> Reply:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_sweeps_that_receive_or_find_answers_name_each_variable_once(workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweeps_that_receive_or_find_answers_name_each_variable_once(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PROJECT_KEY", VALUE)
     with chat_server(reply) as server:
         model = ["llm=openai", "llm.model=m", "llm.api_key_env=''", "llm.max_retries=0", f"llm.base_url={server.url}"]

@@ -104,6 +104,15 @@ def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None
     assert left_out in output.getvalue()
 
 
+def test_samples_that_repeat_an_earlier_one_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "documents.jsonl").write_text('{"id": "a", "text": "The bridge was opened in 1932."}')
+    (tmp_path / "samples.jsonl").write_text("".join(f'{{"id": "{n}", "question": "When?"}}\n' for n in range(3)))
+    places = (f"dataset.documents={tmp_path}/documents.jsonl", f"dataset.samples={tmp_path}/samples.jsonl")
+    output = io.StringIO()
+    show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
+    assert "3 samples in English; 2 samples with the question and references of an earlier one" in output.getvalue()
+
+
 def test_plan_table_is_shown_only_by_stage(tmp_path: Path) -> None:
     plan = plan_small(tmp_path, ("top_k=2",), ("top_k=4",))
     lines = {}

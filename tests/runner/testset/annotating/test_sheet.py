@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pandas
 import pytest
 
 from components.errors import DataError
@@ -48,6 +49,24 @@ def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
     return read_annotations([file], SET, AnnotatorFrom.COMPLETED_BY, of_parent=False)
 
 
+CONVERTED = [
+    "0.50",
+    "007",
+    "3-4",
+    "10:30",
+    "1e5",
+    "1,000",
+    "123456789012345678",
+    "TRUE",
+    "NA",
+    "2020-05-01",
+    "50 %",
+    "None",
+]
+CONVERTED += ["4 März", "June 1932", "2020年5月1日", "$5", "５０％", "NaN", "1/2", "(5)", ".5"]
+"""Answers that spreadsheets or pandas read as numbers, dates, truth values or no value."""
+
+
 @pytest.mark.parametrize(
     "cell",
     [
@@ -68,11 +87,25 @@ def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
         "＋1",
         "－1",
         "＠x",
+        *CONVERTED,
     ],
 )
 def test_formula_escaping_is_reversible(cell: str) -> None:
     assert unescaped(escaped(cell)) == cell
     assert not escaped(cell).startswith(FORMULA_STARTS)
+
+
+@pytest.mark.parametrize("answer", CONVERTED)
+def test_answer_that_spreadsheets_convert_survives_pandas(answer: str, tmp_path: Path) -> None:
+    testset = replace(SET, samples=tuple(replace(sample, references=(answer,)) for sample in SAMPLES))
+    (tmp_path / "exported.csv").write_text(sheet_of(testset.samples, testset, WORDINGS[Language.ZH]), encoding="utf-8")
+    pandas.read_csv(tmp_path / "exported.csv").to_csv(tmp_path / "ann.csv", index=False)
+    annotated = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    assert (annotated.annotations, annotated.n_untouched) == ((), len(SAMPLES))
+
+
+def test_answer_in_words_has_no_apostrophe() -> None:
+    assert escaped("It was opened in 1932 by the king") == "It was opened in 1932 by the king"
 
 
 def test_typed_apostrophe_is_kept() -> None:
