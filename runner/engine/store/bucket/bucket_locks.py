@@ -30,20 +30,21 @@ def hold_lock(objects: Objects, writers: BucketWriters, key: str, what: str) -> 
     Raises StoreError if the bucket does not answer.
     """
     path = f"{LOCKS}/{key}"
-    own_name = writers.own_name
     has_waited = _wait(objects, writers, path, what)
+    check = _LossCheck(objects, writers, path)
     try:
-        yield HeldLock(has_waited, _LossCheck(objects, writers, path))
+        yield HeldLock(has_waited, check)
     finally:
         with suppress(StoreError):  # the bucket is unavailable: the lock ends with this process
-            _release(objects, writers, path, own_name)
+            if check.is_safe or check.has_lock(objects):
+                objects.delete([path])
 
 
 class _LossCheck:
     """Tells whether another host has taken a lock. It looks only if this host may have been presumed dead."""
 
     def __init__(self, objects: Objects, writers: BucketWriters, path: str) -> None:
-        self._objects = Objects(objects.address, _LOOK_PATIENCE_S)
+        self._impatient = Objects(objects.address, _LOOK_PATIENCE_S)
         self._writers, self._path = writers, path
         self._own_name = writers.own_name.encode()
         self._n_gaps = writers.n_gaps
@@ -52,15 +53,23 @@ class _LossCheck:
 
     def __call__(self) -> bool:
         n_gaps, now = self._writers.n_gaps, time.monotonic()
-        is_safe = self._writers.is_seen and n_gaps == self._n_gaps
-        if self._is_lost or is_safe or now < self._next_look:
+        if self._is_lost or self.is_safe or now < self._next_look:
             return self._is_lost
         self._next_look = now + _LOOK_EVERY_S
         with suppress(StoreError):  # the bucket is unavailable, perhaps for the other hosts too
-            lock = self._objects.get(self._path)
-            self._is_lost = lock is None or lock.contents != self._own_name
+            self._is_lost = not self.has_lock(self._impatient)
             self._n_gaps = n_gaps
         return self._is_lost
+
+    @property
+    def is_safe(self) -> bool:
+        """True if no other host can have presumed this one dead since the last look."""
+        return not self._is_lost and self._writers.is_seen and self._writers.n_gaps == self._n_gaps
+
+    def has_lock(self, objects: Objects) -> bool:
+        """Return True if the lock has the name of this process. Raises StoreError if the bucket does not answer."""
+        lock = objects.get(self._path)
+        return lock is not None and lock.contents == self._own_name
 
 
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:
@@ -86,12 +95,3 @@ def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> boo
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, longest_pause_s)
     return has_waited
-
-
-def _release(objects: Objects, writers: BucketWriters, path: str, own_name: str) -> None:
-    """Remove the lock unless another process presumed this one dead and has taken it."""
-    if not writers.is_seen:
-        lock = objects.get(path)
-        if lock is None or lock.contents != own_name.encode():
-            return
-    objects.delete([path])

@@ -148,6 +148,18 @@ def test_holder_that_slept_notices_that_another_host_took_its_lock(
         assert lock.is_lost()
 
 
+def test_holder_that_slept_does_not_remove_the_lock_of_another(objects: Objects, writers_of: MakeWriters) -> None:
+    first, second = writers_of("a"), writers_of("b")
+    with hold_lock(objects, first, "key", "working"):
+        stopped(first)
+        time.sleep(LEASE_S)
+        objects.put("locks/key", second.own_name.encode())
+        assert first._heartbeat is not None
+        first._heartbeat._beat()
+        assert first.is_seen
+    assert objects.get("locks/key") is not None
+
+
 def test_holder_that_slept_while_nobody_waited_keeps_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
     first = writers_of("a")
     with hold_lock(objects, first, "key", "working") as lock:
