@@ -15,7 +15,7 @@ from components.records import ScoreState
 from components.subsets import MACRO
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
-from runner.results import OK, CellResult, LoadedSweep, ScoredSamples, SubsetMetric, is_of_a_corpus, is_of_turns
+from runner.results import OK, CellResult, LoadedSweep, ScoredSamples, SubsetMetric, is_corpus_metric, is_of_turns
 
 FORMAT = 1
 """Version of the file. Another version cannot be read."""
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     Raises DataError if the sweep or a metric cannot be read, or the file cannot be written.
     """
     sweep = results.load(options.sweep)
-    cell = chosen_cell(sweep, options.cell)
-    baseline = baseline_of(sweep, cell, options.metric or [sweep.headline_metric()])
+    cell = choose_cell(sweep, options.cell)
+    baseline = make_baseline(sweep, cell, options.metric or [sweep.headline_metric()])
     terminal.write_text(options.out, _text(baseline))
     n_samples = len({sample for metric in baseline.metrics.values() for sample in metric.scores})
     terminal.make_console().print(
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def chosen_cell(sweep: LoadedSweep, text: str) -> CellResult:
+def choose_cell(sweep: LoadedSweep, text: str) -> CellResult:
     """Return the cell that `text` names, or the only cell. Raises DataError if it failed, or without a name if there
     are several.
     """
@@ -90,7 +90,7 @@ def chosen_cell(sweep: LoadedSweep, text: str) -> CellResult:
     return cell
 
 
-def baseline_of(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) -> Baseline:
+def make_baseline(sweep: LoadedSweep, cell: CellResult, metrics: Sequence[str]) -> Baseline:
     """Return the scores of a cell by "[subset:]metric". Raises DataError if a metric has no direction or no value."""
     baseline_metrics = {}
     for name in metrics:
@@ -113,7 +113,7 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
         parts = "subsets" if metric.subset == MACRO else "turns"
         raise DataError(f"{metric}: averages over {parts}; use {metric.metric}")
     folder = sweep.folder_of(cell)
-    of_a_corpus = is_of_a_corpus(folder, metric.metric)
+    of_a_corpus = is_corpus_metric(folder, metric.metric)
     return results.read_scored(cell, folder, metric.metric, of_a_corpus=of_a_corpus, with_history=False).within(
         metric.subset
     )

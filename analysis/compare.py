@@ -19,24 +19,24 @@ from analysis.comparison import (
     ComparisonRow,
     Family,
     Standing,
-    detectable_ends,
-    needed_span,
+    detectable_range,
+    needed_range,
 )
 from analysis.formats import Document
 from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
 from components.statistics import POWER, PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
-from runner.console.styled_text import listed
+from runner.console.styled_text import join_names
 from runner.results import (
     COMPARE_ALIKE,
     CellResult,
+    effective_groups_note,
     groups_note,
     search_text,
     spans_conditions,
     stopped_by,
     too_few_groups,
-    worth_of_groups,
 )
 
 _FEW_CLUSTERS = 50
@@ -204,13 +204,13 @@ def _same_lines(family: Family) -> list[str]:
 def _sample_lines(family: Family) -> list[str]:
     """Describe the compared samples, and the left-out ones with the reasons. Cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
-    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    worth = effective_groups_note(family.n_clusters, family.n_effective)
     groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"
     lines = [f"over {family.n}{of} samples in {groups}"]
     assumed = list(filter(None, [groups_note(family.sweep.cells)]))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
-        if why := comparison.why_left_out(standing.left_out):
+        if why := comparison.exclusion_text(standing.left_out):
             cells.setdefault(why, []).append(standing.cell.cell_id[:8])
     if list(map(len, cells.values())) == [len(family.standings)] and not family.left_out_differ:
         return [f"{lines[0]}; left out: {next(iter(cells))}", *assumed]
@@ -223,7 +223,7 @@ def _trust_lines(family: Family) -> list[str]:
         return []
     if family.n_clusters == 1:
         return []
-    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    worth = effective_groups_note(family.n_clusters, family.n_effective)
     is_known = family.n_effective >= _FEW_CLUSTERS
     few = "" if is_known else f"with {family.n_clusters} groups{worth}, too few for asymptotic theory, "
     lines = [
@@ -301,20 +301,20 @@ def _detectable(family: Family) -> str:
     """Describe the smallest detectable difference. It varies between cells with the spread of their differences from
     the baseline.
     """
-    ends = detectable_ends(family)
+    ends = detectable_range(family)
     if not ends:
         few = too_few_groups(family.n_clusters, family.n_effective)
         fewer = ", or compare fewer cells" if family.n_corrected > 1 else ""
         remedy = f"Add questions about documents that have none yet{fewer} (docs/decisions.md)."
         return f"{few.capitalize()}. {remedy}" if family.has_too_few_groups else ""
-    span = ends[0] if len(ends) == 1 else f"{listed(ends, 'to')}, depending on the cell"
+    span = ends[0] if len(ends) == 1 else f"{join_names(ends, 'to')}, depending on the cell"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
     return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power, measured spread)."
 
 
 def _n_needed(family: Family) -> str:
     """Describe how many questions would distinguish the rows without a significant difference."""
-    span = needed_span(family)
+    span = needed_range(family)
     if not span:
         return ""
     against = "the best cell" if family.is_picked else "the baseline"

@@ -24,8 +24,8 @@ from components.statistics import (
     times_as_many,
     within_standard_error,
 )
-from runner.console.display import about_size, estimate
-from runner.console.styled_text import listed
+from runner.console.display import detectable_text, estimate
+from runner.console.styled_text import join_names
 from runner.results import (
     BEST,
     NO_BEST,
@@ -260,7 +260,7 @@ def _rows(family: Family, table: _Table) -> tuple[ComparisonRow, ...]:
     n_corrected = n_rows + family.n_corrected
     comparisons = family.test.compare(table.scores, family.alpha / (n_rows if family.is_picked else n_corrected))
     correction = (
-        _among_the_best(family, table.scores)
+        _correct_against_best(family, table.scores)
         if family.is_picked
         else _Correction(holm([_number(one.p) for one in comparisons], n_corrected), family.alpha / n_corrected, None)
     )
@@ -283,7 +283,7 @@ def _number(value: float | None) -> float:
     return value
 
 
-def _among_the_best(family: Family, scores: SampleScores) -> _Correction:
+def _correct_against_best(family: Family, scores: SampleScores) -> _Correction:
     confidence_set = best_cells(
         scores,
         larger_is_better=family.metric.direction(),
@@ -315,7 +315,7 @@ def _detectable(
     return size if np.isfinite(size) else None
 
 
-def detectable_ends(family: Family) -> list[str]:
+def detectable_range(family: Family) -> list[str]:
     """Return the smallest and the largest detectable difference of the table, e.g. ["0.3", "more than 1"], or one
     number if they are equal; [] if they are unknown.
     """
@@ -323,17 +323,17 @@ def detectable_ends(family: Family) -> list[str]:
     if not sizes:
         return []
     means = [standing.mean for standing in family.standings]
-    return list(dict.fromkeys(about_size(size, means) for size in (min(sizes), max(sizes))))
+    return list(dict.fromkeys(detectable_text(size, means) for size in (min(sizes), max(sizes))))
 
 
-def needed_span(family: Family) -> str:
+def needed_range(family: Family) -> str:
     """Return the number of samples that would distinguish the undecided cells at their observed differences, as "about
     850" or "about 850 to 6,200"; "" if no number can be computed.
     """
     numbers = [row.n_needed for row in family.not_distinguishable if row.n_needed is not None]
     if not numbers:
         return ""
-    return f"about {listed(dict.fromkeys(estimate(n) for n in (min(numbers), max(numbers))), 'to')}"
+    return f"about {join_names(dict.fromkeys(estimate(n) for n in (min(numbers), max(numbers))), 'to')}"
 
 
 def _n_needed(comparison: Comparison, correction: _Correction) -> int | None:
@@ -422,7 +422,7 @@ def as_table(family: Family) -> list[dict[str, object]]:
         record = _row_record(row)
         for name in ("cell_id", "same", "axes"):
             del record[name]
-        record["n_left_out"] = why_left_out(row.standing.left_out)
+        record["n_left_out"] = exclusion_text(row.standing.left_out)
         rows += [
             {"cell_id": cell.cell_id, **{f"axis/{name}": cell.axes.get(name) for name in axes}, **record}
             for cell in row.standing.cells
@@ -430,6 +430,6 @@ def as_table(family: Family) -> list[dict[str, object]]:
     return rows
 
 
-def why_left_out(left_out: Mapping[str, int]) -> str:
+def exclusion_text(left_out: Mapping[str, int]) -> str:
     """Format the counts, e.g. "3 answer_error, 1 not in this cell"; "" if nothing is left out."""
     return ", ".join(f"{n} {reason}" for reason, n in sorted(Counter(left_out).items()))

@@ -16,14 +16,14 @@ from analysis.baseline import (
     Baseline,
     BaselineMetric,
     SampleId,
-    chosen_cell,
+    choose_cell,
     definition_of,
     read_baseline,
     sample_rows,
     scored_samples,
 )
 from analysis.compare import share
-from analysis.comparison import samples_needed, why_left_out
+from analysis.comparison import exclusion_text, samples_needed
 from analysis.table_output import UNKNOWN, TableColumn
 from components.errors import DataError
 from components.records import ScoreState
@@ -95,7 +95,7 @@ class Check:
             same = "the same scores for every sample"
             return f"{self.metric}: {same if self.is_same else f'no loss of more than {self.margin:g}'}"
         if self.lost:
-            return f"{self.metric}: samples of the baseline have no value now: {why_left_out(self.lost)}"
+            return f"{self.metric}: samples of the baseline have no value now: {exclusion_text(self.lost)}"
         needed = (
             f"; about {estimate(self.n_needed)} samples would suffice if the true loss is 0" if self.n_needed else ""
         )
@@ -140,7 +140,7 @@ def run(options: argparse.Namespace) -> int:
     """
     baseline = read_baseline(options.baseline)
     sweep = results.load(options.sweep)
-    cell = chosen_cell(sweep, options.cell)
+    cell = choose_cell(sweep, options.cell)
     checks = check(baseline, sweep, cell, margins(baseline, dict(options.margin)), alpha=options.alpha)
     _show(options.format, baseline, cell, checks)
     for search in sweep.searches:
@@ -276,7 +276,7 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
     earlier = np.array([before.scores[sample] for sample in common])
     if earlier.shape != after.shape:
         raise DataError(f"{metric}: has {after.shape[1]} sums per sample, the baseline {earlier.shape[1]}")
-    of_a_corpus = results.is_of_a_corpus(sweep.folder_of(cell), metric.metric)
+    of_a_corpus = results.is_corpus_metric(sweep.folder_of(cell), metric.metric)
     scores = SampleScores(
         np.stack([earlier, after], axis=1),
         scored.clusters[[rows[sample] for sample in common]],

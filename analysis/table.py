@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> int:
             f"{table.info.name} is not a sweep, so it has no cells to compare: {table.info.about}. "
             f"To see its numbers: python -m analysis table {table.info.name}"
         )
-    beside = published.put_beside(table, metrics, results.load(options.sweep).cells)
-    show_beside(console, beside)
+    beside = published.compare_with_printed(table, metrics, results.load(options.sweep).cells)
+    show_comparison(console, beside)
     if options.csv:
         _write_csv(options.csv, beside)
     return 0
@@ -129,7 +129,7 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[TableColumn]:
     return [TableColumn("subset", labels, is_number=False), *levels]
 
 
-def show_beside(console: Console, beside: PrintedComparison) -> None:
+def show_comparison(console: Console, beside: PrintedComparison) -> None:
     """Print a block per metric, then facts to know before comparing the numbers."""
     if not _in_percent(console):  # captions for print contain the name
         console.print(f"[bold]{beside.table.info.name}[/]: {escape(beside.table.info.about)}")
@@ -191,11 +191,11 @@ def _block_columns(table: PrintedTable, block: PrintedBlock, scale: _Scale) -> l
 
 
 def _marks(block: PrintedBlock) -> Marks:
-    of_rows = [STAR if _is_apart(line) else "" for line in block.lines if line.pair]
+    of_rows = [STAR if _is_outside_interval(line) else "" for line in block.lines if line.pair]
     return Marks(of_rows, star="the paper's number is not in our interval")
 
 
-def _is_apart(line: PrintedLine) -> bool:
+def _is_outside_interval(line: PrintedLine) -> bool:
     return line.low is not None and line.high is not None and not line.low <= line.number.value <= line.high
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from analysis.formats import BOLD, FORMATS, STAR, TERMINAL, Document, Grid, Marks
 from components.errors import DataError
 from runner.console import display
-from runner.console.display import no_formula
+from runner.console.display import escape_formula
 from runner.console.written_files import write_text
 
 __all__ = [
@@ -123,8 +123,8 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(no_formula, rows[0]))
-    writer.writerows([no_formula(row[name]) for name in rows[0]] for row in rows)
+    writer.writerow(map(escape_formula, rows[0]))
+    writer.writerows([escape_formula(row[name]) for name in rows[0]] for row in rows)
     write_text(path, text.getvalue())
 
 

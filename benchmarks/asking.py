@@ -15,7 +15,7 @@ from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.embedders.openai_embeddings import OpenAIEmbeddings
 from components.llms.openai_chat import OpenAIChat
-from components.openai_server.gate import through_gate
+from components.openai_server.gate import use_gate
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample
 from runner.engine.ask import Asker, replies_key
 from runner.engine.spending import SharedGate
@@ -77,7 +77,7 @@ def _ask(url: str, folder: Path, n: int) -> Asked:
     store = Store(folder / "store")
     asker = Asker(llm, store.replies(replies_key(llm, "answers")), watch)
     started, cpu = time.perf_counter(), time.process_time()
-    with through_gate(SharedGate(store.limits, folder / "spent")):
+    with use_gate(SharedGate(store.limits, folder / "spent")):
         answers = asker(requests)
     assert sum(answer.state is AnswerState.OK for answer in answers) == n
     return Asked(time.perf_counter() - started, time.process_time() - cpu, n_threads[0])

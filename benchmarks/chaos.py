@@ -18,7 +18,7 @@ from benchmarks.chat_endpoint import Behaviour, Endpoint, answer_to, serving
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 from components.llms.openai_chat import OpenAIChat
-from components.openai_server.gate import through_gate
+from components.openai_server.gate import use_gate
 from components.records import Answer, AnswerState, Kind, Message, Request, Sample
 from runner.engine.ask import Asker, replies_key, request_keys
 from runner.engine.spending import SharedGate
@@ -101,7 +101,7 @@ def ask_all(folder: Path, url: str, n: int, concurrency: int) -> list[Answer]:
     """Return all answers, including stored ones."""
     llm = _llm(url, concurrency)
     asker = Asker(llm, _store(folder).replies(replies_key(llm, "answers")), lambda done, total: None)
-    with through_gate(_gate(folder)):
+    with use_gate(_gate(folder)):
         return asker(_requests(n))
 
 

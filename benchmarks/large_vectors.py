@@ -18,7 +18,7 @@ from benchmarks.settings import Settings
 from components.protocols import VectorIndex
 from components.vector_indexes.faiss_index import Flat, IvfPq
 from components.vector_indexes.ivf_flat import IvfFlat
-from components.vector_indexes.mapped import rows_in_file
+from components.vector_indexes.mapped import write_rows
 from runner.engine.store import Store
 
 _N_DIMENSIONS, _N_CENTRES, _SPREAD, _DEPTH, _TOP, _N_QUERIES = 384, 2000, 0.8, 100, 10, 100
@@ -71,7 +71,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def _draw(file: Path, n: int) -> None:
-    rows_in_file(file, _draw_blocks(n, seed=1), _N_DIMENSIONS)
+    write_rows(file, _draw_blocks(n, seed=1), _N_DIMENSIONS)
 
 
 def _build(name: str, index: VectorIndex, file: Path, root: Path) -> float:

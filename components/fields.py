@@ -54,7 +54,7 @@ def names_user_code(a_field: "Field[object]") -> bool:
     return USER_CODE in a_field.metadata
 
 
-def what_runs(a_field: "Field[object]") -> str:
+def named_code(a_field: "Field[object]") -> str:
     """Return the code that the field names: `runs` of `naming_code` or `runtime_only`, "" for other fields."""
     return str(a_field.metadata.get(RUNS, ""))
 

@@ -53,7 +53,7 @@ class GoldCopies:
         }
 
 
-def no_copies() -> GoldCopies:
+def empty_copies() -> GoldCopies:
     """Return an empty set of copies. With it, only the gold itself counts."""
     return _columns([])
 

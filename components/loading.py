@@ -40,7 +40,7 @@ def seconds_of_loading() -> float:
     return _time.seconds
 
 
-def loaded_once(load: Callable[P, T]) -> Callable[P, T]:
+def cache_slow_loader(load: Callable[P, T]) -> Callable[P, T]:
     """Cache a slow loader as `functools.cache` does, and count its time as loading."""
 
     @functools.wraps(load)

@@ -10,7 +10,7 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
     except FileNotFoundError:  # the directory was deleted, so it is not on the path
         here = ""
     if here in sys.path:
-        sys.path.remove(here)  # `see_working_directory` adds it at the end once a user names a package
+        sys.path.remove(here)  # `add_working_directory` adds it at the end once a user names a package
 
 from collections.abc import Sequence
 from pathlib import Path

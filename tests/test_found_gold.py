@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from components.gold_copies import GoldCopies, no_copies
+from components.gold_copies import GoldCopies, empty_copies
 from components.gold_places import GoldPlaces, SpansOfSamples
 from components.records import Evidence, Kind, Sample
 
@@ -33,11 +33,11 @@ def pieces(places: GoldPlaces, *rows: tuple[int, int, int, int]) -> list[tuple[i
 
 
 def test_gold_units_have_lengths_only_inside_the_corpus() -> None:
-    assert list(GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies()).lengths) == [20, 80, 20, None]
+    assert list(GoldPlaces(SAMPLES, POSITIONS, LENGTHS, empty_copies()).lengths) == [20, 80, 20, None]
 
 
 def test_gold_spans_count_only_for_their_own_sample() -> None:
-    places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies())
+    places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, empty_copies())
     assert pieces(places, (0, 0, 0, 15), (0, 0, 15, 100), (0, 2, 70, 80), (1, 0, 0, 100), (2, 0, 20, 25)) == [
         (0, 0, 0, 5),
         (1, 0, 5, 20),
@@ -56,7 +56,7 @@ def test_text_in_a_copy_counts_as_the_gold() -> None:
 
 
 def test_a_character_that_several_spans_hold_counts_once() -> None:
-    places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies())
+    places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, empty_copies())
     held = places.held_by(spans((0, 0, 0, 15), (0, 0, 12, 20), (0, 0, 13, 14), (0, 2, 0, 5), (2, 0, 0, 100)))
     assert held.n_characters(4).tolist() == [10, 5, 20, 0]
     assert places.held_by(spans()).n_characters(4).tolist() == [0, 0, 0, 0]

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from components.loading import loaded_once, loading, seconds_of_loading
+from components.loading import cache_slow_loader, loading, seconds_of_loading
 
 
 class Clock:
@@ -25,7 +25,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_nested_loading_is_counted_once(clock: Clock) -> None:
-    @loaded_once
+    @cache_slow_loader
     def vocabulary(name: str) -> str:
         clock.now += 2
         return name.upper()
@@ -40,7 +40,7 @@ def test_nested_loading_is_counted_once(clock: Clock) -> None:
 
 
 def test_failed_loading_counts_too(clock: Clock) -> None:
-    @loaded_once
+    @cache_slow_loader
     def broken() -> str:
         clock.now += 2
         raise OSError("no such file")

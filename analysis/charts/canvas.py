@@ -77,11 +77,11 @@ def tick_label(value: float) -> str:
 
 def text_width(label: str, size: float = FONT_SIZE) -> int:
     """Estimate the width of a label in pixels."""
-    cells = sum(1.75 if svg.is_wide_character(character) else 1.0 for character in cut(label))
+    cells = sum(1.75 if svg.is_wide_character(character) else 1.0 for character in shorten_label(label))
     return round(cells * size * _CHARACTER)
 
 
-def cut(label: str) -> str:
+def shorten_label(label: str) -> str:
     """Shorten a label to the characters that a chart has room for."""
     return label if len(label) <= _MOST_CHARACTERS else f"{label[: _MOST_CHARACTERS - 1]}\u2026"
 
@@ -93,7 +93,8 @@ def text(
     weight = ' font-weight="600"' if bold else ""
     end = f' text-anchor="{anchor}"' if anchor != "start" else ""
     small = f' font-size="{size}"' if size != FONT_SIZE else ""
-    return f'<text x="{x:g}" y="{y:g}"{end}{weight}{small} fill="{ink}">{svg.text(escape_control(cut(plain)))}</text>'
+    label = svg.text(escape_control(shorten_label(plain)))
+    return f'<text x="{x:g}" y="{y:g}"{end}{weight}{small} fill="{ink}">{label}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, width: float = 1, dash: str = "") -> str:

@@ -19,7 +19,7 @@ from runner.results import (
     SubsetMetric,
     axis_levels,
     common_samples,
-    most_samples_first,
+    put_most_samples_first,
     varying_axes,
 )
 
@@ -68,7 +68,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     if not valued:
         raise DataError(f"{sweep.name}: no cell with a value of {parsed}: all failed or lack it")
     joined = common_samples(
-        most_samples_first(valued, parsed.metric, parsed.subset), sweep.folder_of, parsed.metric, parsed.subset
+        put_most_samples_first(valued, parsed.metric, parsed.subset), sweep.folder_of, parsed.metric, parsed.subset
     )
     varying = varying_axes(joined.cells)
     for option, name, allowed in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
@@ -109,7 +109,7 @@ def _means(
     is_number = _are_numbers([cell.axes.get(axis) for cell in joined.cells])
     is_share = joined.combine is None and bool(((joined.statistics >= 0) & (joined.statistics <= 1)).all())
     for index, (level, *by) in enumerate(design.corners):
-        cell = None if joined.left_out_differ else _only(joined.cells, design.weights[:, index])
+        cell = None if joined.left_out_differ else _single_cell(joined.cells, design.weights[:, index])
         if cell is not None:
             entry = cell.metrics[metric.subset][metric.metric]
             value, low, high = entry["value"], entry.get("ci_low"), entry.get("ci_high")
@@ -135,7 +135,7 @@ def _ends(value: float, half: float, *, is_share: bool) -> tuple[float | None, f
     return (max(low, 0.0), min(high, 1.0)) if is_share else (low, high)
 
 
-def _only(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> CellResult | None:
+def _single_cell(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> CellResult | None:
     """Return the cell of a level that has a single cell."""
     indices = np.flatnonzero(weights)
     return cells[indices[0]] if len(indices) == 1 else None

@@ -11,7 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.results import TOKENS, CellResult, cheap_indices, known_costs, noise_of_seconds, per_given, share_given
+from runner.results import (
+    TOKENS,
+    CellResult,
+    answered_share,
+    cheap_indices,
+    cost_per_answer,
+    known_costs,
+    noise_of_seconds,
+)
 
 
 class MeanCost(NamedTuple):
@@ -35,7 +43,7 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
     used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
     used_weights = weights[weights.any(axis=1)]
     tokens = _means(TOKENS if weighs_tokens else (), used, used_weights)
-    shares = np.array([share_given(cell) if weighs_tokens else 1.0 for cell in used]) @ used_weights
+    shares = np.array([answered_share(cell) if weighs_tokens else 1.0 for cell in used]) @ used_weights
     of_cells = noise_of_seconds(cells)
     noise = np.array([of_cells[cell.cell_id] for cell in used]) @ used_weights
     seconds = _means(("seconds",), used, used_weights)
@@ -61,8 +69,8 @@ def cheapest(of: Sequence[MeanCost]) -> int | None:
     if all(cost.tokens is None and cost.seconds is None for cost in of):
         return None
     cheap = cheap_indices(
-        [per_given(cost.tokens, cost.given) for cost in of],
-        [per_given(cost.seconds, cost.given) for cost in of],
+        [cost_per_answer(cost.tokens, cost.given) for cost in of],
+        [cost_per_answer(cost.seconds, cost.given) for cost in of],
         [cost.noise for cost in of],
     )
     return None if 1 < len(of) == len(cheap) else cheap[0]

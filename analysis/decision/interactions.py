@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.decision.design import AxisPairDesign, tetrads
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, ScoredCells
-from components.statistics import Contrasts, Tail, contrasts, share_as_far
+from components.statistics import Contrasts, Tail, contrasts, tail_share
 from runner.console.display import significant_digits
 
 _N_DRAWS, _SEED = 4_999, 0
@@ -85,13 +85,13 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
     n_looked_at = df = 0
     for first, second in combinations(scored.axes, 2):
         best: _Example | None = None
-        for block in _in_blocks(tetrads(first, second, scored.levels)):
+        for block in _split_into_blocks(tetrads(first, second, scored.levels)):
             weights = np.column_stack([each.with_c - each.with_d for each in block])
             estimates = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
             maxima = [(way.drawn * way.unit).max(axis=1) for way in estimates.ways]
             largest = [np.maximum(*pair) for pair in zip(largest, maxima, strict=True)] if largest else maxima
             n_looked_at, df = n_looked_at + len(block), estimates.df
-            best = max(filter(None, (best, _clearest(block, estimates))), key=lambda each: min(each.sizes))
+            best = max(filter(None, (best, _find_clearest(block, estimates))), key=lambda each: min(each.sizes))
         if best:
             examples.append(best)
     if not examples or not df:
@@ -104,13 +104,13 @@ def find_interactions(scored: ScoredCells, alpha: float) -> tuple[Interaction, .
     return tuple(sorted(found_all, key=lambda one: one.p))
 
 
-def _in_blocks(all_tetrads: Sequence[AxisPairDesign]) -> Iterator[list[AxisPairDesign]]:
+def _split_into_blocks(all_tetrads: Sequence[AxisPairDesign]) -> Iterator[list[AxisPairDesign]]:
     waiting = iter(all_tetrads)
     while block := list(islice(waiting, _AT_ONCE)):
         yield block
 
 
-def _clearest(block: Sequence[AxisPairDesign], estimates: Contrasts) -> _Example:
+def _find_clearest(block: Sequence[AxisPairDesign], estimates: Contrasts) -> _Example:
     sizes = np.min([way.sizes * way.unit for way in estimates.ways], axis=0)
     index = int(np.argmax(sizes))
     example_sizes = tuple(float(way.sizes[index] * way.unit[index]) for way in estimates.ways)
@@ -120,7 +120,7 @@ def _clearest(block: Sequence[AxisPairDesign], estimates: Contrasts) -> _Example
 def _interaction(scored: ScoredCells, example: _Example, tail: Tail, alpha: float, n_looked_at: int) -> Interaction:
     """Orient the tetrad so that the difference and the larger of the two gains are positive."""
     tetrad, sign = example.tetrad, 1.0 if scored.larger_is_better else -1.0
-    p = max(float(share_as_far(draws, np.array(size))) for draws, size in zip(tail.largest, example.sizes, strict=True))
+    p = max(float(tail_share(draws, np.array(size))) for draws, size in zip(tail.largest, example.sizes, strict=True))
     half = example.error * tail.critical(alpha) if example.error else 0.0
     has_interval = scored.contributions.has_spread and np.isfinite(half)
     with_c, with_d = (sign * float(scored.contributions.values @ weights) for weights in (tetrad.with_c, tetrad.with_d))

@@ -11,7 +11,7 @@ from analysis.decision.design import LevelDesign
 from analysis.decision.scenario_scores import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scenario, ScenarioScores, ScoredCells
 from analysis.decision.tested_levels import TestedLevels, designs_of, tested_levels
 from components.statistics import POWER, benjamini_hochberg, selected_level
-from runner.console.display import about_size
+from runner.console.display import detectable_text
 from runner.results import NO_EFFECTS, LoadedSweep, SubsetMetric, too_few_groups
 
 SHOWN, NOT_SHOWN, SAME, TOO_FEW = "shown", "not shown", "same", "too few"
@@ -104,7 +104,9 @@ class Recommendation:
         """Return e.g. "smallest detectable difference 0.012"; "" if there are too few groups."""
         if self.detectable is None:
             return ""
-        return f"smallest detectable difference {about_size(self.detectable, [level.mean for level in self.levels])}"
+        return (
+            f"smallest detectable difference {detectable_text(self.detectable, [level.mean for level in self.levels])}"
+        )
 
     def as_record(self) -> dict[str, object]:
         """Return the recommendation as plain JSON values."""

@@ -21,7 +21,7 @@ from runner.results import (
     SampleReader,
     SubsetMetric,
     axis_levels,
-    most_samples_first,
+    put_most_samples_first,
     sees_prompts,
     varying_axes,
 )
@@ -151,7 +151,7 @@ class ScenarioScores:
         valued = [cell for cell in self.sweep.cells if cell.status == OK and cell.value(name, subset) is not None]
         if len(valued) < 2:
             return None
-        samples = self._reader.common(most_samples_first(valued, name, subset), subset)
+        samples = self._reader.common(put_most_samples_first(valued, name, subset), subset)
         scenario = Scenario(subset, self._label(subset), _kind(subset))
         if len(samples.cells) < 2:
             return None

@@ -78,7 +78,7 @@ def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: 
     if not scored.is_enough or not designs:
         yield from (TestedLevels(scored, design, cells.values @ design.weights) for design in designs)
         return
-    weights = [between_levels(design.weights) for design in designs]
+    weights = [pairwise_weights(design.weights) for design in designs]
     estimates = contrasts(cells, np.hstack(weights), n_draws, _SEED)
     test = PairedTest(n_resamples=n_draws)
     first = 0
@@ -94,6 +94,6 @@ def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: 
         yield TestedLevels(scored, design, means, p, is_same, error, known_worst, differences.tail(), smallest_p)
 
 
-def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def pairwise_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights of cells in the differences of all pairs of levels, float64[n_cells, n_pairs]."""
     return np.column_stack([weights[:, b] - weights[:, a] for a, b in pairs(weights.shape[1])])

@@ -5,7 +5,7 @@ import io
 import re
 
 from analysis.formats.grid import BOLD, INTERVAL, NUMBER, STAR, Grid
-from runner.console.display import no_formula
+from runner.console.display import escape_formula
 
 UNKNOWN = "\u2013"
 _MARKS = {BOLD: "bold", STAR: "*", "": ""}
@@ -38,9 +38,9 @@ def _columns(grid: Grid, index: int, head: str) -> list[list[str]]:
 
 def _column(head: str, cells: list[str]) -> list[str]:
     """Escape texts that begin like a formula. A signed number is not a formula."""
-    return [str(no_formula(head)), *map(_field, cells)]
+    return [str(escape_formula(head)), *map(_field, cells)]
 
 
 def _field(cell: str) -> str:
     """Return a number without thousands separators."""
-    return cell.replace(",", "") if re.fullmatch(NUMBER, cell) else str(no_formula(cell))
+    return cell.replace(",", "") if re.fullmatch(NUMBER, cell) else str(escape_formula(cell))

@@ -49,11 +49,11 @@ def table(grid: Grid) -> str:
         [
             r"\begin{table}",
             r"\centering",
-            *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
+            *([rf"\caption{{{escape(caption)}}}"] if caption else []),
             *([rf"\label{{{label(grid.title)}}}"] if caption else []),
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            _row(escaped(grid.heads[index]) for index in indices),
+            _row(escape(grid.heads[index]) for index in indices),
             r"\midrule",
             *(_row(_marked_cells(grid, row, indices)) for row in range(len(grid.rows))),
             r"\bottomrule",
@@ -66,7 +66,7 @@ def table(grid: Grid) -> str:
 
 def note(text: str) -> str:
     """Return a paragraph in small print."""
-    return rf"{{\footnotesize {escaped(text)}\par}}"
+    return rf"{{\footnotesize {escape(text)}\par}}"
 
 
 def label(title: str) -> str:
@@ -76,7 +76,7 @@ def label(title: str) -> str:
     return f"tab:{whole_words or words[:_LONGEST_LABEL] or 'results'}"
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return a text on one line, with all special characters escaped."""
     return _SPECIAL.sub(lambda match: _NAMES[match[0]], " ".join(text.split()))
 
@@ -104,12 +104,12 @@ def _with_minus(number: str) -> str:
 def _number(cell: str) -> str:
     """Return an interval in brackets, with minus signs."""
     ends = INTERVAL.fullmatch(cell)
-    return _with_minus(escaped(f"[{ends[1]}, {ends[2]}]" if ends else cell))
+    return _with_minus(escape(f"[{ends[1]}, {ends[2]}]" if ends else cell))
 
 
 def _marked_cells(grid: Grid, row: int, indices: Sequence[int]) -> list[str]:
     cells = {
-        index: _number(grid.rows[row][index]) if grid.are_numbers[index] else escaped(grid.rows[row][index])
+        index: _number(grid.rows[row][index]) if grid.are_numbers[index] else escape(grid.rows[row][index])
         for index in indices
     }
     if grid.mark(row) == BOLD:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from analysis import comparison
 from analysis.comparison import Family
-from analysis.frames.metrics_frame import with_axes
+from analysis.frames.metrics_frame import add_axes
 from components.statistics import PairedTest
 from runner.results import LoadedSweep
 
@@ -37,7 +37,7 @@ def comparison_frame(sweep: LoadedSweep, metric: str, baseline: str, alpha: floa
     family = comparison.compare_cells(sweep, parsed, test, baseline=baseline, alpha=alpha)
     rows = [*_baseline_rows(family), *comparison.as_table(family)]
     columns = {name: pd.array([row.get(name) for row in rows], dtype=dtype) for name, dtype in _DTYPES.items()}
-    return with_axes(pd.DataFrame(columns), sweep)
+    return add_axes(pd.DataFrame(columns), sweep)
 
 
 def _baseline_rows(family: Family) -> list[dict[str, object]]:
@@ -51,7 +51,7 @@ def _baseline_rows(family: Family) -> list[dict[str, object]]:
             "n_clusters": family.n_clusters,
             "own_mean": standing.own_mean,
             "n_own": standing.n_own,
-            "n_left_out": comparison.why_left_out(standing.left_out),
+            "n_left_out": comparison.exclusion_text(standing.left_out),
         }
         for cell in standing.cells
     ]

@@ -34,10 +34,10 @@ def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
     frame = pd.DataFrame(
         {name: pd.array(list(column), dtype=_DTYPES[name]) for name, column in zip(_DTYPES, columns, strict=True)}
     )
-    return with_axes(frame, sweep)
+    return add_axes(frame, sweep)
 
 
-def with_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
+def add_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
     """Return the frame with the varying axes after its first column, `cell_id`.
 
     An axis with the name of a column of the frame becomes "axis/<name>", so that names are distinct.

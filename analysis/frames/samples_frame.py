@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.frames.metrics_frame import labels_of, with_axes
+from analysis.frames.metrics_frame import add_axes, labels_of
 from components.errors import DataError
 from runner.console.styled_text import count
 from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples, read_columns
@@ -37,7 +37,7 @@ def samples_frame(
         for cell_id, folder in folders.items()
     ]
     frame = pd.concat(parts, ignore_index=True)[["cell_id", *selected]]
-    return with_axes(frame, sweep)
+    return add_axes(frame, sweep)
 
 
 def _has_samples(cell: CellResult, folder: Path) -> bool:

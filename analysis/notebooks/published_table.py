@@ -34,7 +34,7 @@ import pandas as pd
 import analysis
 from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.notebooks.start import demo_sweep, picture
-from analysis.published import TABLES, put_beside, read_table
+from analysis.published import TABLES, compare_with_printed, read_table
 
 sweep = analysis.load(SWEEP or demo_sweep())
 pd.DataFrame([{"table": name, "about": info.about} for name, info in TABLES.items()])
@@ -48,7 +48,7 @@ pd.DataFrame([{"table": name, "about": info.about} for name, info in TABLES.item
 
 # %%
 table = read_table(TABLE)
-beside = put_beside(table, table.metrics, sweep.results.cells)
+beside = compare_with_printed(table, table.metrics, sweep.results.cells)
 lines = pd.DataFrame(
     {
         "metric": block.printed,

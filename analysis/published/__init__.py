@@ -7,7 +7,7 @@ our axes ("Hybrid+Rerank" is retriever=hybrid_rerank), including the names of mo
 from analysis.published.missing_numbers import missing_lines
 from analysis.published.pairing import Difference, Paired, PrintedPair, pair
 from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
-from analysis.published.printed_comparison import PrintedBlock, PrintedComparison, PrintedLine, put_beside
+from analysis.published.printed_comparison import PrintedBlock, PrintedComparison, PrintedLine, compare_with_printed
 from analysis.published.printed_numbers import PrintedNumber, PrintedTable, Row, read_table
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "PrintedTable",
     "Row",
     "TableInfo",
+    "compare_with_printed",
     "missing_lines",
     "pair",
-    "put_beside",
     "read_table",
 ]

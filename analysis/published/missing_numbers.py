@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from analysis.published.pairing import fits, misses
+from analysis.published.pairing import has_levels, level_differences
 from analysis.published.printed_comparison import PrintedComparison
 from analysis.published.printed_numbers import PrintedLevel, PrintedTable, Row
 from components.subsets import OVERALL
@@ -62,12 +62,12 @@ def _rows(beside: PrintedComparison) -> Iterator[str]:
 
 
 def _why_no_row(table: PrintedTable, row: Row, sound: Sequence[CellResult], failed: Sequence[CellResult]) -> str:
-    if broken := [cell for cell in failed if fits(table, row, cell)]:
+    if broken := [cell for cell in failed if has_levels(table, row, cell)]:
         return f"its cell {broken[0].status} ({_ids(broken)})"
     levels = table.own_levels(row)
     if unknown := [level.printed for level in levels if not level.axes]:
         return f"nothing here corresponds to {', '.join(unknown)}"
-    absent = [_setting(level) for level in levels if all(misses(level, cell) for cell in sound)]
+    absent = [_setting(level) for level in levels if all(level_differences(level, cell) for cell in sound)]
     return f"no cell has {' '.join(absent)}" if absent else "no cell has these together"
 
 

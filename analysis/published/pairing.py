@@ -53,11 +53,14 @@ def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
     empty: list[Row] = []
     fitted: set[str] = set()
     for row in table.rows:
-        fitting = [(_base_misses(table, row, cell), cell) for cell in cells if fits(table, row, cell)]
+        fitting = [(_base_misses(table, row, cell), cell) for cell in cells if has_levels(table, row, cell)]
         fitted.update(cell.cell_id for _, cell in fitting)
-        least = min((len(misses) for misses, _ in fitting), default=0)
-        nearest = [(misses, cell) for misses, cell in fitting if len(misses) == least]
-        pairs += [PrintedPair(row, cell, tuple(miss for miss in misses if miss.ours)) for misses, cell in nearest]
+        least = min((len(level_differences) for level_differences, _ in fitting), default=0)
+        nearest = [(level_differences, cell) for level_differences, cell in fitting if len(level_differences) == least]
+        pairs += [
+            PrintedPair(row, cell, tuple(miss for miss in level_differences if miss.ours))
+            for level_differences, cell in nearest
+        ]
         empty += [] if fitting else [row]
     taken = {match.cell.cell_id for match in pairs}
     return Paired(
@@ -68,13 +71,13 @@ def pair(table: PrintedTable, cells: Sequence[CellResult]) -> Paired:
     )
 
 
-def fits(table: PrintedTable, row: Row, cell: CellResult) -> bool:
+def has_levels(table: PrintedTable, row: Row, cell: CellResult) -> bool:
     """Return True if the cell has all levels of the row."""
-    return not any(misses(level, cell) for level in table.own_levels(row))
+    return not any(level_differences(level, cell) for level in table.own_levels(row))
 
 
 def _base_misses(table: PrintedTable, row: Row, cell: CellResult) -> list[Difference]:
-    return [miss for level in table.base_levels(row) for miss in misses(level, cell)]
+    return [miss for level in table.base_levels(row) for miss in level_differences(level, cell)]
 
 
 def level_on(cell: CellResult, axis: str) -> str:
@@ -83,7 +86,7 @@ def level_on(cell: CellResult, axis: str) -> str:
     return str(names[-1]) if names else ""
 
 
-def misses(level: PrintedLevel, cell: CellResult) -> list[Difference]:
+def level_differences(level: PrintedLevel, cell: CellResult) -> list[Difference]:
     """Return the axes of the level on which the cell has another value."""
     return [
         Difference(axis, level_on(cell, axis), level.printed)

@@ -52,7 +52,7 @@ class PrintedComparison:
     failed: tuple[CellResult, ...]
 
 
-def put_beside(table: PrintedTable, metrics: Sequence[str], cells: Sequence[CellResult]) -> PrintedComparison:
+def compare_with_printed(table: PrintedTable, metrics: Sequence[str], cells: Sequence[CellResult]) -> PrintedComparison:
     """Return the printed `metrics` of the table with the numbers of the cells.
 
     Raises DataError if no cell has the levels of any row.

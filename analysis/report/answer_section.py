@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass, replace
 
-from analysis.comparison import Family, detectable_ends, needed_span
+from analysis.comparison import Family, detectable_range, needed_range
 from analysis.report.report_input import ReportSource
 from components.statistics import POWER
 from components.subsets import OVERALL
-from runner.console.styled_text import Prose, count, digits_of, listed, number, prose
+from runner.console.styled_text import Prose, count, digits_of, join_names, number, prose
 from runner.results import (
     NO_QUALITY,
     CellResult,
@@ -113,7 +113,7 @@ def choice_of(family: Family) -> Choice:
     return replace(choice, too_few=few)
 
 
-def with_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAnswer:
+def add_losses(answer: ReportAnswer, n_lost: int, n_with_gold: int) -> ReportAnswer:
     """Return the answer with the share of samples of the cell to take whose prompt lacks gold."""
     if not n_with_gold:
         return answer
@@ -210,16 +210,16 @@ def _tied_figure(family: Family, choice: Choice) -> Figure:
 
 def _detectable_figure(family: Family) -> list[Figure]:
     """Return the figure of the smallest detectable difference; [] if it is unknown."""
-    ends = detectable_ends(family)
+    ends = detectable_range(family)
     if not ends:
         return []
     note = f"detected with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
-    return [Figure("Smallest detectable difference", listed(ends, "to"), note, "#trust")]
+    return [Figure("Smallest detectable difference", join_names(ends, "to"), note, "#trust")]
 
 
 def _needed_figure(family: Family, choice: Choice) -> list[Figure]:
     """Return the figure of the samples that would distinguish the cells that may be the best; [] if unknown."""
-    span = "" if choice.spans_conditions else needed_span(family)
+    span = "" if choice.spans_conditions else needed_range(family)
     if not span:
         return []
     note = f"would find the observed differences from the best mean with {POWER:.0%} probability"

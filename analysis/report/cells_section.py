@@ -4,18 +4,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis import comparison
-from analysis.comparison import ComparisonRow, Family, Standing, detectable_ends
+from analysis.comparison import ComparisonRow, Family, Standing, detectable_range
 from analysis.report.report_input import ComparedCells, ReportSource
 from components.statistics import POWER
-from runner.console.styled_text import count, digits_of, listed, number
+from runner.console.styled_text import count, digits_of, join_names, number
 from runner.results import (
     CONTEXT_TOKENS,
     COSTS,
     CellResult,
     SubsetMetric,
+    effective_groups_note,
     groups_note,
     too_few_groups,
-    worth_of_groups,
 )
 
 MOST_ROWS = 100
@@ -209,14 +209,14 @@ def _sample_note(family: Family) -> str:
 
 def _notes(source: ReportSource, family: Family) -> list[str]:
     """Return facts that readers of the table must know."""
-    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    worth = effective_groups_note(family.n_clusters, family.n_effective)
     notes = [
         f"{_sample_note(family)} in {count(family.n_clusters, 'independent group')}{worth}.",
     ]
     if note := groups_note(family.sweep.cells):
         notes.append(f"{note}.")
-    if ends := detectable_ends(family):
-        span = ends[0] if len(ends) == 1 else f"{listed(ends, 'to')}, depending on the cell"
+    if ends := detectable_range(family):
+        span = ends[0] if len(ends) == 1 else f"{join_names(ends, 'to')}, depending on the cell"
         notes.append(f"The smallest detectable difference is about {span} ({POWER:.0%} power, measured spread).")
     elif family.has_too_few_groups:
         notes.append(f"{too_few_groups(family.n_clusters, family.n_effective).capitalize()}.")
@@ -233,7 +233,9 @@ def _not_compared(source: ReportSource, family: Family) -> list[str]:
         ("no sample in common with the others", family.apart),
     )
     return [
-        f"Not compared, as they have {why}: {listed(map(source.names.short, cells))}." for why, cells in kinds if cells
+        f"Not compared, as they have {why}: {join_names(map(source.names.short, cells))}."
+        for why, cells in kinds
+        if cells
     ]
 
 

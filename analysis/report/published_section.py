@@ -67,7 +67,7 @@ def gather(source: ReportSource) -> tuple[PublishedTable, ...]:
         if info.is_sweep and info.paper.name in names:
             table = published.read_table(name)
             try:
-                beside = published.put_beside(table, table.metrics, cells)
+                beside = published.compare_with_printed(table, table.metrics, cells)
             except DataError:  # no cell corresponds to any row, so the table is left out
                 continue
             blocks = tuple(

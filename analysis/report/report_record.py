@@ -73,7 +73,7 @@ def gather(source: ReportSource) -> Report:
         subset=main.metric.subset if main else "",
         cell_names=source.names.rule,
         compared_at=source.names.compared_at,
-        answer=answer.with_losses(report_answer, failed.n_lost, failed.n_with_gold)
+        answer=answer.add_losses(report_answer, failed.n_lost, failed.n_with_gold)
         if isinstance(failed, Failures)
         else report_answer,
         scenarios=scenarios.gather(source),

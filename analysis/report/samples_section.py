@@ -8,11 +8,11 @@ from analysis.report.answer_section import ReportAnswer
 from analysis.report.failures_section import cells_to_examine, pair
 from analysis.report.report_input import ReportSource
 from analysis.report.sample_classes import CLASSES
-from analysis.samples.stories import kept_corpus
+from analysis.samples.stories import find_corpus_texts
 from components.errors import DataError
 from components.json_value import Json
 from components.subsets import UNNAMED
-from runner.results import CellResult, CorpusTexts, is_of_a_corpus, read_hits, read_samples
+from runner.results import CellResult, CorpusTexts, is_corpus_metric, read_hits, read_samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
         return None
     metric = tables[0].metric
     reasons = _choose(tables)
-    corpus = kept_corpus(source.sweep, take)
+    corpus = find_corpus_texts(source.sweep, take)
     hits = [_hits_of(source, each, reasons) for each in tables]
     views = [_view(source, sample_id, why, tables, hits, corpus) for sample_id, why in reasons.items()]
     names = tuple(source.names.short(cell) for cell in cells)
@@ -150,7 +150,7 @@ def _by_id(frame: "pd.DataFrame") -> dict[str, dict[str, Json]]:
 def _metric_of_samples(source: ReportSource, cell: CellResult) -> str:
     """Return the first metric of the report with values for single samples, which metrics of a whole corpus lack."""
     for metric in source.metrics:
-        if metric.value(cell) is not None and not is_of_a_corpus(source.sweep.folder_of(cell), metric.metric):
+        if metric.value(cell) is not None and not is_corpus_metric(source.sweep.folder_of(cell), metric.metric):
             return metric.metric
     return ""
 
@@ -216,8 +216,8 @@ def _view(
         str(labels.get(row["topic"], row["topic"]) or ""),
         str(labels.get(row["task"], row["task"]) or ""),
         why,
-        cut(row["question"]),
-        tuple(cut(text) for text in row["references"][:2]),
+        shorten_around(row["question"]),
+        tuple(shorten_around(text) for text in row["references"][:2]),
         tuple((_place(unit), _text(unit, corpus, [])) for unit in row["gold"][:MOST_GOLD]),
         tuple(
             _answer(source, each, hits_by_id.get(sample_id, []), sample_id, corpus)
@@ -244,7 +244,7 @@ def _answer(
         table.score(sample_id),
         verdict["rank_needed"],
         verdict["stage"],
-        cut(row["answer"] or row["error"] or ""),
+        shorten_around(row["answer"] or row["error"] or ""),
         tuple(
             Hit(
                 int(hit["rank"]),
@@ -288,10 +288,10 @@ def _text(unit: Mapping[str, Json], corpus: CorpusTexts | None, gold: Sequence[M
         for gold_unit in gold
         if gold_unit["document_id"] == unit["document_id"] and gold_unit["start"] is not None
     ]
-    return cut(whole, [span for span in spans if span[0] < span[1]])
+    return shorten_around(whole, [span for span in spans if span[0] < span[1]])
 
 
-def cut(text: str, marked: Iterable[tuple[int, int]] = ()) -> Text:
+def shorten_around(text: str, marked: Iterable[tuple[int, int]] = ()) -> Text:
     """Return a limited number of characters, starting a little before the first marked span."""
     spans = sorted(marked)
     start = 0

@@ -8,7 +8,7 @@ from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import SAME, SHOWN, TOO_FEW, RecommendationLevel
 from analysis.decision.scenario_scores import FEWEST_SAMPLES
 from analysis.report.report_input import ReportSource
-from runner.console.styled_text import count, digits_of, listed, number
+from runner.console.styled_text import count, digits_of, join_names, number
 from runner.results import CONDITION
 
 _MOST_TOO_FEW = 10
@@ -65,7 +65,7 @@ class ScenarioGroup:
         few = [row for row in self.rows if not row.is_telling]
         named = [f"{row.label} ({row.n:,} in {count(row.n_clusters, 'group')})" for row in few[:_MOST_TOO_FEW]]
         more = [f"{len(few) - _MOST_TOO_FEW} more"] if len(few) > _MOST_TOO_FEW else []
-        return listed([*named, *more])
+        return join_names([*named, *more])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from analysis.report.report_input import MANY_LEVELS, ReportSource
 from components.json_value import Json
 from components.records import AnswerState, ScoreState
 from runner.console.excluded_samples import excluded_texts
-from runner.console.styled_text import count, listed
+from runner.console.styled_text import count, join_names
 from runner.console.unreadable_replies import judges_by_cause
 from runner.results import (
     CONDITION,
@@ -21,11 +21,11 @@ from runner.results import (
     CellResult,
     chose_by_scores,
     count_whole_gold,
+    effective_groups_note,
     groups_note,
     read_samples,
     search_text,
     varies_chunks,
-    worth_of_groups,
 )
 
 WARNING, NOTE, FINE = "warning", "note", "fine"
@@ -139,7 +139,8 @@ def _size(source: ReportSource) -> Iterator[TrustCheck]:
         )
         yield TrustCheck(NOTE, "Many cells", text)
     if source.crowded_axes:
-        text = f"More than {MANY_LEVELS} values of {listed(source.crowded_axes)}: the effects of axes are not reported."
+        axes = join_names(source.crowded_axes)
+        text = f"More than {MANY_LEVELS} values of {axes}: the effects of axes are not reported."
         yield TrustCheck(NOTE, "Many values of an axis", text)
 
 
@@ -166,7 +167,7 @@ def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
         return
     metric = source.scores.metric
     if axes := source.scores.of(metric).unseen_axes:
-        text = f"{listed(axes)}: cells that differ in nothing else have equal values. Judge them by another metric."
+        text = f"{join_names(axes)}: cells that differ in nothing else have equal values. Judge them by another metric."
         yield TrustCheck(NOTE, f"Axes that {metric.metric} does not see", text)
 
 
@@ -181,7 +182,7 @@ def _samples(source: ReportSource) -> Iterator[TrustCheck]:
     family = source.main.family if source.main else None
     if family is None:
         return
-    worth = worth_of_groups(family.n_clusters, family.n_effective)
+    worth = effective_groups_note(family.n_clusters, family.n_effective)
     groups = f"{count(family.n, 'sample')} in {count(family.n_clusters, 'independent group')}{worth}"
     if round(family.n_effective) < FEW_GROUPS:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
@@ -234,7 +235,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         if excluded:
             reasons[cell.cell_id] = excluded
     if judged:
-        text = f"{listed(sorted(judged))} samples were judged, drawn in proportion to subsets (judge.sample)."
+        text = f"{join_names(sorted(judged))} samples were judged, drawn in proportion to subsets (judge.sample)."
         yield TrustCheck(NOTE, "A part of the samples is judged", text)
     if not reasons:
         yield TrustCheck(
@@ -244,7 +245,7 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
         )
         return
     largest = max(reasons.values(), key=lambda counts: counts.total())
-    why = listed(excluded_texts(dict(sorted(largest.items()))))
+    why = join_names(excluded_texts(dict(sorted(largest.items()))))
     differ = main.family.left_out_differ if main.family else False
     text = (
         f"{metric.metric} has no value for at most {count(largest.total(), 'sample')} of a cell ({why}); this concerns "
@@ -286,14 +287,14 @@ def _judges(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         elif n_judged:
             readable.append(f"{n_judged:,} of {judge}")
     causes = [
-        f"{listed(shares[judge] for judge in judges)}{f' ({cause})' if cause else ''}"
+        f"{join_names(shares[judge] for judge in judges)}{f' ({cause})' if cause else ''}"
         for cause, judges in judges_by_cause(worst).items()
     ]
     if causes:
         effect = "A judge gives no score then, and a step leaves its sample as it is."
         yield TrustCheck(WARNING, "Unreadable replies", f"{'; '.join(causes)}. {effect}")
     if readable:
-        yield TrustCheck(FINE, "Judges and steps whose every reply could be read", f"{listed(readable)}.")
+        yield TrustCheck(FINE, "Judges and steps whose every reply could be read", f"{join_names(readable)}.")
 
 
 def _cut(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:

@@ -38,7 +38,7 @@ _BY_CLAIMS = {Failure.DISTRACTED: "distracted: the passages support every claim 
 """Wording of classes that a judge's verdicts on claims define."""
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def shorten(text: str, longest: int = LONGEST) -> str:
     """Return the text, or its beginning with the number of omitted characters."""
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} more characters)"
 
@@ -72,27 +72,27 @@ def score_text(side: StorySide, metric: str) -> str:
 def answer_text(side: StorySide) -> str:
     """Return the answer, or the reason for its absence."""
     if side.error:
-        return f"({side.state}: {shortened(side.error, 300)})"
-    return shortened(side.answer) or f"({side.state})"
+        return f"({side.state}: {shorten(side.error, 300)})"
+    return shorten(side.answer) or f"({side.state})"
 
 
 def first_answer_text(side: StorySide) -> str:
     """Return the answer before the reviser."""
-    return shortened(side.first_answer or "") or "(empty)"
+    return shorten(side.first_answer or "") or "(empty)"
 
 
 def check_text(side: StorySide) -> str:
     """Return the finding of the reviser's check."""
-    return shortened(side.check) or "(not checked)"
+    return shorten(side.check) or "(not checked)"
 
 
 def gold_head(unit: GoldText) -> str:
     """Return the document and the place of the gold in it."""
     span = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
-    title = f" ({shortened(unit.title, 80)})" if unit.title else ""
+    title = f" ({shorten(unit.title, 80)})" if unit.title else ""
     grade = f", grade {unit.grade}" if unit.grade != 1 else ""
     alternative = f", alternative of set {unit.one_of}" if unit.one_of else ""
-    return f"{shortened(unit.document_id, 100)}{title}{span}{grade}{alternative}"
+    return f"{shorten(unit.document_id, 100)}{title}{span}{grade}{alternative}"
 
 
 def found_text(unit: GoldText, coverage: FoundUnit) -> str:
@@ -108,16 +108,16 @@ def found_text(unit: GoldText, coverage: FoundUnit) -> str:
 
 def search_text(number: int, search: ShownSearch) -> str:
     """Describe a search of an iterative search, with the gold that it found. `number` counts from 1."""
-    thought = f"{shortened(search.thought, 200)} → " if search.thought else ""
+    thought = f"{shorten(search.thought, 200)} → " if search.thought else ""
     gold = ", ".join(str(index + 1) for index in search.gold)
-    return f"{number}. {thought}{shortened(search.query, 200)}: {f'found gold {gold}' if gold else 'no further gold'}"
+    return f"{number}. {thought}{shorten(search.query, 200)}: {f'found gold {gold}' if gold else 'no further gold'}"
 
 
 def hit_head(hit: ShownHit) -> str:
     """Describe a passage of the prompt."""
     ranks = "".join(f", {_ranking(name)} {rank}" for name, rank in hit.ranks)
     gold = ", holds gold" if hit.holds_gold else ""
-    return f"rank {hit.rank}{ranks}{gold}: {shortened(hit.document_id, 60)}"
+    return f"rank {hit.rank}{ranks}{gold}: {shorten(hit.document_id, 60)}"
 
 
 def _ranking(name: str) -> str:

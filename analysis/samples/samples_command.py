@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from analysis import table_output as terminal
 from analysis.samples.samples_terminal import show
-from analysis.samples.selection import NO_FAILURE, Selection, class_named, select
-from analysis.samples.stories import kept_corpus, stories
+from analysis.samples.selection import NO_FAILURE, Selection, find_failure_class, select
+from analysis.samples.stories import find_corpus_texts, stories
 from components.forensics.verdicts import Verdict
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
@@ -57,7 +57,7 @@ def _count(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Show the samples. Returns 0. Raises DataError for an unknown sweep, cell, metric or class of failures."""
-    failure = class_named(options.failure) if options.failure else None
+    failure = find_failure_class(options.failure) if options.failure else None
     sweep = results.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     cells = [sweep.cell(options.cell), *([sweep.cell(options.against)] if options.against else [])]
@@ -108,7 +108,7 @@ def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: S
         lines.append(f"to see the worst answers first: --metric {answer_metrics[0]}")
     if selection.without_value:
         lines.append(f"last, as they have no value: {_reason_counts(selection.without_value)}")
-    if cell.dataset.get("corpus") and kept_corpus(sweep, cell) is None:
+    if cell.dataset.get("corpus") and find_corpus_texts(sweep, cell) is None:
         lines.append("texts of documents are no longer stored: run the sweep's command again to see excerpts")
     return lines
 

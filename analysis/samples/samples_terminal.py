@@ -43,12 +43,12 @@ def print_line(console: Console, label: str, content: Text) -> None:
 
 def _lines(story: Story, names: Sequence[str], metric: str) -> Iterator[Line]:
     for question, answer in story.history:
-        yield "earlier", _text(f"{sample_wording.shortened(question, 200)} → {sample_wording.shortened(answer, 200)}")
-    yield "question", _text(sample_wording.shortened(story.question))
+        yield "earlier", _text(f"{sample_wording.shorten(question, 200)} → {sample_wording.shorten(answer, 200)}")
+    yield "question", _text(sample_wording.shorten(story.question))
     if not story.is_answerable:
         yield "reference", _text("(the documents do not answer it)")
     for reference in story.references:
-        yield "reference", _text(sample_wording.shortened(reference))
+        yield "reference", _text(sample_wording.shorten(reference))
     for name, side in zip(names, story.sides, strict=True):
         if len(names) > 1:
             yield "", Text(escape_control(name), style="bold")
@@ -75,20 +75,20 @@ def _gold_lines(story: Story, side: StorySide) -> Iterator[Line]:
     for unit, coverage in shown_units:
         yield "gold", _text(f"{sample_wording.gold_head(unit)}: {sample_wording.found_text(unit, coverage)}")
         if side is story.sides[0] and unit.excerpt != Excerpt():
-            yield "", marked(unit.excerpt)
+            yield "", mark_gold(unit.excerpt)
     if len(story.gold) > len(shown_units):
         yield "", _text(f"and {len(story.gold) - len(shown_units)} more")
 
 
 def _prompt_lines(side: StorySide) -> Iterator[Line]:
     for i, hit in enumerate(side.prompt[:_N_HITS]):
-        text = " ".join(sample_wording.shortened(hit.text, _HIT_CHARACTERS).split())
+        text = " ".join(sample_wording.shorten(hit.text, _HIT_CHARACTERS).split())
         yield "" if i else "prompt", _text(f"{sample_wording.hit_head(hit)}{': ' if text else ''}{text}")
     if len(side.prompt) > _N_HITS:
         yield "", _text(f"and {len(side.prompt) - _N_HITS} more")
 
 
-def marked(excerpt: Excerpt) -> Text:
+def mark_gold(excerpt: Excerpt) -> Text:
     """Return the gold between « and », which a pipe shows too."""
     left_out = f" … ({excerpt.n_left_out:,} more characters) … " if excerpt.n_left_out else ""
     parts = (excerpt.before, f"«{excerpt.gold}{left_out}{excerpt.rest}»", excerpt.behind)

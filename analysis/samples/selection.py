@@ -13,7 +13,7 @@ from runner.results import (
     LoadedSweep,
     ScoredSamples,
     SubsetMetric,
-    is_of_a_corpus,
+    is_corpus_metric,
     is_of_turns,
     read_scored,
 )
@@ -38,7 +38,7 @@ class Selection:
     are_equal: bool = False
 
 
-def class_named(text: str) -> Failure:
+def find_failure_class(text: str) -> Failure:
     """Return the class of failures that a user named. Raises DataError for an unknown name."""
     names = {failure.value or NO_FAILURE: failure for failure in Failure}
     if text.strip().lower() not in names:
@@ -59,7 +59,7 @@ def select(
     With a second cell, these are the samples at which the first cell loses most to it. `failures` are the classes of
     all samples of the first cell, and `only` selects one of them. Raises DataError if there is no such sample.
     """
-    if is_of_a_corpus(sweep.folder_of(cells[0]), metric.metric):
+    if is_corpus_metric(sweep.folder_of(cells[0]), metric.metric):
         raise DataError(
             f"{metric.metric}: is computed over all samples together, not for each; use another metric, such as "
             f"{', '.join(sweep.headlines()[:3])}"
@@ -82,7 +82,7 @@ def select(
         shown_keys,
         [tuple(samples.rows[key] for samples in scored) for key in shown_keys],
         len(keys),
-        Counter(_why_not(scored, key) for key in unvalued),
+        Counter(_exclusion_reason(scored, key) for key in unvalued),
         len(cells) == 1 and len(valued) > 1 and len({_goodness(values[key]) for key in valued}) == 1,
     )
 
@@ -104,6 +104,6 @@ def _goodness(values: Sequence[float | None]) -> float:
     return first - sum(others)
 
 
-def _why_not(scored: Sequence[ScoredSamples], key: Key) -> str:
+def _exclusion_reason(scored: Sequence[ScoredSamples], key: Key) -> str:
     states = (str(samples.states[samples.rows[key]]) for samples in scored)
     return next(state for state in states if state != ScoreState.VALUE)

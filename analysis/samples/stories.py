@@ -36,7 +36,7 @@ def stories(
         for i, cell in enumerate(cells)
     ]
     first = cells[0]
-    corpus = kept_corpus(sweep, first)
+    corpus = find_corpus_texts(sweep, first)
     titles = _titles(documents_file(sweep.folder_of(first).parent, first.dataset.get("corpus", "")))
     result = []
     for number, indices in enumerate(rows):
@@ -49,7 +49,7 @@ def stories(
     return result
 
 
-def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
+def find_corpus_texts(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
     """Return the texts that a cell searched; None if they are no longer stored."""
     try:
         return corpus_texts(cell, sweep.folder_of(cell).parent)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from analysis.samples.sample_wording import N_UNITS, shortened
-from analysis.samples.samples_terminal import Line, marked, print_line
+from analysis.samples.sample_wording import N_UNITS, shorten
+from analysis.samples.samples_terminal import Line, mark_gold, print_line
 from analysis.samples.story import Excerpt
 from analysis.testset.items import ACCEPTED, DraftPassage, Item
 from runner.console.display import escape_control
@@ -31,25 +31,25 @@ def show(console: Console, items: Sequence[Item]) -> None:
 
 def _lines(item: Item) -> Iterator[Line]:
     for question, answer in item.history:
-        yield "earlier", _text(f"{shortened(question, 200)} → {shortened(answer, 200)}")
+        yield "earlier", _text(f"{shorten(question, 200)} → {shorten(answer, 200)}")
     if item.question:
-        yield "question", _text(shortened(item.question))
+        yield "question", _text(shorten(item.question))
     for reference in item.references:
-        yield "reference", _text(shortened(reference))
+        yield "reference", _text(shorten(reference))
     for passage in item.passages[:N_UNITS]:
         yield "passage", _text(head_of(passage))
         if passage.excerpt != Excerpt():
-            yield "", marked(passage.excerpt)
+            yield "", mark_gold(passage.excerpt)
     if len(item.passages) > N_UNITS:
         yield "", _text(f"and {len(item.passages) - N_UNITS} more")
     for i, remark in enumerate(item.remarks):
-        yield "" if i else ("remarks" if item.state == ACCEPTED else "why not"), _text(shortened(remark))
+        yield "" if i else ("remarks" if item.state == ACCEPTED else "why not"), _text(shorten(remark))
 
 
 def head_of(passage: DraftPassage) -> str:
     """Return the id and the title of the document."""
-    title = f" ({shortened(passage.title, 80)})" if passage.title else ""
-    return f"{shortened(passage.document_id, 100)}{title}"
+    title = f" ({shorten(passage.title, 80)})" if passage.title else ""
+    return f"{shorten(passage.document_id, 100)}{title}"
 
 
 def _text(text: str) -> Text:

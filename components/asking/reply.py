@@ -56,7 +56,7 @@ def read_object(text: str, key: str) -> dict[str, Json] | None:
     `_is_final_answer`. Almost correct quotes, commas and brackets are repaired. If that finds nothing, full-width
     characters are read as ASCII. Return None if there is no such object.
     """
-    shown = without_thoughts(text)
+    shown = strip_thoughts(text)
     for value in json_values(text):
         if isinstance(value, dict) and key in value:
             return value if _is_final_answer(shown, key, is_alone=len(value) == 1) else None
@@ -76,12 +76,12 @@ def _is_final_answer(reply: str, key: str, *, is_alone: bool) -> bool:
         return True
     before = _OPENED.sub("", reply[: places[-1].start()])
     after = reply[places[-1].end() :].replace("｝", "}").partition("}")[2]
-    in_a_sentence = is_alone and _WORDS_FOLLOW.match(_without_tags(after))
+    in_a_sentence = is_alone and _WORDS_FOLLOW.match(_strip_tags(after))
     is_form = _ALTERNATIVES.match(reply, places[-1].end())
     return not (is_form or _EXAMPLE.search(_lead_in(before)) or _UNABLE.search(after) or in_a_sentence)
 
 
-def _without_tags(text: str) -> str:
+def _strip_tags(text: str) -> str:
     """Remove tags in linear time: the pattern alone would search the end of the text for each unclosed "<"."""
     end = text.rfind(">") + 1
     return _TAG.sub("", text[:end]) + text[end:]
@@ -106,7 +106,7 @@ def json_values(text: str) -> list[Json]:
     """
     from json_repair import loads
 
-    shown = _HALF_ESCAPE.sub("", without_thoughts(text))
+    shown = _HALF_ESCAPE.sub("", strip_thoughts(text))
     values: list[Json] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
         if depth_of_brackets(version) > _DEEPEST:
@@ -140,7 +140,7 @@ def _heading(line: str) -> str:
     return line if line.endswith((":", "：")) and "{" not in line else ""
 
 
-def without_form(text: str, prompt: str, *, is_alone: bool = True) -> str:
+def strip_form(text: str, prompt: str, *, is_alone: bool = True) -> str:
     """Return a reply without the form on the last line of its prompt, which some models copy before they answer, or
     instead of it.
 
@@ -151,7 +151,7 @@ def without_form(text: str, prompt: str, *, is_alone: bool = True) -> str:
     return text.replace(brace + rest if is_alone else line, "") if brace else text
 
 
-def without_thoughts(text: str) -> str:
+def strip_thoughts(text: str) -> str:
     """Return a reply without the text between <think> and </think>; either tag may be missing."""
     return split_thoughts(text)[1]
 

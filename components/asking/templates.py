@@ -10,7 +10,7 @@ def number_lines(texts: Sequence[str]) -> str:
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(texts, start=1))
 
 
-def asked_question(sample: Sample) -> str:
+def question_in_context(sample: Sample) -> str:
     """Return the question, in a conversation together with the earlier turns that it refers to."""
     turns = [f"user: {turn.question}\nassistant: {turn.answer}" for turn in sample.history]
     return "\n".join([*turns, f"user: {sample.question}"]) if turns else sample.question

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from components.asking.reply import without_thoughts
+from components.asking.reply import strip_thoughts
 from components.protocols import Ask
 from components.records import Answer, AnswerState, Message, Request, ScoreState
 
@@ -69,7 +69,7 @@ def _result(inquiry: Inquiry[T], answer: Answer, quoted: Mapping[str, AnswerStat
     """Return the result of one reply. `quoted` has the states of the unreadable replies that the model was shown."""
     if answer.state is AnswerState.ERROR:
         return Unread(ScoreState.FAILED, answer.error)
-    repeated = quoted.get(without_thoughts(answer.text).strip())
+    repeated = quoted.get(strip_thoughts(answer.text).strip())
     state = answer.state if repeated is None or answer.state is not AnswerState.OK else repeated
     read = inquiry.read(answer.text) if repeated is None and state is AnswerState.OK else None
     if read is None:
@@ -94,4 +94,4 @@ def _with_reminder(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquir
 
 def _quote(answer: Answer) -> str:
     """Return the reply as shown to the model again, cut because a runaway reply would fill the model's context."""
-    return without_thoughts(answer.text)[:_QUOTED_CHARACTERS]
+    return strip_thoughts(answer.text)[:_QUOTED_CHARACTERS]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from components.asking.reply import repeats_heading, without_thoughts
+from components.asking.reply import repeats_heading, strip_thoughts
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
 from components.records import AskedText, Kind, Message, Request, Sample
@@ -11,7 +11,7 @@ from components.records import AskedText, Kind, Message, Request, Sample
 _PLACEHOLDER = re.compile(r"{[a-z_]+}")
 
 
-def written_texts(
+def write_texts(
     messages: Sequence[tuple[Message, ...]],
     topics: Sequence[str],
     ask: Ask,
@@ -32,16 +32,16 @@ def written_texts(
     for number, (message, topic) in enumerate(zip(messages, topics, strict=True)):
         about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend reads the messages only
         inquiries.append(Inquiry(Request(about.id, message, about, ()), read))
-    return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
+    return [to_asked_text(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
 
 
 def read_text(reply: str, instruction: str) -> str | None:
     """Return a reply without thoughts; None for a blank one, and for one that copies a heading of `instruction`."""
-    text = without_thoughts(reply).strip()
+    text = strip_thoughts(reply).strip()
     return text if text and not repeats_heading(text, instruction) else None
 
 
-def as_asked_text(reply: str | Unread) -> AskedText:
+def to_asked_text(reply: str | Unread) -> AskedText:
     """Return a text, or the reason why there is none, as a record."""
     return AskedText("", unread=reply.unread, failed=reply.failed) if isinstance(reply, Unread) else AskedText(reply)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from components.chunkers.budget import Unit, overlap_tokens, size_problems
-from components.chunkers.token_window import tidy
+from components.chunkers.token_window import drop_redundant_spans
 from components.errors import ComponentError, MissingExtraError
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
@@ -63,7 +63,7 @@ class LlamaIndexSentences:
             for span in _locate(text, splitter.split_text(text), documents.ids[i])
         ]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3)
-        return tidy(documents, Spans(columns[:, 0], columns[:, 1], columns[:, 2]))
+        return drop_redundant_spans(documents, Spans(columns[:, 0], columns[:, 1], columns[:, 2]))
 
 
 def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, int]]:

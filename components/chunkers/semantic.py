@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.chunkers.budget import Unit, size_problems
-from components.chunkers.sentence import SentencePacking, packed_within
+from components.chunkers.sentence import SentencePacking, pack_within
 from components.protocols import Embedder, Tokenizer
 from components.records import Documents, Segments, Spans
 from components.tokenizers.cl100k import Cl100k
@@ -86,7 +86,7 @@ class SemanticPacking:
                 rows.append((document, start, end))
                 start = end
         packing = SentencePacking(self.size, 0.0, self.unit, self.tokenizer)
-        return packed_within(_spans(rows), packing, documents, segments)
+        return pack_within(_spans(rows), packing, documents, segments)
 
     def _breaks(self, vectors: NDArray[np.float32]) -> list[int]:
         """Return the sentences of a document after which a chunk ends, without the last sentence."""

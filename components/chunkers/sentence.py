@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from components.chunkers.budget import Unit, overlap_tokens, size_problems
-from components.chunkers.token_window import tidy
+from components.chunkers.token_window import drop_redundant_spans
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
 from components.text.tables import segments_of
@@ -49,7 +49,7 @@ class SentencePacking:
                 start = max(0, first - repeated)
                 rows.append((i, tokens[start - 1] if start else 0, tokens[last - 1]))
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3)
-        return tidy(documents, Spans(columns[:, 0], columns[:, 1], columns[:, 2]))
+        return drop_redundant_spans(documents, Spans(columns[:, 0], columns[:, 1], columns[:, 2]))
 
 
 def _per_document(segments: Segments) -> Iterator[tuple[list[int], list[int]]]:
@@ -83,7 +83,7 @@ def _room(first: int, size: int, repeated: int) -> int:
     return size - repeated if first else size
 
 
-def packed_within(parts: Spans, packing: SentencePacking, documents: Documents, segments: Segments) -> Spans:
+def pack_within(parts: Spans, packing: SentencePacking, documents: Documents, segments: Segments) -> Spans:
     """Pack each of `parts` like a document, so that no chunk crosses the border of a part.
 
     Return the chunks of all parts, sorted by (document, start).
@@ -92,4 +92,6 @@ def packed_within(parts: Spans, packing: SentencePacking, documents: Documents, 
     names = [str(number) for number in range(len(texts))]
     packed = packing.chunk(Documents(names, names, texts), segments_of(segments, parts))
     first = parts.start[packed.document]
-    return tidy(documents, Spans(parts.document[packed.document], packed.start + first, packed.end + first))
+    return drop_redundant_spans(
+        documents, Spans(parts.document[packed.document], packed.start + first, packed.end + first)
+    )

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from components.chunkers.budget import Unit, size_problems
-from components.chunkers.sentence import SentencePacking, packed_within
+from components.chunkers.sentence import SentencePacking, pack_within
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
 from components.text.outline import Outline, Section
@@ -45,7 +45,7 @@ class SectionPacking:
         rows = [(i, *span) for i, text in enumerate(documents.texts) for span in _sections(text)]
         sections = Spans(*np.array(rows, dtype=np.int32).reshape(-1, 3).T)
         packing = SentencePacking(self.size, self.overlap, self.unit, self.tokenizer)
-        return packed_within(sections, packing, documents, segments)
+        return pack_within(sections, packing, documents, segments)
 
     def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
         """Return the `section` (the headings above it) and the `page` of each chunk, each only if it has one."""

@@ -53,7 +53,7 @@ class TokenWindow:
             _character_at(segments, document, first),
             _character_at(segments, document, last),
         )
-        return tidy(documents, spans)
+        return drop_redundant_spans(documents, spans)
 
 
 def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -62,7 +62,7 @@ def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArra
     return np.where(token > 0, segments.token_ends[np.maximum(before, 0)], 0).astype(np.int32)
 
 
-def tidy(documents: Documents, spans: Spans) -> Spans:
+def drop_redundant_spans(documents: Documents, spans: Spans) -> Spans:
     """Drop spans of white space, and spans inside the span before or after them.
 
     The latter arise where several tokens share a character. `spans` are sorted by (document, start).

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.chunkers.token_window import tidy
+from components.chunkers.token_window import drop_redundant_spans
 from components.records import Documents, Segments, Spans
 
 
@@ -21,4 +21,4 @@ class WholeDocuments:
         n_documents = len(documents)
         lengths = np.array([len(text) for text in documents.texts], dtype=np.int32)
         whole = Spans(np.arange(n_documents, dtype=np.int32), np.zeros(n_documents, dtype=np.int32), lengths)
-        return tidy(documents, whole)
+        return drop_redundant_spans(documents, whole)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.reply import json_values, whole_number, without_thoughts
+from components.asking.reply import json_values, strip_thoughts, whole_number
 from components.asking.templates import chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.compressors.sentence_pieces import Sentence, keep_whole, pieces_of, sentences_in
@@ -78,7 +78,7 @@ def _compress(
 
 def _read(reply: str, n_sentences: int) -> list[int] | None:
     """Return the positions of the selected sentences, each once; None for an unreadable reply."""
-    for value in json_values(without_thoughts(reply)):
+    for value in json_values(strip_thoughts(reply)):
         if isinstance(value, dict) and isinstance(value.get("sentences"), list):
             numbers = [whole_number(number) for number in value["sentences"]]
             if all(number is not None and 1 <= number <= n_sentences for number in numbers):

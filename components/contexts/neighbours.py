@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from components.records import Spans
 
 
-def with_neighbours(chunk: int, window: int, spans: Spans) -> range:
+def add_neighbours(chunk: int, window: int, spans: Spans) -> range:
     """Return a chunk and up to `window` chunks before and after it, all of one document."""
     document, first, last = spans.document[chunk], chunk, chunk
     while first > max(chunk - window, 0) and spans.document[first - 1] == document:
@@ -15,12 +15,12 @@ def with_neighbours(chunk: int, window: int, spans: Spans) -> range:
     return range(first, last + 1)
 
 
-def merged(hits: Sequence[int], window: int, spans: Spans) -> list[tuple[int, ...]]:
+def merge_with_neighbours(hits: Sequence[int], window: int, spans: Spans) -> list[tuple[int, ...]]:
     """Return the passages formed by hits and the chunks around them, in the order of their best hits.
 
     `hits` are best first. The chunks of a passage are in document order.
     """
-    around = {chunk for hit in hits for chunk in with_neighbours(hit, window, spans)}
+    around = {chunk for hit in hits for chunk in add_neighbours(hit, window, spans)}
     passage_of = {chunk: passage for passage in passages_in(sorted(around), spans) for chunk in passage}
     return list(dict.fromkeys(passage_of[hit] for hit in hits))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.contexts.neighbours import merged
+from components.contexts.neighbours import merge_with_neighbours
 from components.fields import added_later
 from components.limits import too_small
 from components.protocols import Tokenizer
@@ -84,7 +84,7 @@ class PackedContext:
 
     def _passages(self, best_first: list[int], chunks: SpanTexts) -> list[_Chunks]:
         if self.merges:
-            return merged(best_first, self.window, chunks.spans)
+            return merge_with_neighbours(best_first, self.window, chunks.spans)
         return [(chunk,) for chunk in best_first]
 
     def _lengths(self, rows: Sequence[Sequence[_Chunks]], chunks: SpanTexts) -> dict[_Chunks, int]:

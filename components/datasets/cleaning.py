@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import ClassVar, NamedTuple
 
 from components.datasets.document_files import is_row
-from components.text.cleaning import joined_words, tidy_white_space, without_unseen_characters
-from components.text.shared_lines import without_running_heads, without_shared_edges
+from components.text.cleaning import join_broken_words, strip_invisible_characters, tidy_white_space
+from components.text.shared_lines import strip_running_heads, strip_shared_edges
 
 
 class Cleaned(NamedTuple):
@@ -43,10 +43,10 @@ class Cleaning:
     def clean(self, ids: Sequence[str], texts: Sequence[str]) -> Cleaned:
         """Clean the texts of the documents with these ids."""
         steps: dict[str, Callable[[list[str]], list[str]]] = {
-            "unseen_characters": _map_texts(without_unseen_characters),
+            "unseen_characters": _map_texts(strip_invisible_characters),
             "unicode_nfc": _map_texts(_nfc),
-            "running_heads": _map_texts(without_running_heads),
-            "broken_words": _map_texts(joined_words),
+            "running_heads": _map_texts(strip_running_heads),
+            "broken_words": _map_texts(join_broken_words),
             "shared_edges": lambda before: _strip_shared_edges(ids, before),
             "white_space": _map_texts(tidy_white_space),
         }
@@ -60,7 +60,7 @@ class Cleaning:
 
     def clean_title(self, title: str) -> str:
         """Return a title cleaned by the steps for characters. With `white_space`, it is on one line."""
-        title = without_unseen_characters(title) if self.unseen_characters else title
+        title = strip_invisible_characters(title) if self.unseen_characters else title
         title = _nfc(title) if self.unicode_nfc else title
         return " ".join(title.split()) if self.white_space else title
 
@@ -81,7 +81,7 @@ def _strip_shared_edges(ids: Sequence[str], texts: list[str]) -> list[str]:
     cleaned = list(texts)
     for positions in folders.values():
         for position, text in zip(
-            positions, without_shared_edges([texts[position] for position in positions]), strict=True
+            positions, strip_shared_edges([texts[position] for position in positions]), strict=True
         ):
             cleaned[position] = text
     return cleaned

@@ -18,8 +18,8 @@ from components.datasets.crud_split import EXPECTED as EXPECTED_SPLIT
 from components.datasets.crud_split import SUBSETS, read_split
 from components.datasets.labels import CRUD_LABELS
 from components.datasets.reading import (
-    is_there,
     names_in_words,
+    path_exists,
     read_lines,
     require_inside,
     sha256_of_files,
@@ -122,7 +122,7 @@ class CrudRag:
         root = Path(self.root)
         folder = root / self.corpus_folder
         files = visible_entries(folder, _EXPECTED_CORPUS)
-        if nested := [file.name for file in files if is_there(file, Path.is_dir, _EXPECTED_CORPUS)]:
+        if nested := [file.name for file in files if path_exists(file, Path.is_dir, _EXPECTED_CORPUS)]:
             raise DataError(
                 f"{folder}: contains the folders {_shown(nested)}; expected files only: {_EXPECTED_CORPUS}. "
                 "Move their files up, or move the folders elsewhere."

@@ -70,7 +70,7 @@ class Demo:
     def fingerprint(self) -> str:
         """Return the SHA-256 of the files of documents and samples."""
         with ExitStack() as stack:
-            paths = {name: packaged(name, stack, self.data_folder) for name in ("documents.jsonl", "samples.jsonl")}
+            paths = {name: bundled_file(name, stack, self.data_folder) for name in ("documents.jsonl", "samples.jsonl")}
             return sha256_of_files(paths, EXPECTED)
 
     def load(self) -> Benchmark:
@@ -78,8 +78,8 @@ class Demo:
         if problems := self.check():
             raise ConfigError(problems)
         with ExitStack() as stack:
-            documents = packaged("documents.jsonl", stack, self.data_folder)
-            benchmark = read_demo(documents, packaged("samples.jsonl", stack, self.data_folder), self.labels)
+            documents = bundled_file("documents.jsonl", stack, self.data_folder)
+            benchmark = read_demo(documents, bundled_file("samples.jsonl", stack, self.data_folder), self.labels)
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
 
@@ -96,7 +96,7 @@ def read_demo(documents_file: Path, samples_file: Path, labels: Mapping[str, str
     return benchmark
 
 
-def packaged(name: str, stack: ExitStack, folder: str = Demo.data_folder) -> Path:
+def bundled_file(name: str, stack: ExitStack, folder: str = Demo.data_folder) -> Path:
     """Return the path of a bundled file, which exists while the stack is open."""
     return stack.enter_context(as_file(files("components.datasets") / folder / name))
 

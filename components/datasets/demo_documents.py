@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.datasets.demo import EXPECTED, packaged, read_demo_documents
+from components.datasets.demo import EXPECTED, bundled_file, read_demo_documents
 from components.datasets.reading import sha256_of_files
 from components.records import Documents
 
@@ -19,9 +19,9 @@ class DemoDocuments:
     def fingerprint(self) -> str:
         """Return the SHA-256 of the file of documents."""
         with ExitStack() as stack:
-            return sha256_of_files({"documents.jsonl": packaged("documents.jsonl", stack)}, EXPECTED)
+            return sha256_of_files({"documents.jsonl": bundled_file("documents.jsonl", stack)}, EXPECTED)
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
         """Return all documents, and no counts."""
         with ExitStack() as stack:
-            return read_demo_documents(packaged("documents.jsonl", stack)), {}
+            return read_demo_documents(bundled_file("documents.jsonl", stack)), {}

@@ -17,7 +17,7 @@ from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
 from components.datasets.parsed_file import parser_of, read_parsed
 from components.datasets.pdf_file import read_pdf
-from components.datasets.reading import is_there, places_of, read_bytes
+from components.datasets.reading import path_exists, places_of, read_bytes
 from components.datasets.sqlite_file import is_database, read_database
 from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
@@ -38,7 +38,7 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
 
     Hidden files are left out. Raises DataError if no file can be read.
     """
-    if is_there(path, Path.is_file, EXPECTED_FOLDER):
+    if path_exists(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder, expected {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}.")
@@ -146,7 +146,7 @@ def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     Links out of the folder are not read: a folder from another author could bring any file of this machine into
     prompts and results.
     """
-    if is_there(file, Path.is_dir, EXPECTED_FOLDER):
+    if path_exists(file, Path.is_dir, EXPECTED_FOLDER):
         return _LINK_TO_FOLDER
     if not file.is_file():  # before links are resolved, which fails for links in a circle
         return _LINK_NOWHERE if file.is_symlink() else _NO_FILE
@@ -178,7 +178,7 @@ def _visible_files(folder: Path) -> dict[str, Path]:
         folders[:] = [name for name in folders if name[0] != "."]
         paths += [Path(parent, name) for name in files if name[0] != "."]
         links = [Path(parent, name) for name in folders]
-        paths += [link for link in links if is_there(link, Path.is_symlink, EXPECTED_FOLDER)]
+        paths += [link for link in links if path_exists(link, Path.is_symlink, EXPECTED_FOLDER)]
     return {_name(path, folder): path for path in sorted(paths)}
 
 

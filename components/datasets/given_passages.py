@@ -66,7 +66,7 @@ class GivenPassages:
         return self._ids_by_text[text]
 
 
-def with_passages(documents: Documents, passages: Documents) -> Documents:
+def add_passages(documents: Documents, passages: Documents) -> Documents:
     """Return the documents, followed by the passages, which have no metadata."""
     if not len(passages):
         return documents

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from components.datasets.reading import (
     BYTE_ORDER_MARK,
-    beyond_limits,
-    half_character,
+    describe_half_character,
+    describe_limit_error,
     invalid_utf8,
     parse_json,
     read_bytes,
@@ -45,7 +45,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     text, cut_off = _decode(file, content)
     try:
         value = parse_json(text)
-        if half := half_character(text, value):
+        if half := describe_half_character(text, value):
             raise DataError(f"{file}: {half}; expected {expected}. Correct the file.")
         return JsonFile(value, cut_off=False)
     except json.JSONDecodeError as error:
@@ -57,7 +57,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
             raise _cut_error(file, content, text, complete, f"{expected}. Fetch the file again{remedy}.") from error
         return JsonFile(complete.value, cut_off=True)
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{file}: {beyond_limits(error)}; expected {expected}. Correct the file.") from error
+        raise DataError(f"{file}: {describe_limit_error(error)}; expected {expected}. Correct the file.") from error
 
 
 class _CompleteRecords(NamedTuple):

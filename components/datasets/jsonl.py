@@ -10,7 +10,7 @@ from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
 from components.datasets.document_files import EXPECTED_FOLDER, missing_extras
 from components.datasets.document_source import DocumentSource
-from components.datasets.given_passages import with_passages
+from components.datasets.given_passages import add_passages
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.labels import name_problems
 from components.datasets.parsers.built_in import BuiltInReaders
@@ -101,7 +101,7 @@ class Jsonl:
                 f"dataset.documents={_EXPECTED_DOCUMENTS}"
             )
         notes = {**counts, **questions.counts}
-        corpus = with_passages(documents, questions.passages)
+        corpus = add_passages(documents, questions.passages)
         benchmark = assemble(
             self.samples, corpus, questions.samples, questions.labels, notes, references_required=False
         )

@@ -23,7 +23,7 @@ from components.datasets.json_fields import (
 )
 from components.datasets.labels import FINANCE_LABELS, slug_of_task, slugs_of_topics
 from components.datasets.omnieval_gold import locate_gold
-from components.datasets.reading import is_there, names_in_words, read_jsonl, require_inside, visible_entries
+from components.datasets.reading import names_in_words, path_exists, read_jsonl, require_inside, visible_entries
 from components.errors import DataError
 from components.records import Kind, Sample, Turn
 
@@ -74,7 +74,7 @@ def _folders_and_files(parents: Sequence[Path]) -> tuple[list[Path], list[Path]]
     folders: list[Path] = []
     files: list[Path] = []
     for entry in (entry for parent in parents for entry in visible_entries(parent, EXPECTED)):
-        (folders if is_there(entry, Path.is_dir, EXPECTED) else files).append(entry)
+        (folders if path_exists(entry, Path.is_dir, EXPECTED) else files).append(entry)
     return folders, files
 
 

@@ -31,12 +31,12 @@ def limit_parsing_memory(location: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise beyond_memory(location) from error
+        raise memory_error(location) from error
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def beyond_memory(location: str) -> DataError:
+def memory_error(location: str) -> DataError:
     """Return the error for a page that takes too much memory."""
     return DataError(
         f"{location}: takes more than {MOST_PAGE_GIB} GiB of memory to parse. Repair the file, convert it to text, or "

@@ -24,7 +24,7 @@ def limit_parsing_time(location: str) -> Iterator[None]:
         return
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise beyond_time(location)
+        raise timeout_error(location)
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_PAGE_S, _REPEATED_EVERY_S)
@@ -35,7 +35,7 @@ def limit_parsing_time(location: str) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def beyond_time(location: str) -> DataError:
+def timeout_error(location: str) -> DataError:
     """Return the error for a page that takes too long."""
     return DataError(
         f"{location}: takes more than {LONGEST_PAGE_S:g} s to parse; expected ordinary markup, or an undamaged file. "

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from components.datasets import parsing_time, pdfium_process
-from components.datasets.parsing_memory import MOST_PAGE_GIB, beyond_memory
-from components.datasets.parsing_time import beyond_time
+from components.datasets.parsing_memory import MOST_PAGE_GIB, memory_error
+from components.datasets.parsing_time import timeout_error
 from components.errors import DataError
 
 _PACKAGE, _NATIVE_PART = "pypdfium2", "pypdfium2_raw"
@@ -52,7 +52,7 @@ def read_with_pdfium(file: Path) -> list[str]:
 
 def _error(kind: str, reason: str, file: Path, texts: list[str]) -> Exception:
     if kind == "memory":
-        return beyond_memory(_location(file, texts))
+        return memory_error(_location(file, texts))
     if kind == "system":
         return _system_error(file, reason)
     return ImportError(reason) if kind == "import" else ValueError(reason)
@@ -156,7 +156,7 @@ def _location(file: Path, texts: list[str]) -> str:
 
 def _death(location: str, exit_code: int) -> DataError:
     if exit_code == -signal.SIGXCPU:
-        return beyond_time(location)
+        return timeout_error(location)
     if exit_code >= 0:
         return DataError(
             f"{location}: the process that reads PDF files ended with exit code {exit_code}, which is no fault of the "

@@ -26,7 +26,7 @@ _REMEDY = "Correct or remove the line."
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
+def path_exists(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool:
     """Return `is_kind(path)`. Raises DataError if access is denied, for example to a folder of another user."""
     try:
         return is_kind(path)
@@ -36,14 +36,14 @@ def is_there(path: Path, is_kind: Callable[[Path], bool], expected: str) -> bool
 
 def require_folder(folder: Path, expected: str) -> Path:
     """Return `folder`. If it does not exist, raise DataError with the content of the nearest existing folder."""
-    if not is_there(folder, Path.is_dir, expected):
+    if not path_exists(folder, Path.is_dir, expected):
         raise DataError(f"{folder}: no such folder, expected {expected}. {_nearest_content(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
     """Return `file`. If it does not exist, raise DataError with the content of the nearest existing folder."""
-    if not is_there(file, Path.is_file, expected):
+    if not path_exists(file, Path.is_file, expected):
         raise DataError(f"{file}: no such file, expected {expected}. {_nearest_content(file)}")
     return file
 
@@ -72,7 +72,7 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     """
     path = os.path.normpath(file)
     folder = next((candidate for candidate in folders if Path(path).is_relative_to(os.path.normpath(candidate))), None)
-    if folder is None or not is_there(file, Path.is_file, expected):  # links in a circle cannot be resolved
+    if folder is None or not path_exists(file, Path.is_file, expected):  # links in a circle cannot be resolved
         return file
     target = file.resolve()
     if not any(target.is_relative_to(root) for root in places_of(folder.resolve())):
@@ -166,8 +166,8 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
                 f"expected {expected}. {_format_advice(line) if number == 1 else _REMEDY}"
             ) from error
         except (RecursionError, ValueError) as error:
-            raise DataError(f"{file}, line {number}: {beyond_limits(error)}. {_REMEDY}") from error
-        if half := half_character(line, value):
+            raise DataError(f"{file}, line {number}: {describe_limit_error(error)}. {_REMEDY}") from error
+        if half := describe_half_character(line, value):
             raise DataError(f"{file}, line {number}: {half}. {_REMEDY}")
         yield number, value
 
@@ -204,11 +204,11 @@ def read_value(text: str) -> object:
     """
     try:
         value = parse_json(text)
-        half = half_character(text, value)
+        half = describe_half_character(text, value)
     except json.JSONDecodeError:
         raise
     except (RecursionError, ValueError) as error:
-        raise ValueError(beyond_limits(error)) from error
+        raise ValueError(describe_limit_error(error)) from error
     if half:
         raise ValueError(half)
     return value
@@ -225,7 +225,7 @@ def _require_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_require_unique_keys)
 
 
-def beyond_limits(error: RecursionError | ValueError) -> str:
+def describe_limit_error(error: RecursionError | ValueError) -> str:
     """Return a description of the error in JSON that is well-formed but cannot be read."""
     if isinstance(error, RepeatedKeyError):
         return str(error)
@@ -234,7 +234,7 @@ def beyond_limits(error: RecursionError | ValueError) -> str:
     return "a number has too many digits to be read"
 
 
-def half_character(text: str, value: object) -> str:
+def describe_half_character(text: str, value: object) -> str:
     r"""Return a description of an unpaired surrogate, such as the escape "\ud83d", in a JSON text; "" without one."""
     if not _SURROGATE.search(text):  # most texts have no surrogates and need not be encoded
         return ""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import Hits
-from components.text.ranking import put_in_front, scaled_scores
+from components.text.ranking import prepend_hits, scaled_scores
 
 _RESOLUTION = 6
 """Decimals of a similarity. BLAS sums in varying order, so equal texts tie only after rounding."""
@@ -33,7 +33,7 @@ def by_marginal_relevance(
             relevance_weight * relevance[row, is_hit], (1 - relevance_weight) * similarity(chunks).round(_RESOLUTION)
         )
         chunk[row, : len(chunks)], score[row, : len(chunks)] = chunks[order], values
-    return put_in_front(Hits(chunk, score), hits.chunk[:, depth:])
+    return prepend_hits(Hits(chunk, score), hits.chunk[:, depth:])
 
 
 def _choose(

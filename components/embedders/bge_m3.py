@@ -11,14 +11,14 @@ from components.embedders.distinct_texts import chunks_per_block
 from components.encodings import Encodings
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.pretrained.batches import batch_tokens_problems, length_batches, prepared_ahead
+from components.pretrained.batches import batch_tokens_problems, length_batches, prepare_ahead
 from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
     Features,
+    default_batch_tokens,
+    explain_out_of_memory,
     feature_batches,
-    fitting_into_memory,
-    suitable_batch_tokens,
 )
 from components.pretrained.m3_model import PACKAGES, HeadsOfText, load_m3
 from components.pretrained.model_folder import checkpoint_problems, folder_hash
@@ -127,7 +127,7 @@ class BgeM3:
 
     def _encode(self, texts: Sequence[str], *, dense_alone: bool = False) -> Encodings:
         model = load_m3(self.model, self.revision, self.dtype, self.max_length, self.device)
-        batch_tokens = self.batch_tokens or suitable_batch_tokens(model.network.device.type)
+        batch_tokens = self.batch_tokens or default_batch_tokens(model.network.device.type)
         read = [row for row, text in enumerate(texts) if text.strip()]
         windows = length_batches([len(texts[row]) for row in read], _WINDOW_CHARACTERS)
         dense = np.zeros((len(texts), model.n_dimensions), dtype=np.float32)
@@ -136,10 +136,10 @@ class BgeM3:
         def tokenized(window: NDArray[np.int64]) -> Features:
             return model.tokenized([texts[read[position]] for position in window.tolist()])
 
-        for window, features in prepared_ahead(tokenized, windows):
+        for window, features in prepare_ahead(tokenized, windows):
             for rows, batch in feature_batches(features, batch_tokens):
                 text_rows = [read[position] for position in window[rows].tolist()]
-                with fitting_into_memory(batch_tokens, model.network.device):
+                with explain_out_of_memory(batch_tokens, model.network.device):
                     dense[text_rows], tokens = model.forward(batch, dense_alone=dense_alone)
                 heads.update(zip(text_rows, tokens, strict=False))  # `tokens` is empty with `dense_alone`
         if not np.isfinite(dense).all():

@@ -15,7 +15,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import readable_tokens
+from components.pretrained.features import max_input_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder, has_safetensors
 from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
@@ -120,7 +120,7 @@ class FlagEmbeddings:
         vectors = np.zeros((0, n_dimensions), dtype=np.float32)
         if distinct:
             # With more tokens than positions, the package would search endlessly for a batch that fits.
-            max_length = min(self.max_length, readable_tokens(encoder.model, encoder.tokenizer))
+            max_length = min(self.max_length, max_input_tokens(encoder.model, encoder.tokenizer))
             vectors = self._encode(encoder, [prefix + text for text in distinct], max_length)
         return vectors_of_all(texts, distinct, vectors, n_dimensions)
 

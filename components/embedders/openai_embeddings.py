@@ -15,8 +15,8 @@ from components.limits import too_small
 from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
-from components.openai_server.reading import in_order, numbers_of, objects_in
-from components.openai_server.received import current_received, results_of_all
+from components.openai_server.reading import in_order, objects_in, to_float_array
+from components.openai_server.received import current_received, request_all
 from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
@@ -181,7 +181,7 @@ class OpenAIEmbeddings:
                 )
             return vectors
 
-        with closing(results_of_all(side.server, "/embeddings", batches, send, type(self).__name__)) as results:
+        with closing(request_all(side.server, "/embeddings", batches, send, type(self).__name__)) as results:
             for batch, batch_vectors in results:
                 arrived = dict(zip((key for key, _ in batch), batch_vectors, strict=True))
                 received.add_all(arrived)
@@ -195,7 +195,7 @@ def _unit_vectors(reply: Json, n_texts: int) -> NDArray[np.float32]:
     Raises Malformed unless the reply has one vector of finite numbers per text.
     """
     data = in_order(objects_in(reply, "data"), n_texts)
-    vectors = numbers_of([item.get("embedding") for item in data])
+    vectors = to_float_array([item.get("embedding") for item in data])
     if vectors.ndim != 2 or not vectors.size:
         raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, expected one for each")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

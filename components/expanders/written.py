@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.reply import json_values, repeats_form, repeats_heading, without_thoughts
+from components.asking.reply import json_values, repeats_form, repeats_heading, strip_thoughts
 from components.asking.templates import chat, questions_by_line
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_problems
@@ -118,7 +118,7 @@ class WrittenQueries:
 
     def _plain_text(self, reply: str) -> str:
         """Return the reply without thoughts and fences; "" for a list, text without a word, and a copied heading."""
-        lines = without_thoughts(reply).splitlines()
+        lines = strip_thoughts(reply).splitlines()
         text = "\n".join(line for line in lines if not line.strip().startswith("```")).strip()
         is_none = text.startswith("[") or not _WORD.search(text) or repeats_heading(text, self.instruction)
         return "" if is_none else text

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from math import isfinite
 
-from components.asking.reply import json_values, repeats_form, without_thoughts
+from components.asking.reply import json_values, repeats_form, strip_thoughts
 from components.fact_graph.fact_tables import phrase_form
 from components.json_value import Json
 from components.records import Fact, FactsOfChunk
@@ -29,7 +29,7 @@ def read_facts(reply: str, instruction: str, max_facts: int) -> FactsOfChunk | N
     `instruction`, facts beyond `max_facts`, and the last entry of a list that is cut off. An empty list is readable
     only if it is closed.
     """
-    text = unicodedata.normalize("NFKC", without_thoughts(reply))
+    text = unicodedata.normalize("NFKC", strip_thoughts(reply))
     is_cut = _is_cut(text)
     for value in json_values(reply):
         entries = value.get(KEY) if isinstance(value, dict) else value

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from components.records import AnswerState, Kind
-from components.text.citations import without_citations
+from components.text.citations import strip_citations
 from components.text.containing import contains
 from components.text.facts import fact_form
 from components.text.languages import function_words
@@ -108,7 +108,7 @@ def _states_another_number(sample: AnsweredSample) -> bool:
     question = _fact_form(sample.question)
     texts = [wording for wordings in sample.answer_parts for wording in wordings] or sample.references
     expected = {number for text in texts for number in _addition(sample.question, text).numbers}
-    answer_numbers = _numbers(fact_form(_ITEM.sub("", without_citations(sample.answer))))
+    answer_numbers = _numbers(fact_form(_ITEM.sub("", strip_citations(sample.answer))))
     stated = {number for number in answer_numbers if not contains(question, number)}
     return bool(expected and stated) and expected.isdisjoint(stated)
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from components.records import Answer, AnswerState
 
 
-def depending_on(answer: Answer, before: Sequence[Answer]) -> Answer:
+def add_earlier_answers(answer: Answer, before: Sequence[Answer]) -> Answer:
     """Return an answer that depends on earlier, concurrent answers, with the tokens and the time of all.
 
     It is TRUNCATED if one of the earlier answers was cut off.
     """
     latency_s = answer.latency_s + max((other.latency_s for other in before), default=0.0)
-    return replace(cut_like(_add_tokens(answer, before), before), latency_s=latency_s)
+    return replace(mark_truncated(_add_tokens(answer, before), before), latency_s=latency_s)
 
 
 def choose_answer(answer: Answer, others: Sequence[Answer]) -> Answer:
@@ -21,7 +21,7 @@ def choose_answer(answer: Answer, others: Sequence[Answer]) -> Answer:
     return replace(_add_tokens(answer, others), latency_s=latency_s)
 
 
-def cut_like(answer: Answer, others: Iterable[Answer]) -> Answer:
+def mark_truncated(answer: Answer, others: Iterable[Answer]) -> Answer:
     """Replace the state OK by TRUNCATED if one of the others, whose text is part of the answer, was cut off."""
     is_cut = answer.state is AnswerState.OK and any(other.state is AnswerState.TRUNCATED for other in others)
     return replace(answer, state=AnswerState.TRUNCATED) if is_cut else answer

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from components.generators.joining import depending_on
+from components.generators.joining import add_earlier_answers
 from components.protocols import Ask, Render
 from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Message, Request
 from components.text.templates import fill, missing_places
@@ -82,5 +82,5 @@ def _final_answer(answers: Sequence[Answer]) -> Answer:
     whole = answers[0]
     for answer in answers[1:]:
         is_cached = whole.text and not answer.text and answer.state is not AnswerState.ERROR
-        whole = depending_on(whole, [answer]) if is_cached else depending_on(answer, [whole])
+        whole = add_earlier_answers(whole, [answer]) if is_cached else add_earlier_answers(answer, [whole])
     return whole

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import ClassVar
 
-from components.asking.templates import asked_question, chat
-from components.generators.joining import choose_answer, cut_like, depending_on, first_failed
+from components.asking.templates import chat, question_in_context
+from components.generators.joining import add_earlier_answers, choose_answer, first_failed, mark_truncated
 from components.limits import too_small
 from components.protocols import Ask, Render, Tokenizer
 from components.records import Answer, AnswerTask, GeneratedAnswer, Message, Request
@@ -87,7 +87,7 @@ class SplitFuse:
                         last_prompts[row] = request.messages
             replies = ask([request for _, _, request in requests.values()]) if requests else []
             for (row, part, _), answer in zip(requests.values(), replies, strict=True):
-                answers[row][part] = depending_on(answer, [answers[row][half] for half in part.halves])
+                answers[row][part] = add_earlier_answers(answer, [answers[row][half] for half in part.halves])
         return [
             GeneratedAnswer(replace(task_answers[tree], request_id=task.sample.id), messages, _path(tree))
             for task, tree, task_answers, messages in zip(tasks, trees, answers, last_prompts, strict=True)
@@ -113,7 +113,7 @@ class SplitFuse:
             return Request(request_id, render(task.sample, passages), task.sample, passages)
         # Not in square brackets, which number the sources that an answer cites.
         texts = [f"({n}) {answers[half].text}" for n, half in enumerate(part.halves, 1)]
-        values = {"{question}": asked_question(task.sample), "{answers}": "\n".join(texts)}
+        values = {"{question}": question_in_context(task.sample), "{answers}": "\n".join(texts)}
         return Request(request_id, chat(self.system, fill(self.instruction, values)), task.sample, ())
 
 
@@ -127,7 +127,7 @@ def _settle(part: _Part, answers: Mapping[_Part, Answer]) -> Answer | None:
     if left.text and right.text:
         return None
     kept, other = (right, left) if right.text else (left, right)
-    return cut_like(choose_answer(kept, [other]), [other])
+    return mark_truncated(choose_answer(kept, [other]), [other])
 
 
 def _path(tree: _Part) -> str:

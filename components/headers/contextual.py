@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.templates import chat
-from components.asking.written_texts import wording_problems, written_texts
+from components.asking.written_texts import wording_problems, write_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AskedText, Documents, Message, Spans, SpanTexts
@@ -49,7 +49,7 @@ class ContextualHeader:
             self._messages(documents, document, text)
             for document, text in zip(chunks.document.tolist(), texts, strict=True)
         ]
-        return written_texts(messages, texts, ask, self.instruction, self.reminder, self.max_attempts)
+        return write_texts(messages, texts, ask, self.instruction, self.reminder, self.max_attempts)
 
     def _messages(self, documents: Documents, document: int, chunk: str) -> tuple[Message, ...]:
         values = {"{document}": documents.texts[document], "{title}": documents.titles[document], "{chunk}": chunk}

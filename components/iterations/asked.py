@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.asking.reply import flag, json_values, repeats_form, without_thoughts
+from components.asking.reply import flag, json_values, repeats_form, strip_thoughts
 from components.asking.templates import chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_problems
@@ -86,7 +86,7 @@ class AskedSearches:
 
     def _read(self, reply: str) -> NextSearch | None:
         """Return the decision; None for an unreadable reply."""
-        for value in json_values(without_thoughts(reply)):
+        for value in json_values(strip_thoughts(reply)):
             if not isinstance(value, dict) or not {"next", "done"} & set(value):
                 continue
             text, thought = _line(value.get("next")), _line(value.get("thought")) if self.with_thoughts else ""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import ClassVar, Protocol
 
-from components.asking.reply import without_form
-from components.asking.templates import asked_question, chat, number_lines
+from components.asking.reply import strip_form
+from components.asking.templates import chat, number_lines, question_in_context
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.claim_replies import CLAIMS_SCHEMA, VERDICTS_SCHEMA, Support, Verdict, read_claims, read_verdicts
 from components.limits import too_small
@@ -90,7 +90,7 @@ class ClaimExtractor:
         return Unread(ScoreState.UNPARSABLE, f"cannot be read: {reason}")
 
     def _claims_of(self, source: SourceText) -> Inquiry[Claims]:
-        values = {"{question}": asked_question(source.sample), "{text}": source.text}
+        values = {"{question}": question_in_context(source.sample), "{text}": source.text}
         messages = chat(self.system, fill(self.claim_prompt, values))
         request = Request(f"{source.sample.id}#{source.name}", messages, source.sample, (), CLAIMS_SCHEMA)
         return Inquiry(request, lambda reply: read_claims(reply, self.claim_prompt))
@@ -187,12 +187,12 @@ class ClaimChecker:
         request = Request(f"{check.sample.id}#{check.name}", messages, check.sample, (), VERDICTS_SCHEMA)
 
         def read(reply: str) -> Verdicts | None:
-            return read_verdicts(without_form(reply, self.verdict_prompt), len(check.claims))
+            return read_verdicts(strip_form(reply, self.verdict_prompt), len(check.claims))
 
         return Inquiry(request, read)
 
 
-def worst_of(unread: Sequence[Unread]) -> Unread:
+def worst_unread(unread: Sequence[Unread]) -> Unread:
     """Return a failed request if there is one, because it is worth repeating, else the first unreadable reply."""
     return min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
 
@@ -200,11 +200,11 @@ def worst_of(unread: Sequence[Unread]) -> Unread:
 def _join(replies: Sequence[Verdicts | Unread]) -> Verdicts | Unread:
     unread = [reply for reply in replies if isinstance(reply, Unread)]
     if unread:
-        return worst_of(unread)
+        return worst_unread(unread)
     return tuple(verdict for reply in replies if not isinstance(reply, Unread) for verdict in reply)
 
 
-def shown_verdicts(claims: Claims, verdicts: Verdicts) -> str:
+def verdict_lines(claims: Claims, verdicts: Verdicts) -> str:
     """Return one line per claim for people to read: the verdict, the claim, and the reason."""
     return "\n".join(
         f"{verdict.support}: {claim}{f' ({verdict.reason})' if verdict.reason else ''}"

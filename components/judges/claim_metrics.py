@@ -18,10 +18,10 @@ from components.judges.claim_checks import (
     SourceText,
     Undecided,
     Verdicts,
-    worst_of,
+    worst_unread,
 )
 from components.judges.claim_scores import CLAIM_METRICS, ClaimVerdicts, Comparison, Value
-from components.judges.prepared import Prepared, preparation_entry, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, preparation_of
 from components.limits import unknown_names
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -135,7 +135,7 @@ class ClaimMetrics:
         The remarks are its claims, each with what supports it, or the reason for missing values.
         """
         needs_preparation = bool(self.n_rounds_to_prepare)
-        preparations = [prepared_for(preparation, item.sample) if needs_preparation else {} for item in judged]
+        preparations = [preparation_of(preparation, item.sample) if needs_preparation else {} for item in judged]
         claims = self._answer_claims(judged, preparations, ask)
         tasks = [
             _Task(item, sample_claims if not isinstance(sample_claims, Unread) else (), tuple(facts.get("claims", ())))
@@ -202,7 +202,7 @@ class ClaimMetrics:
         """Return the values of a sample by name, and its remark."""
         unread = [outcome for outcome in (claims, *(reply for _, reply in replies)) if isinstance(outcome, Unread)]
         if unread:
-            worst = worst_of(unread)
+            worst = worst_unread(unread)
             return dict.fromkeys(self.use, worst.state), worst.reason
         verdicts = task.verdicts(replies, covers_nothing=Comparison.REFERENCE_BY_ANSWER in self._comparisons)
         return {name: CLAIM_METRICS[name].compute(verdicts) for name in self.use}, task.remark(verdicts)

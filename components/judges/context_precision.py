@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import asked_question, chat, number_lines
+from components.asking.templates import chat, number_lines, question_in_context
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.judges.claim_checks import worst_of
+from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
@@ -105,7 +105,7 @@ class ContextPrecision:
 
     def _inquiries(self, item: JudgeInput) -> list[Inquiry[GradeVerdict]]:
         values = {
-            "{question}": asked_question(item.sample),
+            "{question}": question_in_context(item.sample),
             "{references}": number_lines(item.sample.references),
             "{answer}": item.answer,
         }
@@ -131,7 +131,7 @@ def _outcome(replies: Sequence[GradeVerdict | Unread]) -> _Outcome:
     metric.
     """
     if unread := [reply for reply in replies if isinstance(reply, Unread)]:
-        worst = worst_of(unread)
+        worst = worst_unread(unread)
         return worst.state, worst.reason
     verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
     remark = "\n".join(f"{verdict.grade}: {verdict.reason}" for verdict in verdicts)

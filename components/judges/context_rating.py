@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import asked_question, chat, number_lines
+from components.asking.templates import chat, number_lines, question_in_context
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.judges.claim_checks import worst_of
+from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
@@ -94,14 +94,16 @@ class ContextRating:
 
     def _inquiry(self, item: JudgeInput, number: int, prompt: str) -> Inquiry[GradeVerdict]:
         passages = number_lines([passage.text for passage in item.passages])
-        messages = chat(self.system, fill(prompt, {"{question}": asked_question(item.sample), "{passages}": passages}))
+        messages = chat(
+            self.system, fill(prompt, {"{question}": question_in_context(item.sample), "{passages}": passages})
+        )
         request = Request(f"{item.sample.id}#{number}", messages, item.sample, (), verdict_schema(_RATINGS))
         return Inquiry(request, lambda reply: read_verdict(reply, _RATINGS))
 
 
 def _outcome(replies: Sequence[GradeVerdict | Unread]) -> tuple[float | ScoreState, str]:
     if unread := [reply for reply in replies if isinstance(reply, Unread)]:
-        worst = worst_of(unread)
+        worst = worst_unread(unread)
         return worst.state, worst.reason
     verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
     remark = "\n".join(f"{verdict.grade}: {verdict.reason}" for verdict in verdicts)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.asking.until_readable import Unread
-from components.judges.claim_checks import Check, ClaimChecker, Claims, Entailment, Verdicts, shown_verdicts
+from components.judges.claim_checks import Check, ClaimChecker, Claims, Entailment, Verdicts, verdict_lines
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Sample, ScoreState
@@ -111,4 +111,4 @@ def _outcome(sentences: Sequence[Claims], verdicts: Verdicts | Unread) -> _Outco
         return verdicts.state, verdicts.reason
     supported = iter([verdict.is_supported for verdict in verdicts])
     shares = [sum(next(supported) for _ in claims) / len(claims) for claims in sentences if claims]
-    return max(shares), shown_verdicts(_flatten(sentences), verdicts)
+    return max(shares), verdict_lines(_flatten(sentences), verdicts)

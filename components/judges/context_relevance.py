@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.reply import read_object, whole_number, without_form
-from components.asking.templates import asked_question, chat, number_lines
+from components.asking.reply import read_object, strip_form, whole_number
+from components.asking.templates import chat, number_lines, question_in_context
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.json_value import Json
 from components.limits import too_small
@@ -87,12 +87,12 @@ class ContextRelevance:
         return combine_mean(sums)
 
     def _inquiry(self, item: JudgeInput, sentences: Sequence[str]) -> Inquiry[frozenset[int]]:
-        values = {"{question}": asked_question(item.sample), "{sentences}": number_lines(sentences)}
+        values = {"{question}": question_in_context(item.sample), "{sentences}": number_lines(sentences)}
         messages = chat(self.system, fill(self.prompt, values))
         request = Request(item.sample.id, messages, item.sample, (), _SCHEMA)
 
         def read(reply: str) -> frozenset[int] | None:
-            return read_sentence_numbers(without_form(reply, self.prompt, is_alone=False), len(sentences))
+            return read_sentence_numbers(strip_form(reply, self.prompt, is_alone=False), len(sentences))
 
         return Inquiry(request, read)
 

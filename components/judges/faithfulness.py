@@ -17,7 +17,7 @@ from components.judges.claim_checks import (
     SourceText,
     Undecided,
     Verdicts,
-    shown_verdicts,
+    verdict_lines,
 )
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -127,4 +127,4 @@ def _settle(item: JudgeInput) -> _Outcome | None:
 def _outcome(claims: Claims, verdicts: Verdicts | Unread) -> _Outcome:
     if isinstance(verdicts, Unread):
         return verdicts.state, verdicts.reason
-    return sum(verdict.is_supported for verdict in verdicts) / len(claims), shown_verdicts(claims, verdicts)
+    return sum(verdict.is_supported for verdict in verdicts) / len(claims), verdict_lines(claims, verdicts)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import asked_question, chat, number_lines
+from components.asking.templates import chat, number_lines, question_in_context
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.graded_replies import (
     APPLICABILITY_SCHEMA,
@@ -18,7 +18,7 @@ from components.judges.graded_replies import (
     read_verdict,
     verdict_schema,
 )
-from components.judges.prepared import Prepared, preparation_entry, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, preparation_of
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
@@ -166,7 +166,7 @@ class Graded:
     def _settle(self, item: JudgeInput, preparation: JudgePreparation) -> GradeOutcome | None:
         """Return the outcome if no request is needed."""
         if self.applicability:
-            entry = prepared_for(preparation, item.sample)
+            entry = preparation_of(preparation, item.sample)
             if entry["state"] != ScoreState.VALUE:
                 return GradeOutcome(ScoreState(entry["state"]), entry["reason"])
         if missing := self.lacks(item):
@@ -224,7 +224,7 @@ def _lacks_references(template: str, sample: Sample) -> bool:
 
 
 def _shown_values(sample: Sample) -> dict[str, str]:
-    return {"{question}": asked_question(sample), "{references}": number_lines(sample.references)}
+    return {"{question}": question_in_context(sample), "{references}": number_lines(sample.references)}
 
 
 def _applicability(reply: Applicability | Unread) -> Prepared:

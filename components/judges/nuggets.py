@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.reply import repeats_form, without_form
-from components.asking.templates import asked_question, chat, number_lines, reference_text
+from components.asking.reply import repeats_form, strip_form
+from components.asking.templates import chat, number_lines, question_in_context, reference_text
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.fields import added_later
 from components.json_value import Json
 from components.judges.claim_replies import read_list, read_numbered
-from components.judges.prepared import Prepared, preparation_entry, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, preparation_of
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
@@ -174,7 +174,7 @@ class Nuggets:
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """Return the five values of each sample. The remarks are the nuggets with their assignments."""
-        entries = [prepared_for(preparation, item.sample) for item in judged]
+        entries = [preparation_of(preparation, item.sample) for item in judged]
         is_asked = [
             entry["state"] == ScoreState.VALUE and bool(item.answer.strip())
             for item, entry in zip(judged, entries, strict=True)
@@ -201,7 +201,7 @@ class Nuggets:
         return self.document_prompt if self.reads_gold else self.nugget_prompt
 
     def _nuggets_of(self, sample: Sample, text: str) -> Inquiry[tuple[Nugget, ...]]:
-        texts = {"{question}": asked_question(sample), "{text}": text}
+        texts = {"{question}": question_in_context(sample), "{text}": text}
         messages = chat(self.system, fill(self._making_prompt, texts))
         request = Request(sample.id, messages, sample, (), _NUGGETS_SCHEMA)
         return Inquiry(request, lambda reply: read_nuggets(reply, self._making_prompt))
@@ -218,7 +218,7 @@ class Nuggets:
 
     def _assignments_of(self, item: JudgeInput, nuggets: Sequence[Nugget]) -> Inquiry[tuple[Assignment, ...]]:
         values = {
-            "{question}": asked_question(item.sample),
+            "{question}": question_in_context(item.sample),
             "{nuggets}": number_lines([nugget.text for nugget in nuggets]),
             "{answer}": item.answer,
         }
@@ -226,7 +226,7 @@ class Nuggets:
         request = Request(item.sample.id, messages, item.sample, (), _ASSIGNMENTS_SCHEMA)
 
         def read(reply: str) -> tuple[Assignment, ...] | None:
-            return read_assignments(without_form(reply, self.assignment_prompt, is_alone=False), len(nuggets))
+            return read_assignments(strip_form(reply, self.assignment_prompt, is_alone=False), len(nuggets))
 
         return Inquiry(request, read)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.asking.until_readable import Unread, ask_until_readable
 from components.errors import DataError
 from components.fields import runtime_only
-from components.judges.prepared import Prepared, preparation_entry, prepared_for
+from components.judges.prepared import Prepared, preparation_entry, preparation_of
 from components.judges.quest_eval_files import PublishedQuestions, hash_of_published, question_files, read_published
 from components.judges.quest_eval_inquiries import SourceText, answers_from, questions_about
 from components.judges.quest_eval_scores import NAMES, quest_scores
@@ -124,7 +124,7 @@ class QuestEval:
 
         The remarks are its questions with both answers, or the reason for their absence.
         """
-        settled = [prepared_for(preparation, item.sample) for item in judged]
+        settled = [preparation_of(preparation, item.sample) for item in judged]
         sources = [
             SourceText(item.sample, item.answer, tuple(entry["questions"]))
             for item, entry in zip(judged, settled, strict=True)

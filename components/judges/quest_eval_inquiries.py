@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.asking.reply import json_values, read_object, repeats_form, whole_number, without_form
+from components.asking.reply import json_values, read_object, repeats_form, strip_form, whole_number
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry
 from components.json_value import Json
@@ -67,7 +67,7 @@ def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str
     questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
     values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
     request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)
-    return Inquiry(request, lambda text: read_answers(without_form(text, prompt), len(source.questions)))
+    return Inquiry(request, lambda text: read_answers(strip_form(text, prompt), len(source.questions)))
 
 
 def read_questions(text: str) -> tuple[str, ...] | None:

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.asking.templates import asked_question, chat
+from components.asking.templates import chat, question_in_context
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
-from components.judges.claim_checks import worst_of
+from components.judges.claim_checks import worst_unread
 from components.judges.graded_replies import GradeVerdict, read_verdict, verdict_schema
 from components.limits import too_small
 from components.means import combine_mean, mean_scores
@@ -87,7 +87,7 @@ class RelevanceGrades:
         return combine_mean(sums)
 
     def _inquiries(self, item: JudgeInput) -> list[Inquiry[GradeVerdict]]:
-        question = asked_question(item.sample)
+        question = question_in_context(item.sample)
         requests = [
             Request(
                 f"{item.sample.id}#{number}",
@@ -103,7 +103,7 @@ class RelevanceGrades:
     def _outcome(self, replies: Sequence[GradeVerdict | Unread]) -> tuple[tuple[float | ScoreState, ...], str]:
         unread = [reply for reply in replies if isinstance(reply, Unread)]
         if unread:
-            worst = worst_of(unread)
+            worst = worst_unread(unread)
             return (worst.state,) * len(_NAMES), worst.reason
         verdicts = [reply for reply in replies if isinstance(reply, GradeVerdict)]
         if not verdicts:

@@ -10,7 +10,7 @@ from components.openai_server.counts import CountedAt
 from components.openai_server.errors import Malformed, preview
 from components.openai_server.gate import Account
 from components.openai_server.look_up import LookUpFailed, look_up
-from components.openai_server.reading import count_in, objects_in, parsed, part_of, text_in
+from components.openai_server.reading import count_in, objects_in, parse_body, part_of, text_in
 from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
@@ -114,7 +114,7 @@ class OllamaChat:
         if not self.digest:
             return []
         try:
-            models = objects_in(parsed(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
+            models = objects_in(parse_body(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
             digests = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
         except (LookUpFailed, Malformed) as error:
             return [

@@ -10,7 +10,7 @@ from components.fields import naming_code, runtime_only
 from components.llms.sampling import sampling_problems
 from components.pretrained.batches import batch_tokens_problems
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, GeneratedText, ModelPrompt
-from components.pretrained.chat_template import in_template, missing_template, template_problems
+from components.pretrained.chat_template import apply_template, missing_template, template_problems
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import (
     folder_hash,
@@ -121,7 +121,7 @@ class TransformersChat:
         if not (self.chat_template or tokenizer.chat_template):
             raise ComponentError(f"model {missing_template(self.model)}")
         try:
-            text = in_template(tokenizer, request.messages, self.chat_template)
+            text = apply_template(tokenizer, request.messages, self.chat_template)
         except TemplateError as error:
             return Answer.failed(request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST)
         try:

@@ -45,8 +45,8 @@ class Abstention:
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
-        abstained = which_abstain(answers.texts, self.phrases)
-        return {"right_refusals": shares_of(abstained, [not sample.answerable for sample in samples])}
+        abstained = detect_abstentions(answers.texts, self.phrases)
+        return {"right_refusals": boolean_scores(abstained, [not sample.answerable for sample in samples])}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means, float64[...], of sums float64[..., 2]."""
@@ -61,14 +61,14 @@ def phrase_problems(phrases: Sequence[str], meaning: str = "that it has no answe
     return [f"phrases: got {list(phrases)}, expected words by which an answer says {meaning}"]
 
 
-def which_abstain(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:
+def detect_abstentions(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:
     """Return True for each answer that is empty or contains a phrase."""
     phrase_forms = [form_to_search(phrase) for phrase in phrases]
     forms = [form_to_search(answer) for answer in answers]
     return [not form or any(contains(form, phrase) for phrase in phrase_forms) for form in forms]
 
 
-def shares_of(holds: Sequence[bool], counts: Sequence[bool]) -> Scores:
+def boolean_scores(holds: Sequence[bool], counts: Sequence[bool]) -> Scores:
     """Return scores of 1 where `holds` is true and 0 elsewhere. Samples that do not count are NOT_APPLICABLE."""
     return mean_scores(
         [float(held) if counted else ScoreState.NOT_APPLICABLE for held, counted in zip(holds, counts, strict=True)]

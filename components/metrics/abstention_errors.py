@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean
-from components.metrics.abstention import phrase_problems, shares_of, which_abstain
+from components.metrics.abstention import boolean_scores, detect_abstentions, phrase_problems
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, TextsWithUnits
 from components.text.normalize import ANSWER_FORM_VERSION
@@ -43,11 +43,11 @@ class AbstentionErrors:
         Raises ComponentError if the answers or references do not belong to `samples`.
         """
         require_texts_of(samples, answers, references)
-        abstained = which_abstain(answers.texts, self.phrases)
+        abstained = detect_abstentions(answers.texts, self.phrases)
         answerable = [sample.answerable for sample in samples]
         return {
-            "wrong_refusals": shares_of(abstained, answerable),
-            "false_answers": shares_of([not held for held in abstained], [not can for can in answerable]),
+            "wrong_refusals": boolean_scores(abstained, answerable),
+            "false_answers": boolean_scores([not held for held in abstained], [not can for can in answerable]),
         }
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean, mean_scores
-from components.metrics.abstention import phrase_problems, shares_of
+from components.metrics.abstention import boolean_scores, phrase_problems
 from components.metrics.contains import contains_all_parts
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
@@ -78,7 +78,7 @@ class ErrorDetection(ErrorPhrases):
             for sample, answer, is_detected in zip(samples, answers.texts, detected, strict=True)
         ]
         return {
-            "error_detection": shares_of(detected, has_false_passages),
+            "error_detection": boolean_scores(detected, has_false_passages),
             "error_correction": mean_scores(corrected),
         }
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.metrics.abstention import shares_of
+from components.metrics.abstention import boolean_scores
 from components.metrics.contains import contains_all_parts, contains_fake
 from components.metrics.error_detection import ErrorPhrases
 from components.metrics.references import require_texts_of
@@ -37,4 +37,4 @@ class FollowedFalse(ErrorPhrases):
             contains_fake(sample, answer) and not is_detected and not contains_all_parts(sample, answer)
             for sample, answer, is_detected in zip(samples, answers.texts, detected, strict=True)
         ]
-        return {"followed_false": shares_of(followed, [bool(sample.fake_answers) for sample in samples])}
+        return {"followed_false": boolean_scores(followed, [bool(sample.fake_answers) for sample in samples])}

@@ -31,7 +31,7 @@ from components.openai_server.errors import (
     Untrusted,
 )
 from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, next_address
-from components.openai_server.reading import parsed
+from components.openai_server.reading import parse_body
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -114,7 +114,7 @@ class Connection:
             raise await self._broken(error) from error
         if not reply.ok:
             raise HttpError(reply.status, _error_in(received), dict(reply.headers))
-        return parsed(received)
+        return parse_body(received)
 
     async def _broken(self, error: Exception) -> Exception:
         """Return our error for a connection that broke."""
@@ -183,7 +183,7 @@ def _is_plain(error: Exception) -> bool:
 def _error_in(received: bytes) -> object:
     """Return the object under "error" in the body, or the whole body; the text of a body that is not JSON."""
     try:
-        body = parsed(received)
+        body = parse_body(received)
     except Malformed:
         return received.decode(errors="replace")
     return body.get("error", body) if isinstance(body, dict) else body

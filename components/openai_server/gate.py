@@ -1,6 +1,6 @@
 """The gate that admits every attempt to call a server. It enforces rate limits and other shared limits.
 
-The code that runs the components sets the gate with `through_gate`. Without it, each process paces its own attempts.
+The code that runs the components sets the gate with `use_gate`. Without it, each process paces its own attempts.
 """
 
 import time
@@ -150,7 +150,7 @@ def current_gate() -> Gate:
 
 
 @contextmanager
-def through_gate(gate: Gate) -> Iterator[None]:
+def use_gate(gate: Gate) -> Iterator[None]:
     """Send all attempts of the context through this gate."""
     token = _gate.set(gate)
     try:

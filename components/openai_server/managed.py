@@ -70,7 +70,7 @@ def _start_lock(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def let_go() -> None:
+def release_servers() -> None:
     """Release all servers of this process, so that others can use their memory.
 
     Returns when the servers started here have stopped, or after a minute if another process still uses them.

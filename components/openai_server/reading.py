@@ -19,7 +19,7 @@ _MOST_TOKENS = 10**9
 """More tokens than any request uses. Columns of tables have 64 bits, and sums of many counts must fit."""
 
 
-def parsed(received: bytes) -> Json:
+def parse_body(received: bytes) -> Json:
     """Return the JSON of a body, without unpaired surrogates in its strings. Raises Malformed for a body that is not
     JSON (WebPage for HTML), or is nested too deeply.
     """
@@ -71,7 +71,7 @@ def objects_in(reply: object, *path: str) -> list[dict[str, Json]]:
     return value
 
 
-def numbers_of(rows: Sequence[object]) -> NDArray[np.float32]:
+def to_float_array(rows: Sequence[object]) -> NDArray[np.float32]:
     """Return float32 of a list of numbers, or of lists of numbers with equal lengths. Raises Malformed for other
     values, and for numbers that are not finite in 32 bits.
     """

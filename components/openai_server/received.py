@@ -2,7 +2,7 @@
 
 A stage of vectors or scores sends many requests. Each result is stored on arrival: an interruption, a dead server or a
 reached budget loses only the requests in progress. The code that runs the components chooses the place with
-`keeping_received`. Without it, nothing is stored.
+`use_received`. Without it, nothing is stored.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def current_received() -> ReceivedReplies:
 
 
 @contextmanager
-def keeping_received(received: ReceivedReplies) -> Iterator[None]:
+def use_received(received: ReceivedReplies) -> Iterator[None]:
     """Store all results that arrive within the context in `received`."""
     token = _received.set(received)
     try:
@@ -65,7 +65,7 @@ def keeping_received(received: ReceivedReplies) -> Iterator[None]:
         _received.reset(token)
 
 
-def results_of_all(
+def request_all(
     server: Server, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]], who: str
 ) -> Generator[tuple[Item, Result], None, None]:
     """Yield every item with its result, as it arrives; see `Server.call`.

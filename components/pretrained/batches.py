@@ -41,7 +41,7 @@ def length_batches(lengths: ArrayLike, most_padded: int) -> Iterator[NDArray[np.
         first += n_rows
 
 
-def prepared_ahead(prepare: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[A, B]]:
+def prepare_ahead(prepare: Callable[[A], B], items: Iterable[A]) -> Iterator[tuple[A, B]]:
     """Yield each item with its result of `prepare`, which a thread computes while the caller uses the previous item."""
     with ThreadPoolExecutor(1) as ahead:
         waiting = None

@@ -92,7 +92,7 @@ class CausalModel:
         import torch
 
         network = self._network_and_tokenizer[1]
-        max_tokens = batch_tokens or fitting_batch_tokens(network)
+        max_tokens = batch_tokens or max_batch_tokens(network)
         for rows in length_batches([len(prompt.token_ids) + drawing.max_new_tokens for prompt in prompts], max_tokens):
             try:
                 yield self._batch([(row, prompts[row]) for row in rows.tolist()], drawing)
@@ -213,7 +213,7 @@ class Draw:
         return torch.full_like(scores, -torch.inf).scatter(1, sampled, 0.0)
 
 
-def fitting_batch_tokens(network: Any) -> int:
+def max_batch_tokens(network: Any) -> int:
     """Return the tokens that fit into a share of a GPU's free memory, or a small number on a CPU."""
     import torch
 

@@ -13,7 +13,7 @@ _SPECIAL_TOKENS = {f"{name}_token": f"<{name}>" for name in ("bos", "eos", "unk"
 """Replacements for the special tokens of the model's tokenizer, which templates may name."""
 
 
-def in_template(tokenizer: Any, messages: Sequence[Message], chat_template: str = "", *, asks: bool = True) -> str:
+def apply_template(tokenizer: Any, messages: Sequence[Message], chat_template: str = "", *, asks: bool = True) -> str:
     """Return the messages as the model reads them, in its own template or in `chat_template`.
 
     With `asks`, the text ends where the reply begins. Raises jinja2.TemplateError if the template rejects the messages.

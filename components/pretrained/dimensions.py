@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from components.json_value import Json
-from components.pretrained.model_files import folder_here
+from components.pretrained.model_files import find_model_folder
 
 _LENGTH_KEPT = {"Transformer", "Normalize", "Dropout", "LayerNorm", "MultiVectorMask"}
 """Modules of sentence-transformers that do not change the length of vectors."""
@@ -14,7 +14,7 @@ def token_dimensions(model: str, revision: str) -> int | None:
     """Return the dimensions of a model's token vectors, None if the model is not on this machine or does not state
     them.
     """
-    folder = folder_here(model, revision)
+    folder = find_model_folder(model, revision)
     return _token_dimensions(folder) if folder else None
 
 
@@ -23,7 +23,7 @@ def text_dimensions(model: str, revision: str) -> int | None:
 
     With another pooling they may be shorter. Returns None if the model is not on this machine or does not state them.
     """
-    folder = folder_here(model, revision)
+    folder = find_model_folder(model, revision)
     if folder is None:
         return None
     n_dimensions = _token_dimensions(folder)

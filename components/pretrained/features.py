@@ -68,7 +68,7 @@ def _only_tokenizes(encoder: Any, task: str | None) -> bool:
     )
 
 
-def suitable_batch_tokens(device: str) -> int:
+def default_batch_tokens(device: str) -> int:
     """Return a batch size in tokens for a type of device. On a CPU a larger batch exceeds the caches; a GPU needs a
     large one to be busy.
     """
@@ -88,7 +88,7 @@ def compute_batches(
     is_padded = "attention_mask" in features
     batches = feature_batches(features, batch_tokens) if is_padded else [(np.arange(n_rows), features)]
     outputs, row_blocks = [], []
-    with fitting_into_memory(batch_tokens, encoder.device), torch.inference_mode():
+    with explain_out_of_memory(batch_tokens, encoder.device), torch.inference_mode():
         for rows, batch in batches:
             outputs.append(compute(on_device(batch, encoder.device)))
             row_blocks.append(rows)
@@ -100,7 +100,7 @@ def compute_batches(
 
 
 @contextmanager
-def fitting_into_memory(batch_tokens: int, device: "torch.device") -> Iterator[None]:
+def explain_out_of_memory(batch_tokens: int, device: "torch.device") -> Iterator[None]:
     """Turn an out-of-memory error on the device into a ComponentError that says what to do."""
     import torch
 
@@ -118,7 +118,7 @@ def on_device(features: Features, device: "torch.device") -> Features:
     return {name: value.to(device) if hasattr(value, "to") else value for name, value in features.items()}
 
 
-def readable_tokens(network: Any, tokenizer: Any) -> int:
+def max_input_tokens(network: Any, tokenizer: Any) -> int:
     """Return the maximum number of tokens that a transformers model reads, including special tokens.
 
     It is the tokenizer's limit, or the model's number of positions if that is smaller. RoBERTa and related models leave

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepared_ahead
-from components.pretrained.features import fitting_into_memory, on_device, suitable_batch_tokens
+from components.pretrained.batches import length_batches, prepare_ahead
+from components.pretrained.features import default_batch_tokens, explain_out_of_memory, on_device
 from components.pretrained.sentence_encoder import SentenceEncoder, load_encoder, pooling_place
 from components.records import Spans
 
@@ -63,16 +63,16 @@ class LateChunking:
         """
         model = load_encoder(self.encoder.model, self.encoder.revision, self.encoder, device)
         reader = _Reader(model, self.encoder.model, self.prefix, self.overlap)
-        batch_tokens = batch_tokens or suitable_batch_tokens(model.device.type)
+        batch_tokens = batch_tokens or default_batch_tokens(model.device.type)
         sums, n_tokens = np.zeros((0, 0), dtype=np.float32), np.zeros(len(chunks), dtype=np.int64)
         used = np.unique(chunks.document)
         bounds = np.searchsorted(chunks.document, used), np.searchsorted(chunks.document, used, side="right")
         rows_of = {int(document): slice(*rows) for document, *rows in zip(used, *bounds, strict=True)}
         groups = length_batches([len(documents[document]) for document in used.tolist()], _GROUP_CHARACTERS)
-        for _, windows in prepared_ahead(lambda group: reader.windows(documents, used[group].tolist()), groups):
+        for _, windows in prepare_ahead(lambda group: reader.windows(documents, used[group].tolist()), groups):
             for positions in length_batches([len(window.ids) for window in windows], batch_tokens):
                 batch = [windows[position] for position in positions.tolist()]
-                with fitting_into_memory(batch_tokens, model.device):
+                with explain_out_of_memory(batch_tokens, model.device):
                     outputs = reader.outputs([window.ids for window in batch])
                     for window, output in zip(batch, outputs, strict=True):
                         rows = rows_of[window.document]

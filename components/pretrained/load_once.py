@@ -32,7 +32,7 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
     """Cache the result of `load` by its arguments, which must be hashable. The first two are a model and its revision.
 
     A model in a folder whose files changed is loaded again: a notebook may train it between two runs. Unlike
-    `functools.cache`, it releases models that `say_needed` did not name before it loads another one.
+    `functools.cache`, it releases models that `declare_needed` did not name before it loads another one.
     """
 
     @functools.wraps(load)
@@ -61,13 +61,13 @@ def _stamps_of(*folders: object) -> list[Stamps] | None:
         return None
 
 
-def say_needed(models: Iterable[Model]) -> None:
+def declare_needed(models: Iterable[Model]) -> None:
     """Name the models that the following work uses. Others stay in memory until a new model is loaded."""
     _LoadedModels.needed = frozenset(models)
 
 
-def keep_all() -> None:
-    """Keep all models from now on, regardless of `say_needed`. This is for callers that use all of them repeatedly."""
+def keep_all_models() -> None:
+    """Keep all models from now on, whatever `declare_needed` names, for callers that use all of them repeatedly."""
     _LoadedModels.needed = None
 
 

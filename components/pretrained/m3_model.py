@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, on_device, readable_tokens
+from components.pretrained.features import Features, max_input_tokens, on_device
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import loading, local_folder, missing_packages, torch_device
@@ -119,7 +119,7 @@ def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: st
         sparse.to(device=resolved_device, dtype=number).eval(),
         colbert.to(device=resolved_device, dtype=number).eval(),
         tokenizer,
-        min(max_length, readable_tokens(network, tokenizer)),
+        min(max_length, max_input_tokens(network, tokenizer)),
         np.array(sorted(special - {None}), dtype=np.int32),
     )
 

@@ -22,7 +22,7 @@ class ModelFiles:
 
 def model_files(model: str, revision: str) -> ModelFiles | None:
     """Return the files in a local folder or in the hub's cache, None if this machine does not have the weights."""
-    folder = folder_here(model, revision)
+    folder = find_model_folder(model, revision)
     if folder is None or not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
         return None
     sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
@@ -30,7 +30,7 @@ def model_files(model: str, revision: str) -> ModelFiles | None:
     return ModelFiles(folder, sum(sizes), _n_parameters(weights) if weights else None)
 
 
-def folder_here(model: str, revision: str) -> Path | None:
+def find_model_folder(model: str, revision: str) -> Path | None:
     """Return the model's local folder, or its folder in the hub's cache; None if the model is not on this machine.
 
     The folder of a local model may not exist.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.json_value import Json
 from components.pretrained.dimensions import text_dimensions
-from components.pretrained.model_files import folder_here
+from components.pretrained.model_files import find_model_folder
 from components.pretrained.sentence_encoder import Side, side_prefix
 from components.pretrained.sparse_routes import first_module
 from components.pretrained.token_limit import count_tokens, is_token, model_json, n_positions, token_limit
@@ -108,7 +108,7 @@ def count_side_tokens(model: str, revision: str, texts: Sequence[str], side: Sid
 
 def vector_dimensions(model: str, revision: str) -> int | None:
     """Return the dimensions of a token's vector, None if the model is not on this machine or does not state them."""
-    if folder_here(model, revision) is None:
+    if find_model_folder(model, revision) is None:
         return None
     if _is_stanford(model, revision):
         stated: int | None = model_json(model, revision, _STANFORD_METADATA).get("dim")

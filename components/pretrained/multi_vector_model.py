@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.batches import length_batches, prepare_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
     Features,
+    default_batch_tokens,
+    explain_out_of_memory,
     feature_batches,
-    fitting_into_memory,
     on_device,
     preprocess,
-    suitable_batch_tokens,
 )
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
@@ -63,16 +63,16 @@ class MultiVectorModel:
         finite.
         """
         encoder = _load(self.model, self.revision, self, device)
-        batch_tokens = batch_tokens or suitable_batch_tokens(encoder.device.type)
+        batch_tokens = batch_tokens or default_batch_tokens(encoder.device.type)
 
         def tokenize(rows: NDArray[np.int64]) -> Features:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
 
         vectors_by_row: dict[int, NDArray[np.float16]] = {}
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
-        for window, features in prepared_ahead(tokenize, windows):
+        for window, features in prepare_ahead(tokenize, windows):
             for rows, batch in feature_batches(features, batch_tokens):
-                with fitting_into_memory(batch_tokens, encoder.device):
+                with explain_out_of_memory(batch_tokens, encoder.device):
                     batch_vectors = self._encode(encoder, batch, side)
                 vectors_by_row.update(zip(window[rows].tolist(), batch_vectors, strict=True))
         return [vectors_by_row[row] for row in range(len(texts))]

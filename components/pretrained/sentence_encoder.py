@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.batches import length_batches, prepare_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, compute_batches, preprocess, readable_tokens, suitable_batch_tokens
+from components.pretrained.features import Features, compute_batches, default_batch_tokens, max_input_tokens, preprocess
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import loading, missing_packages, torch_device
@@ -90,7 +90,7 @@ class SentenceEncoder:
         vector is not finite.
         """
         encoder = load_encoder(self.model, self.revision, self, device)
-        batch_tokens = batch_tokens or suitable_batch_tokens(encoder.device.type)
+        batch_tokens = batch_tokens or default_batch_tokens(encoder.device.type)
 
         def tokenize(rows: NDArray[np.int64]) -> Features:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value)
@@ -101,7 +101,7 @@ class SentenceEncoder:
 
         vectors = np.zeros((len(texts), encoder.get_embedding_dimension() or 0), dtype=np.float32)
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
-        for rows, features in prepared_ahead(tokenize, windows):
+        for rows, features in prepare_ahead(tokenize, windows):
             vectors[rows] = compute_batches(features, len(rows), batch_tokens, encoder, embed)
         if not np.isfinite(vectors).all():
             raise ComponentError(
@@ -133,7 +133,7 @@ def load_encoder(model: str, revision: str, settings: SentenceEncoder, device: s
             model_kwargs=sentence_transformers_options(model, revision),
         )
     if encoder.transformers_model is not None:  # static embeddings have no limit
-        readable = readable_tokens(encoder.transformers_model, encoder.tokenizer)
+        readable = max_input_tokens(encoder.transformers_model, encoder.tokenizer)
         encoder.max_seq_length = min(settings.max_length or readable, readable)
     if settings.pooling is not Pooling.MODEL:
         _set_pooling(encoder, settings)

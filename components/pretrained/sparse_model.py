@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.batches import length_batches, prepare_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
     Features,
+    default_batch_tokens,
+    explain_out_of_memory,
     feature_batches,
-    fitting_into_memory,
+    max_input_tokens,
     on_device,
     preprocess,
-    readable_tokens,
-    suitable_batch_tokens,
 )
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
@@ -71,9 +71,9 @@ class SparseModel:
 
         weights_by_row: dict[int, Weights] = {}
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
-        for window, features in prepared_ahead(tokenize, windows):
+        for window, features in prepare_ahead(tokenize, windows):
             for rows, batch in feature_batches(features, batch_tokens):
-                with fitting_into_memory(batch_tokens, encoder.device):
+                with explain_out_of_memory(batch_tokens, encoder.device):
                     batch_weights = self._weigh(encoder, batch, side)
                 weights_by_row.update(zip(window[rows].tolist(), batch_weights, strict=True))
         return [weights_by_row[row] for row in range(len(texts))]
@@ -101,7 +101,7 @@ class SparseModel:
 def _suitable_batch_tokens(encoder: "SparseEncoder") -> int:
     kind = encoder.device.type
     n_ids = encoder.get_embedding_dimension() or 1
-    return max(1, min(suitable_batch_tokens(kind), _MOST_LOGITS["cpu" if kind == "cpu" else "gpu"] // n_ids))
+    return max(1, min(default_batch_tokens(kind), _MOST_LOGITS["cpu" if kind == "cpu" else "gpu"] // n_ids))
 
 
 @load_once
@@ -131,7 +131,7 @@ def _set_limit(module: Any, max_length: int | None) -> None:
     from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding
 
     if isinstance(module, Transformer):
-        readable = readable_tokens(module.model, module.tokenizer)
+        readable = max_input_tokens(module.model, module.tokenizer)
         module.max_seq_length = min(max_length or readable, readable)
     elif isinstance(module, SparseStaticEmbedding) and max_length:
         module.tokenizer.model_max_length = min(max_length, module.tokenizer.model_max_length)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.asking.templates import chat
-from components.asking.written_texts import wording_problems, written_texts
+from components.asking.written_texts import wording_problems, write_texts
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AskedText, Documents, Message, RefinedDocuments
@@ -54,9 +54,7 @@ class Summaries:
         """Return all documents, from one call of `ask`, so that the model can answer many requests in parallel."""
         rows = [row for row, text in enumerate(documents.texts) if text.strip()]
         topics = [documents.titles[row] or documents.ids[row] for row in rows]
-        written = written_texts(
-            self.messages(documents), topics, ask, self.instruction, self.reminder, self.max_attempts
-        )
+        written = write_texts(self.messages(documents), topics, ask, self.instruction, self.reminder, self.max_attempts)
         pieces = [[copy_piece(text)] for text in documents.texts]
         for row, summary in zip(rows, written, strict=True):
             if summary.text:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from components.fields import naming_code, runtime_only
 from components.limits import too_small
-from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.batches import length_batches, prepare_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, compute_batches, preprocess, suitable_batch_tokens
+from components.pretrained.features import Features, compute_batches, default_batch_tokens, preprocess
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import sentence_transformers_options
 from components.pretrained.model_folder import checkpoint_problems, folder_hash, loading, missing_packages, torch_device
@@ -137,7 +137,7 @@ class PretrainedCrossEncoder:
         n_characters = [len(query) + len(chunk) for query, chunk in texts]
         windows = length_batches(n_characters, _WINDOW_CHARACTERS)
         scores = np.empty(len(texts), dtype=np.float32)
-        batch_tokens = self.batch_tokens or suitable_batch_tokens(encoder.device.type)
+        batch_tokens = self.batch_tokens or default_batch_tokens(encoder.device.type)
 
         def tokenized(rows: NDArray[np.int64]) -> Features:
             return preprocess(encoder, [texts[row] for row in rows.tolist()], prompt=self.prompt)
@@ -146,7 +146,7 @@ class PretrainedCrossEncoder:
             relevance: torch.Tensor = activation(encoder(batch)["scores"].float())[:, 0]
             return relevance
 
-        for rows, features in prepared_ahead(tokenized, windows):
+        for rows, features in prepare_ahead(tokenized, windows):
             scores[rows] = compute_batches(features, len(rows), batch_tokens, encoder, score)
         return scores
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from components.asking.reply import json_values, whole_number, without_thoughts
+from components.asking.reply import json_values, strip_thoughts, whole_number
 from components.asking.templates import chat, number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
@@ -130,7 +130,7 @@ def _numbers(text: str, n_hits: int) -> list[int]:
     """
     values = json_values(text)
     named = [value["ranking"] for value in values if isinstance(value, dict) and "ranking" in value]
-    chains = [re.findall(r"\d+", chain) for chain in _CHAIN.findall(without_thoughts(text))]
+    chains = [re.findall(r"\d+", chain) for chain in _CHAIN.findall(strip_thoughts(text))]
     bare = [value for value in values if isinstance(value, list) and len(value) == n_hits]
     ranking: Any = next(iter([*named, *chains[-1:], *bare]), [])
     if not isinstance(ranking, list):

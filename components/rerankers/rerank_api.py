@@ -15,8 +15,8 @@ from components.fields import runtime_only
 from components.limits import too_small
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
-from components.openai_server.reading import in_order, numbers_of, objects_in
-from components.openai_server.received import current_received, results_of_all
+from components.openai_server.reading import in_order, objects_in, to_float_array
+from components.openai_server.received import current_received, request_all
 from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.records import Passages
@@ -90,7 +90,7 @@ class RerankApi:
         is_stored = [key in stored for key in keys]
         scores[is_stored] = [stored[key][0] for key in keys if key in stored]
         batches = list(self._batches(texts, is_stored))
-        with closing(results_of_all(self._server, "/rerank", batches, self._send, type(self).__name__)) as results:
+        with closing(request_all(self._server, "/rerank", batches, self._send, type(self).__name__)) as results:
             for batch, came in results:
                 numbers = list(batch.numbers)
                 scores[numbers] = came
@@ -138,7 +138,7 @@ def _scores(reply: object, n_chunks: int) -> NDArray[np.float32]:
     """
     results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
     ordered = in_order(results, n_chunks)
-    scores = numbers_of([result.get("relevance_score", result.get("score")) for result in ordered])
+    scores = to_float_array([result.get("relevance_score", result.get("score")) for result in ordered])
     if scores.shape != (n_chunks,):
         raise Malformed(f"scores of shape {scores.shape} for {n_chunks} chunks, expected one for each")
     return scores

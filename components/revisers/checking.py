@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from components.asking.templates import asked_question, chat, number_lines
+from components.asking.templates import chat, number_lines, question_in_context
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
 from components.records import AnswerCheck, JudgeInput, Message, Request
@@ -25,7 +25,7 @@ def messages_about(
 ) -> tuple[Message, ...]:
     """Return the messages with the question, the numbered passages and the answer. `others` are further places."""
     texts = [" ".join(passage.text.split()) for passage in item.passages]
-    values = dict(zip(PLACES, (asked_question(item.sample), number_lines(texts), item.answer), strict=True))
+    values = dict(zip(PLACES, (question_in_context(item.sample), number_lines(texts), item.answer), strict=True))
     return chat(system, fill(instruction, {**values, **(others or {})}))
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from components.asking.reply import read_object, repeats_form
 from components.asking.until_readable import Inquiry, ask_until_readable
-from components.asking.written_texts import as_asked_text, read_text
+from components.asking.written_texts import read_text, to_asked_text
 from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import LLM, Ask
@@ -70,7 +70,7 @@ class Reflect:
         inquiries = [
             Inquiry(self._revision_request(*pair), self._read_answer) for pair in zip(answers, verdicts, strict=True)
         ]
-        return [as_asked_text(reply) for reply in ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)]
+        return [to_asked_text(reply) for reply in ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)]
 
     def _check_request(self, item: JudgeInput) -> Request:
         messages = messages_about(item, self.system, self.check_instruction)

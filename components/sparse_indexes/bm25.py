@@ -19,7 +19,7 @@ from components.loading import loading
 from components.protocols import Arrays, WordTokenizer
 from components.records import Hits, IndexBlock, Passages, Terms
 from components.text.counts import count_matrix
-from components.text.ranking import best_of, better_of, empty_hits
+from components.text.ranking import best_of, empty_hits, merge_best
 from components.threads import n_threads
 from components.tokenizers.rjieba_words import RjiebaWords
 
@@ -150,7 +150,7 @@ class Bm25:
             for query, (chunk, score) in block_hits:
                 of_block.chunk[query, : len(chunk)] = block.positions[chunk]
                 of_block.score[query, : len(score)] = score
-            hits = of_block if len(blocks) == 1 else better_of(hits, of_block)
+            hits = of_block if len(blocks) == 1 else merge_best(hits, of_block)
         self._check_hits(hits, queries)
         return hits
 

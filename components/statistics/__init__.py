@@ -19,7 +19,7 @@ Functions take arrays, return small records and read no file.
 """
 
 from components.statistics.best import BestCells, best_cells, p_of_equality, within_standard_error
-from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, share_as_far
+from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, tail_share
 from components.statistics.contributions import Combine, Contributions, SampleScores, contributions, equal_cells
 from components.statistics.front import dominators, pareto_front
 from components.statistics.krippendorff import Alpha, MeasurementLevel, krippendorff_alpha
@@ -83,8 +83,8 @@ __all__ = [
     "right_or_wrong",
     "sampling_errors",
     "selected_level",
-    "share_as_far",
     "share_asked",
+    "tail_share",
     "times_as_many",
     "variance_shares",
     "within_standard_error",

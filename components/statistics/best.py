@@ -149,14 +149,14 @@ class _SignChanges:
         self._sums, self._weighted_sums = np.hsplit(resampled, 2)
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.without_sign_changes(self._cells.against(cell, others))
+        return chance.observed_sizes(self._cells.against(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         differences = self._cells.against(cell, others)
         sums, weighted_sums = (
             resampled[:, others] - resampled[:, [cell]] for resampled in (self._sums, self._weighted_sums)
         )
-        return chance.in_standard_errors(differences, sums, weighted_sums)
+        return chance.standardize_sums(differences, sums, weighted_sums)
 
 
 class _Redraws:
@@ -168,7 +168,7 @@ class _Redraws:
         return chance.distances(self._cells.against(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.after_redrawing(self._cells.against(cell, others), self._draws)
+        return chance.resample_clusters(self._cells.against(cell, others), self._draws)
 
 
 def _floors(cells: Contributions) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ def standard_errors(differences: Contributions) -> NDArray[np.float64]:
 
 
 def errors_as_one_stratum(differences: Contributions) -> NDArray[np.float64]:
-    """Return the standard errors that `after_sign_changes` uses as its unit, float64[n]."""
+    """Return the standard errors that `resample_signs` uses as its unit, float64[n]."""
     centred = differences.total - differences.shares[:, np.newaxis] * differences.values
     n_clusters = differences.n_clusters
     errors: NDArray[np.float64] = np.sqrt((centred**2).sum(axis=0) * n_clusters / max(1, n_clusters - 1))
@@ -69,28 +69,28 @@ def sizes_in(units: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[
         return np.where(absolute == 0.0, 0.0, absolute / units)
 
 
-def without_sign_changes(differences: Contributions) -> NDArray[np.float64]:
-    """Return the sizes of the differences themselves, in the unit of `after_sign_changes`, float64[n]."""
-    sizes: NDArray[np.float64] = after_sign_changes(differences, [np.ones((1, differences.n_clusters))])[0]
+def observed_sizes(differences: Contributions) -> NDArray[np.float64]:
+    """Return the sizes of the differences themselves, in the unit of `resample_signs`, float64[n]."""
+    sizes: NDArray[np.float64] = resample_signs(differences, [np.ones((1, differences.n_clusters))])[0]
     return sizes
 
 
-def after_sign_changes(differences: Contributions, draws: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+def resample_signs(differences: Contributions, draws: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return sizes after random clusters change their sign, float64[n_draws, n], each in standard errors of its own
     draw.
     """
     n = differences.total.shape[1]
     resampled = resampled_sums(draws, np.hstack([differences.total, weight_by_clusters(differences)]))
-    return in_standard_errors(differences, resampled[:, :n], resampled[:, n:])
+    return standardize_sums(differences, resampled[:, :n], resampled[:, n:])
 
 
 def weight_by_clusters(cells: Contributions) -> NDArray[np.float64]:
-    """Return contributions times the weights of their clusters: `in_standard_errors` needs sums of both."""
+    """Return contributions times the weights of their clusters: `standardize_sums` needs sums of both."""
     products: NDArray[np.float64] = cells.total * cells.shares[:, np.newaxis]
     return products
 
 
-def in_standard_errors(
+def standardize_sums(
     differences: Contributions, sums: NDArray[np.float64], weighted_sums: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the sizes of `sums`, float64[n_draws, n], of contributions after sign changes; infinite where all clusters
@@ -114,7 +114,7 @@ def distances(differences: Contributions) -> NDArray[np.float64]:
     return sizes_in(standard_errors(differences), differences.values)
 
 
-def after_redrawing(differences: Contributions, draws: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def resample_clusters(differences: Contributions, draws: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return distances from the differences, in standard errors, after drawing clusters with replacement,
     float64[n_draws, n].
 

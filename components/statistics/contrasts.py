@@ -62,7 +62,7 @@ class Contrasts:
         (single-step maxT).
         """
         largest: NDArray[np.float64] = np.max(
-            [self.floors, *(share_as_far(way.drawn.max(axis=1), way.sizes) for way in self.ways)], axis=0
+            [self.floors, *(tail_share(way.drawn.max(axis=1), way.sizes) for way in self.ways)], axis=0
         )
         return largest
 
@@ -95,7 +95,7 @@ class Tail:
         return max(by_chance, critical_value(self.df, level)) * (1 + TOLERANCE)
 
 
-def share_as_far(largest: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def tail_share(largest: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of draws, float64[n_draws], that are at least as far from zero as each size. The data count as a
     draw.
     """
@@ -112,10 +112,10 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
     combined = cells.combined(weights)
     errors = chance.standard_errors(combined)
     as_one = np.divide(chance.errors_as_one_stratum(combined), errors, where=errors > 0.0, out=np.ones(len(errors)))
-    swapped = chance.after_sign_changes(combined, swaps(combined.n_clusters, n_draws, seed))
-    ways = [Way(chance.without_sign_changes(combined), swapped, as_one)]
+    swapped = chance.resample_signs(combined, swaps(combined.n_clusters, n_draws, seed))
+    ways = [Way(chance.observed_sizes(combined), swapped, as_one)]
     if chance.can_be_studentised(combined):
-        redrawn = chance.after_redrawing(combined, list(counts(combined.n_clusters, n_draws, seed)))
+        redrawn = chance.resample_clusters(combined, list(counts(combined.n_clusters, n_draws, seed)))
         ways.append(Way(chance.distances(combined), redrawn, np.ones(len(errors))))
     floors = chance.floors(combined)
     return Contrasts(

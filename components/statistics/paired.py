@@ -62,8 +62,8 @@ class PairedTest:
         if not scores.n_samples:
             return [Comparison(0, 0)] * n_others
         differences = contributions(scores).against(0, range(1, n_others + 1))
-        swapped = chance.after_sign_changes(differences, self._swaps(differences))
-        p = _p(chance.without_sign_changes(differences), swapped)
+        swapped = chance.resample_signs(differences, self._swaps(differences))
+        p = _p(chance.observed_sizes(differences), swapped)
         errors = chance.standard_errors(differences)
         # Over several strata the two kinds of standard errors differ.
         as_one = np.divide(
@@ -72,7 +72,7 @@ class PairedTest:
         by_chance = [swapped * as_one]
         if chance.can_be_studentised(differences):
             draws = list(counts(differences.n_clusters, self.n_resamples, self.seed))
-            redrawn = chance.after_redrawing(differences, draws)
+            redrawn = chance.resample_clusters(differences, draws)
             p = np.maximum(p, _p(chance.distances(differences), redrawn))
             by_chance.append(redrawn)
         floors = chance.floors(differences)

@@ -37,7 +37,7 @@ def statements(answer: str) -> list[Statement]:
     result: list[Statement] = []
     for start, end in pairwise([0, *sentence_ends(text).tolist()]):
         sentence = text[start:end].strip()
-        if any(map(is_word_character, without_citations(sentence))):
+        if any(map(is_word_character, strip_citations(sentence))):
             result.append(Statement(sentence, _cited_numbers(sentence)))
         elif result:
             before = result[-1]
@@ -45,7 +45,7 @@ def statements(answer: str) -> list[Statement]:
     return result
 
 
-def without_citations(text: str) -> str:
+def strip_citations(text: str) -> str:
     """Return a text without its marks and the spaces before them."""
     return _SPACED_MARK.sub("", text)
 

@@ -20,7 +20,7 @@ _WORD_WITH_HYPHEN = re.compile(r"[^\W\d_]{1,40}-[^\W\d_]{1,40}")
 _LETTERS = re.compile(r"[^\W\d_]{1,40}")
 
 
-def without_unseen_characters(text: str) -> str:
+def strip_invisible_characters(text: str) -> str:
     r"""Return a text without control characters, marks of writing direction, invisible tags and lone surrogates.
 
     Every kind of line end becomes "\n". Joiners stay, because emoji and some scripts need them.
@@ -42,7 +42,7 @@ def _tidy_line(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))] + words if words else ""
 
 
-def joined_words(text: str) -> str:
+def join_broken_words(text: str) -> str:
     """Join words that were broken at the end of a line: "bro-" and "ken" become "broken", and the two lines become one.
 
     The hyphen stays if the text contains the same word with a hyphen elsewhere. Only lower-case letters are joined,

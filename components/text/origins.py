@@ -14,7 +14,7 @@ _NO_ROW = np.zeros(0, dtype=np.int32)
 _NONE = Origins(_NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW, _NO_ROW.astype(bool))
 
 
-def own_places(chunks: Spans) -> ChunkOrigins:
+def identity_origins(chunks: Spans) -> ChunkOrigins:
     """Return the origins of chunks of unrefined texts: each chunk comes from its own place."""
     return ChunkOrigins(chunks.document, chunks.start, chunks.end, chunk=np.arange(len(chunks), dtype=np.int32))
 
@@ -55,7 +55,7 @@ def join_origins(parts: Sequence[Origins], n_documents: Sequence[int]) -> Origin
     return Origins(*columns)
 
 
-def carry_spans(document: int, start: int, end: int, origins: Origins) -> list[tuple[int, int]]:
+def find_refined_spans(document: int, start: int, end: int, origins: Origins) -> list[tuple[int, int]]:
     """Return the ranges of a refined text that contain some of the characters [start, end) of its previous text."""
     first, last = np.searchsorted(origins.document, [document, document + 1])
     ranges = []

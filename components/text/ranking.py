@@ -60,7 +60,7 @@ def best_columns(score: NDArray[np.floating], depth: int) -> Hits:
     return hits
 
 
-def better_of(one: Hits, other: Hits) -> Hits:
+def merge_best(one: Hits, other: Hits) -> Hits:
     """Return the best hits of two searches for the same queries in different chunks, as wide as `one`."""
     chunk = np.concatenate([one.chunk, other.chunk], axis=1)
     return sort_hits(chunk, np.concatenate([one.score, other.score], axis=1), one.chunk.shape[1])
@@ -90,7 +90,7 @@ def scaled_scores(hits: Hits) -> NDArray[np.float64]:
     return np.where(is_hit, (np.where(is_hit, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)
 
 
-def put_in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:
+def prepend_hits(head: Hits, tail: NDArray[np.int32]) -> Hits:
     """Return reranked hits followed by the chunks `tail`, int32[n_queries, n], which get lower, decreasing scores."""
     lowest = np.where(head.chunk >= 0, head.score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
     behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)

@@ -3,11 +3,11 @@
 from hashlib import sha256
 
 
-def number_of(text: str) -> int:
+def seeded_number(text: str) -> int:
     """Return a pseudorandom number in [0, 2**64): the first bytes of the text's SHA-256."""
     return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
-def fraction_of(text: str) -> float:
+def seeded_fraction(text: str) -> float:
     """Return a pseudorandom number in [0, 1)."""
-    return number_of(text) / 2**64
+    return seeded_number(text) / 2**64

@@ -12,7 +12,7 @@ _LONGEST_HEAD = 200
 _NUMBER = re.compile(r"\d{1,6}")
 
 
-def without_running_heads(text: str) -> str:
+def strip_running_heads(text: str) -> str:
     r"""Return a text whose pages end with "\f" without its running heads and feet.
 
     They are lines at the top or bottom of at least a third of its pages, and of at least 3 pages. Only lines of up to
@@ -36,7 +36,7 @@ def without_running_heads(text: str) -> str:
     return "\f".join("\n".join(page) for page in pages)
 
 
-def without_shared_edges(texts: Sequence[str]) -> list[str]:
+def strip_shared_edges(texts: Sequence[str]) -> list[str]:
     """Return texts of one folder without the lines that they share at their beginning or end.
 
     These lines occur among the first, or last, 12 lines of at least half of the texts, and of at least 5. A text that

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.loading import loaded_once
+from components.loading import cache_slow_loader
 from components.threads import n_threads
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _CACHED_AS = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 """The name under which tiktoken looks for the vocabulary in its cache. It compares a hash of the content."""
 
 
-@loaded_once
+@cache_slow_loader
 def _encoding() -> "Encoding":
     import tiktoken
 
@@ -75,7 +75,7 @@ def _vocabulary() -> bytes:
     return gzip.decompress(file.read_bytes())
 
 
-@loaded_once
+@cache_slow_loader
 def _token_lengths() -> NDArray[np.int32]:
     """Return the length in bytes of every token in the vocabulary, int32[n_vocabulary]."""
     encoding = _encoding()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from components.loading import loaded_once
+from components.loading import cache_slow_loader
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 
 
-@loaded_once
+@cache_slow_loader
 def _stemmer() -> "Stemmer.Stemmer":
     import Stemmer
 
     return Stemmer.Stemmer("english")
 
 
-@loaded_once
+@cache_slow_loader
 def _stop_words() -> frozenset[str]:
     from bm25s.stopwords import STOPWORDS_EN
 

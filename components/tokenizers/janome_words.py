@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
-from components.loading import loaded_once
+from components.loading import cache_slow_loader
 from components.tokenizers.places import AnalysedWords, Place, places_in_order
 
 if TYPE_CHECKING:
     from janome.tokenizer import Tokenizer
 
 
-@loaded_once
+@cache_slow_loader
 def _analyser() -> "Tokenizer":
     try:
         from janome.tokenizer import Tokenizer

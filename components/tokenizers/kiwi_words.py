@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from components.errors import MissingExtraError
-from components.loading import loaded_once
+from components.loading import cache_slow_loader
 from components.tokenizers.places import AnalysedWords, Place
 
 if TYPE_CHECKING:
     from kiwipiepy import Kiwi
 
 
-@loaded_once
+@cache_slow_loader
 def _analyser() -> "Kiwi":
     try:
         from kiwipiepy import Kiwi

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from components.loading import loaded_once
+from components.loading import cache_slow_loader
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
@@ -19,14 +19,14 @@ _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’]")
 
 
-@loaded_once
+@cache_slow_loader
 def _stemmer(language: str) -> "Stemmer.Stemmer":
     import Stemmer
 
     return Stemmer.Stemmer(language)
 
 
-@loaded_once
+@cache_slow_loader
 def _stop_words(language: str) -> frozenset[str]:
     """Return bm25s's stop words for the language, empty if bm25s lacks the language."""
     from bm25s import stopwords

@@ -14,8 +14,8 @@ from components.text.ranking import empty_hits, sort_hits
 from components.vector_indexes.similarity import (
     first_stage_problems,
     search_in_two_stages,
-    shortened,
-    shortened_blocks,
+    shorten_blocks,
+    shorten_vectors,
 )
 
 
@@ -50,11 +50,11 @@ class Binary:
         Zero vectors have no signs, and are left out. Raises ComponentError if the vectors have fewer dimensions.
         """
         bits, masks = [], []
-        for block in shortened_blocks(vectors, self.dimensions):
+        for block in shorten_blocks(vectors, self.dimensions):
             rows = block.any(axis=1)
             masks.append(rows)
             bits.append(_bits(block[rows]))
-        nothing = _bits(shortened(vectors[:0], self.dimensions))
+        nothing = _bits(shorten_vectors(vectors[:0], self.dimensions))
         return {
             "bits": np.concatenate([*bits, nothing]),
             "rows": np.flatnonzero(np.concatenate([*masks, np.zeros(0, dtype=bool)])).astype(np.int32),

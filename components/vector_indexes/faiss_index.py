@@ -15,7 +15,7 @@ from components.records import Hits
 from components.text.ranking import empty_hits
 from components.vector_indexes.building import one_thread, sample_vectors
 from components.vector_indexes.exact import Device, device_problems, nearest
-from components.vector_indexes.mapped import index_in_file, index_over, row_blocks
+from components.vector_indexes.mapped import open_index, row_blocks, write_index
 from components.vector_indexes.similarity import BEYOND, rank
 
 _TRAINING_PER_CENTROID = 256
@@ -84,11 +84,11 @@ class Hnsw:
         with one_thread():
             for block in row_blocks(vectors):
                 index.add(np.ascontiguousarray(block))
-        return {"faiss": index_in_file(place / "faiss.npy", index)}
+        return {"faiss": write_index(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Return approximately the `depth` nearest by inner product."""
-        loaded = index_over(index["faiss"])
+        loaded = open_index(index["faiss"])
         # A search finds at most as many hits as it has candidates.
         loaded.hnsw.efSearch = max(self.ef_search, min(depth, loaded.ntotal) + BEYOND)
         return _search(loaded, queries, depth)
@@ -146,11 +146,11 @@ class IvfPq:
             index.train(sample_vectors(vectors, _TRAINING_PER_CENTROID * needed))
         for block in row_blocks(vectors):
             index.add(np.ascontiguousarray(block))
-        return {"faiss": index_in_file(place / "faiss.npy", index)}
+        return {"faiss": write_index(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Return approximately the `depth` nearest by inner product, with scores of the quantised vectors."""
-        loaded = index_over(index["faiss"])
+        loaded = open_index(index["faiss"])
         loaded.nprobe = self.n_probes
         return _search(loaded, queries, depth)
 

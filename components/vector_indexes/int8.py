@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
-from components.vector_indexes.mapped import index_in_file, index_over
+from components.vector_indexes.mapped import open_index, write_index
 from components.vector_indexes.similarity import (
     BEYOND,
     first_stage_problems,
     rank,
     search_in_two_stages,
-    shortened_blocks,
+    shorten_blocks,
 )
 
 
@@ -55,7 +55,7 @@ class Int8:
         import faiss
 
         lows, highs, masks = [], [], []
-        for block in shortened_blocks(vectors, self.dimensions):
+        for block in shorten_blocks(vectors, self.dimensions):
             rows = block.any(axis=1)
             masks.append(rows)
             if rows.any():
@@ -67,9 +67,9 @@ class Int8:
         index = faiss.IndexScalarQuantizer(len(lows[0]), faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
         # QT_8bit learns only the range of each dimension, so the ends of the ranges suffice.
         index.train(np.stack([np.min(lows, axis=0), np.max(highs, axis=0)]))
-        for block, rows in zip(shortened_blocks(vectors, self.dimensions), masks, strict=True):
+        for block, rows in zip(shorten_blocks(vectors, self.dimensions), masks, strict=True):
             index.add(block[rows])
-        return {"faiss": index_in_file(place / "faiss.npy", index), "rows": rows_kept}
+        return {"faiss": write_index(place / "faiss.npy", index), "rows": rows_kept}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Return the `depth` nearest by the quantised vectors, or the best candidates after rescoring."""
@@ -79,6 +79,6 @@ class Int8:
         rows = np.asarray(index["rows"])
         if not len(rows) or not len(queries):
             return empty_hits(len(queries), depth)
-        loaded = index_over(index["faiss"])
+        loaded = open_index(index["faiss"])
         score, positions = loaded.search(np.ascontiguousarray(queries), min(depth + BEYOND, loaded.ntotal))
         return rank(score, np.where(positions >= 0, rows[positions], -1), depth)

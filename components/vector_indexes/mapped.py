@@ -61,7 +61,7 @@ def release(array: NDArray[np.generic]) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions: int) -> NDArray[np.float32]:
+def write_rows(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions: int) -> NDArray[np.float32]:
     """Write the rows of all blocks to a .npy file and map it, float32[n, n_dimensions].
 
     Raises StoreError if the file cannot be written.
@@ -77,7 +77,7 @@ def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions
     return _map(path)
 
 
-def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
+def write_index(path: Path, index: Any) -> NDArray[np.uint8]:
     """Write a FAISS index to a .npy file in the format of `faiss.write_index`, and map it.
 
     Raises StoreError if the file cannot be written.
@@ -96,8 +96,8 @@ def index_in_file(path: Path, index: Any) -> NDArray[np.uint8]:
     return _map(path)
 
 
-def index_over(array: NDArray[np.generic]) -> Any:
-    """Return the FAISS index that `index_in_file` wrote.
+def open_index(array: NDArray[np.generic]) -> Any:
+    """Return the FAISS index that `write_index` wrote.
 
     Its large parts stay in the array. If the array is mapped from a file, a search reads only the pages it needs.
     """

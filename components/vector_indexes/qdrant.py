@@ -21,7 +21,7 @@ from components.qdrant.connection import IN_PROCESS, connect
 from components.records import Hits
 from components.text.ranking import empty_hits
 from components.vector_indexes.mapped import row_blocks
-from components.vector_indexes.similarity import BEYOND, rescored
+from components.vector_indexes.similarity import BEYOND, rescore_hits
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -175,7 +175,7 @@ class Qdrant:
                     self._nearest(client, str(index["collection"]), some, candidates.shape[1])
                 ):
                     candidates[first + row, : len(positions)] = positions
-        return rescored(candidates, vectors, queries, depth)
+        return rescore_hits(candidates, vectors, queries, depth)
 
     def _nearest(self, client: "QdrantClient", name: str, queries: NDArray[np.float32], n: int) -> Iterator[list[int]]:
         from qdrant_client import models

@@ -37,7 +37,7 @@ def first_stage_problems(dimensions: int | None, oversampling: float) -> list[st
     return problems
 
 
-def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[np.float32]:
+def shorten_vectors(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[np.float32]:
     """Return the first `dimensions` of float32[n, d], scaled to unit length; unchanged vectors for None.
 
     Vectors must be trained for this: Kusupati et al. 2022, "Matryoshka Representation Learning". A vector that is zero
@@ -56,10 +56,10 @@ def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[n
     return unit
 
 
-def shortened_blocks(vectors: NDArray[np.float32], dimensions: int | None) -> Iterator[NDArray[np.float32]]:
-    """Yield the results of `shortened` in blocks, so that vectors on disk need not fit into memory."""
+def shorten_blocks(vectors: NDArray[np.float32], dimensions: int | None) -> Iterator[NDArray[np.float32]]:
+    """Yield the results of `shorten_vectors` in blocks, so that vectors on disk need not fit into memory."""
     for block in row_blocks(vectors):
-        yield shortened(np.ascontiguousarray(block), dimensions)
+        yield shorten_vectors(np.ascontiguousarray(block), dimensions)
 
 
 class TwoStages(Protocol):
@@ -91,11 +91,11 @@ def search_in_two_stages(
     """
     depth = min(depth, len(vectors))
     n_wanted = min(ceil(depth * index.oversampling), len(vectors)) if index.rescore else depth
-    candidates = first_stage(shortened(queries, index.dimensions), n_wanted)
-    return rescored(candidates.chunk, vectors, queries, depth) if index.rescore else candidates
+    candidates = first_stage(shorten_vectors(queries, index.dimensions), n_wanted)
+    return rescore_hits(candidates.chunk, vectors, queries, depth) if index.rescore else candidates
 
 
-def rescored(
+def rescore_hits(
     candidates: NDArray[np.int32], vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int
 ) -> Hits:
     """Return the `depth` best candidates by the inner product of the full vectors. Other vectors are not read.

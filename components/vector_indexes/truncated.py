@@ -13,12 +13,12 @@ from components.protocols import Arrays
 from components.records import Hits
 from components.vector_indexes.exact import Device, device_problems
 from components.vector_indexes.faiss_index import Flat
-from components.vector_indexes.mapped import rows_in_file
+from components.vector_indexes.mapped import write_rows
 from components.vector_indexes.similarity import (
     first_stage_problems,
     search_in_two_stages,
-    shortened,
-    shortened_blocks,
+    shorten_blocks,
+    shorten_vectors,
 )
 
 
@@ -50,9 +50,9 @@ class Truncated:
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
         """Return `vectors`, float32[n, dimensions]. Raises ComponentError if the vectors have fewer dimensions."""
-        blocks = shortened_blocks(vectors, self.dimensions)
-        n_dimensions = shortened(vectors[:0], self.dimensions).shape[1]
-        return {"vectors": rows_in_file(place / "vectors.npy", blocks, n_dimensions)}
+        blocks = shorten_blocks(vectors, self.dimensions)
+        n_dimensions = shorten_vectors(vectors[:0], self.dimensions).shape[1]
+        return {"vectors": write_rows(place / "vectors.npy", blocks, n_dimensions)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Return the `depth` nearest by the first dimensions, or the best candidates after rescoring."""

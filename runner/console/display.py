@@ -38,10 +38,10 @@ def table_cell(value: object) -> object:
     """Return a value for a table in another program. Spreadsheets see no formula in it, and pages no tag."""
     if not isinstance(value, str):
         return value
-    return no_formula(value.replace("<", "&lt;").replace(">", "&gt;"))
+    return escape_formula(value.replace("<", "&lt;").replace(">", "&gt;"))
 
 
-def no_formula(value: object) -> object:
+def escape_formula(value: object) -> object:
     """Return a value for a CSV file. A string is printable, and begins with an apostrophe if it looks like a formula.
 
     Carriage returns are escaped: Python's writer does not quote them, and its reader takes them for new rows.
@@ -62,7 +62,7 @@ def significant_digits(value: float, n_digits: int = 2) -> str:
     return format(Decimal(f"{value:.{n_digits}g}"), ",f")
 
 
-def about_size(size: float, means: Sequence[float]) -> str:
+def detectable_text(size: float, means: Sequence[float]) -> str:
     """Format a detectable difference of means. Most metrics are in [0, 1], where a size above 1 says only that no
     difference is detectable, so it has no digits.
     """

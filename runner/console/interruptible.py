@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from runner.console.ending_signals import ENDINGS, Interrupt, replaced_interrupts
-from runner.console.own_packages import serve_command
+from runner.console.own_packages import mark_command
 from runner.console.standard_output import guard_standard_output, is_output_lost
 
 EXIT_INTERRUPTED = 130
@@ -48,7 +48,7 @@ def run_interruptibly(command: Callable[[], object], line: str = "") -> None:
     one line if the locale's encoding lacks a character of a file name or an argument, or if numba would read settings
     from the working directory.
     """
-    serve_command()
+    mark_command()
     _open_missing_streams()
     guard_standard_output()
     _end_like_ctrl_c()

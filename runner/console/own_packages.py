@@ -48,13 +48,13 @@ class InstalledNamespaces(MetaPathFinder):
         return spec
 
 
-def serve_command() -> None:
-    """Let `see_working_directory` change the path: this process runs one of our commands, not a user's program."""
+def mark_command() -> None:
+    """Let `add_working_directory` change the path: this process runs one of our commands, not a user's program."""
     global _is_command
     _is_command = True
 
 
-def see_working_directory() -> None:
+def add_working_directory() -> None:
     """Add the working directory to the end of the path of a command, because the user named packages.
 
     Until then it is not on the path: libraries try to import optional packages, which a stranger's folder may contain.

@@ -53,7 +53,7 @@ def duration(seconds: float) -> str:
     return f"{significant_digits(seconds * 1000)} ms"
 
 
-def listed(names: Iterable[str], last: str = "and") -> str:
+def join_names(names: Iterable[str], last: str = "and") -> str:
     """Join names: "a, b and c"."""
     items = list(names)
     return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)

@@ -37,7 +37,7 @@ class _StoredCode(TypedDict):
     modules: dict[str, str]
 
 
-def note_code(llm: LLM, purpose: str, store: Store) -> None:
+def record_code(llm: LLM, purpose: str, store: Store) -> None:
     """Store the code of a user's model, once per version of the code. Does nothing for a model of this project."""
     key = replies_name(llm, purpose, store)
     if has_users_code(llm) and not store.is_cached(KIND, key):

@@ -53,7 +53,7 @@ def versions() -> dict[str, str]:
     return installed | _installed_versions(_PACKAGES)
 
 
-def versions_in_use() -> dict[str, str]:
+def imported_versions() -> dict[str, str]:
     """Return the versions of imported packages, and of the packages that belong to every run.
 
     Covers the packages of `versions` and the packages that single steps need.
@@ -62,12 +62,12 @@ def versions_in_use() -> dict[str, str]:
     return {name: version for name, version in versions().items() if name in _IN_EVERY_RUN} | imported
 
 
-def versions_here() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Return Python's version and the installed versions of all packages that results can depend on."""
     return {"python": platform.python_version(), **_all_versions()}
 
 
-def other_versions(made_with: Mapping[str, str]) -> dict[str, str]:
+def changed_versions(made_with: Mapping[str, str]) -> dict[str, str]:
     """Return the packages whose installed version differs from `made_with`, with their versions in `made_with`.
 
     For Python, only the first two numbers count. A package that is not installed here is left out, because it cannot
@@ -92,7 +92,7 @@ def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
     These are Python's version, the versions of the packages that steps use, and hashes of the code of this project and
     of the user's `packages`, whether checked out or installed.
     """
-    facts = versions_here()
+    facts = installed_versions()
     for package in ("components", "runner", *packages):
         if code := code_of(package):
             facts[f"the code of {package}"] = code[:_DIGITS_SHOWN]

@@ -13,7 +13,7 @@ from runner.engine.ask import Asker, Report, is_language_model, replies_key
 from runner.engine.broken_contracts import class_name
 from runner.engine.identity import key_of
 from runner.engine.plugins.plugin_loading import code_class, opened_by_model
-from runner.engine.source_code import digest_now, is_ours
+from runner.engine.source_code import current_digest, is_ours
 from runner.engine.store import Store
 
 _OPENED = "opened: "
@@ -31,7 +31,7 @@ def changed_files(llm: LLM, purpose: str, store: Store) -> dict[str, str]:
         return {}
     records = store.replies(replies_key(llm, purpose))
     first = records.get_all(records.keys(_OPENED))
-    now = {name: digest_now(code_class(llm), name) for name in (key.removeprefix(_OPENED) for key in sorted(first))}
+    now = {name: current_digest(code_class(llm), name) for name in (key.removeprefix(_OPENED) for key in sorted(first))}
     return {name: digest for name, digest in now.items() if digest != first[_OPENED + name].text}
 
 
@@ -54,7 +54,7 @@ def asker_for(llm: LLM, purpose: str, store: Store, report: Report = lambda done
         records = store.replies(replies_key(llm, purpose))
         known = records.keys(_OPENED)
         new = [each for each in sorted(opened) if _OPENED + each not in known]
-        records.add_all([Answer(_OPENED + each, AnswerState.OK, digest_now(cls, each)) for each in new])
+        records.add_all([Answer(_OPENED + each, AnswerState.OK, current_digest(cls, each)) for each in new])
         recorded.update(opened)
         if replies_name(llm, purpose, store) != name:
             raise ComponentError(

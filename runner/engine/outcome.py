@@ -43,7 +43,7 @@ def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageR
     return None
 
 
-def users_code(stage: AnyStage) -> str:
+def user_code_note(stage: AnyStage) -> str:
     """Return a note for an error message with the users' classes and functions that a stage runs. "" without any."""
     classes = (cls for part in stage.components() for cls in (type(part), code_class(part)))
     names = dict.fromkeys(class_name(cls) for cls in classes if not is_ours(cls))

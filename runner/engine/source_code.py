@@ -35,7 +35,7 @@ def model_modules(cls: type) -> Mapping[str, str]:
     return snapshot_of(cls).model_code(cls).modules
 
 
-def digest_now(cls: type, opened: str) -> str:
+def current_digest(cls: type, opened: str) -> str:
     """Return the current SHA-256 (hex) of an item that `opened_by_model` returned in this or an earlier run, "" for a
     deleted file.
     """

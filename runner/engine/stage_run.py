@@ -8,13 +8,13 @@ from typing import ClassVar, TypeVar
 
 from components.errors import DamagedEntryError
 from components.loading import loading
-from components.openai_server.gate import current_gate, through_gate
-from components.openai_server.received import ReceivedReplies, keeping_received
+from components.openai_server.gate import current_gate, use_gate
+from components.openai_server.received import ReceivedReplies, use_received
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
-from runner.engine.edited_models import note_code
+from runner.engine.edited_models import record_code
 from runner.engine.model_replies import asker_for
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Store, StoredResult
@@ -75,7 +75,7 @@ class Run:
         """Return a function that sends requests to a model and stores the replies. `purpose` is "answers" or a judge's
         metric.
         """
-        note_code(llm, purpose, self._store)
+        record_code(llm, purpose, self._store)
         asker = asker_for(llm, purpose, self._store, self.report)
         self._askers.append(asker)
         return asker
@@ -125,8 +125,8 @@ class Run:
         """
         with (
             self._store.lock("scores of pairs", key, from_stopped=False) as lock,
-            through_gate(GateOfLock(current_gate(), lock)),
-            keeping_received(ReceivedNumbers(self._store.workspace_path(key))),
+            use_gate(GateOfLock(current_gate(), lock)),
+            use_received(ReceivedNumbers(self._store.workspace_path(key))),
         ):
             yield
             self._store.discard_workspace(key)

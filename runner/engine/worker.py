@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
 from components.loading import seconds_of_loading
-from components.openai_server.gate import Gate, through_gate
-from components.openai_server.received import keeping_received
-from components.pretrained.load_once import say_needed
+from components.openai_server.gate import Gate, use_gate
+from components.openai_server.received import use_received
+from components.pretrained.load_once import declare_needed
 from components.secrets.known import mark_variables_of
 from components.secrets.mask import masked
 from components.text.normalize import whole_characters
@@ -24,7 +24,7 @@ from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.hidden_answers import hidden_lines
 from runner.engine.identity import key_of
-from runner.engine.outcome import StageRun, users_code
+from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.plugins.plugin_loading import code_class
 from runner.engine.source_code import require_equal_files
 from runner.engine.spending import SharedGate
@@ -176,10 +176,10 @@ class Worker:
 
     def _compute_and_store(self, stage: AnyStage, report: Report, lock: HeldLock, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
-        say_needed(stage.models)
+        declare_needed(stage.models)
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
-            with through_gate(GateOfLock(self._gate, lock)), keeping_received(run.received):
+            with use_gate(GateOfLock(self._gate, lock)), use_received(run.received):
                 try:
                     result = _compute(stage, run)
                 finally:
@@ -218,14 +218,14 @@ class Worker:
 
     def _cache_unchangeable(self, stage: Stage[T], result: T, entry: StoredResult) -> None:
         """Cache a result unless it is of a user's class, which may change the returned object later."""
-        if not users_code(stage):
+        if not user_code_note(stage):
             self._cache.put(stage, result, entry.n_bytes)
 
     def _forget_changeable(self, stage: AnyStage) -> None:
         """Forget the inputs that a user's class read: it may have changed their lists, and compiled code, as of FAISS,
         also changes read-only arrays.
         """
-        if users_code(stage):
+        if user_code_note(stage):
             for input_stage in stage.inputs:
                 self._cache.forget(input_stage.key)
 
@@ -247,7 +247,7 @@ class Worker:
                 parts,
                 seconds=seconds,
                 made_from=stage.description,
-                made_with=environment.versions_in_use(),
+                made_with=environment.imported_versions(),
                 partial=partial,
                 synced=synced,
                 hidden=hidden,
@@ -285,7 +285,7 @@ def _compute(stage: Stage[T], run: Run) -> T:
     except BaseException as ended:
         how = f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
         raise ComponentError(
-            f"a component {how} instead of raising an exception that says why{users_code(stage)}"
+            f"a component {how} instead of raising an exception that says why{user_code_note(stage)}"
         ) from ended
     finally:
         if os.getpid() != process:
@@ -359,7 +359,9 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     except Exception:  # noqa: BLE001 - a bug in a user's exception class must not end the sweep
         text = "(its message cannot be shown)"
     is_complete = isinstance(error, RagGridError) and text  # messages of this project need no addition
-    message = text if is_complete else f"{type(error).__name__}: {text}{_hidden_cause(error, text)}{users_code(stage)}"
+    message = (
+        text if is_complete else f"{type(error).__name__}: {text}{_hidden_cause(error, text)}{user_code_note(stage)}"
+    )
     trace = "".join(traceback.format_exception(error))
     # The message may contain half of a character, as names of files that are not UTF-8 do; results are UTF-8.
     reason, trace = (whole_characters(masked(text)) for text in (f"{stage.title}: {message}", trace))

@@ -35,11 +35,11 @@ def job_of(config: DictConfig) -> Job:
 def plain_config(config: DictConfig) -> dict[str, Json]:
     """Resolve a configuration, without the node `hydra`."""
     task = OmegaConf.masked_copy(config, [str(name) for name in config if name != "hydra"])
-    fill_open(task)
+    fill_open_places(task)
     return {str(name): plain_part(task, str(name)) for name in task}
 
 
-def fill_open(config: DictConfig) -> None:
+def fill_open_places(config: DictConfig) -> None:
     """Fill each place that an option leaves open with the cell's component of that name, unless the user set it.
 
     `llm: ???` becomes `${llm}`. If the option itself contained that reference, a component chosen there

@@ -14,7 +14,7 @@ from components.errors import ConfigError, install_command
 from components.json_value import Json
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import plain_config
-from runner.launch.hydra_state import own_hydra
+from runner.launch.hydra_state import isolated_hydra
 from runner.launch.overrides import refuse_secrets
 from runner.results.cell_axes import key_of
 
@@ -30,7 +30,7 @@ def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
     refuse_secrets(overrides)
     grid_launcher.register()
     try:
-        with own_hydra() as hydra:
+        with isolated_hydra() as hydra:
             return plain_config(hydra.compose_config("config", list(overrides), RunMode.RUN, from_shell=False))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(" ".join(causes(error))) from error

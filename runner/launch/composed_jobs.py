@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
 from components.secrets.mask import without_secrets
-from runner.launch.axis_naming import axes_of, fill_open, plain_config, plain_part
+from runner.launch.axis_naming import axes_of, fill_open_places, plain_config, plain_part
 from runner.launch.hydra_folders import job_folder
 from runner.launch.overrides import unknown_key
 from runner.pipeline.planned import Job
@@ -182,7 +182,7 @@ class _Composition:
     def __init__(self, config: DictConfig) -> None:
         self._hydra = config.hydra
         self._task = _take_task_nodes(config)
-        fill_open(self._task)
+        fill_open_places(self._task)
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
 

@@ -23,7 +23,7 @@ _RUN_STATE = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
 
 
 @contextmanager
-def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
+def isolated_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
     """Run Hydra with the configuration in `conf` and `config_dir`, and restore its state at the end.
 
     The presets are included for the default `conf`. Raises ConfigError if the folder does not exist.
@@ -33,7 +33,7 @@ def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterato
     try:
         if BASE_VERSION:
             setbase(BASE_VERSION["version_base"])
-        with composing_by_parts():
+        with compose_by_parts():
             hydra = Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
         yield hydra
     finally:
@@ -43,7 +43,7 @@ def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterato
 
 
 @contextmanager
-def composing_by_parts() -> Iterator[None]:
+def compose_by_parts() -> Iterator[None]:
     """Make Hydra objects that are created within the context compose by `PartsLoader`."""
     original = hydra_app.ConfigLoaderImpl
     hydra_app.ConfigLoaderImpl = PartsLoader
@@ -54,7 +54,7 @@ def composing_by_parts() -> Iterator[None]:
 
 
 @contextmanager
-def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
+def detect_mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
     """Decide by these arguments whether a command is a sweep, without composing a configuration for `hydra.mode`.
 
     That composition takes as long as everything else before the plan. With -m, the command is a sweep. Without -m, it

@@ -42,7 +42,7 @@ def quote_values(arguments: Sequence[str]) -> list[str]:
     return [argument if _is_readable(argument) else _quote_values(argument) for argument in arguments]
 
 
-def refuse_strays(overrides: Sequence[str]) -> None:
+def refuse_stray_words(overrides: Sequence[str]) -> None:
     """Raise ConfigError for words that set nothing.
 
     Most are part of a list that was typed with blanks: "chunk.size=64, 128" reaches the command as two words.

@@ -16,8 +16,8 @@ from components.errors import ConfigError, StoreError
 from runner.console.ending_signals import replaced_interrupts
 from runner.launch import grid_launcher
 from runner.launch.compose import explain_error
-from runner.launch.hydra_state import own_hydra
-from runner.launch.overrides import quote_values, refuse_strays
+from runner.launch.hydra_state import isolated_hydra
+from runner.launch.overrides import quote_values, refuse_stray_words
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
 from runner.pipeline.planned import Job
@@ -36,13 +36,13 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
             f"overrides: got {overrides!r}, expected a list of strings, e.g. ['chunk.size=64,128', 'top_k=5']"
         )
     overrides = quote_values(overrides)
-    refuse_strays(overrides)
+    refuse_stray_words(overrides)
     grid_launcher.register()
     jobs = _Jobs()
     try:
         with (
             _one_at_a_time,
-            own_hydra(config_dir) as hydra,
+            isolated_hydra(config_dir) as hydra,
             _command_line(overrides, config_dir),
             replaced_interrupts(),
         ):

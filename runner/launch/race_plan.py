@@ -16,7 +16,7 @@ from runner.engine.executors.slurm import Slurm
 from runner.engine.request_counts import most_requests
 from runner.engine.store import Store
 from runner.launch.headline import named_metric
-from runner.output.money import most_cost, unpriced_models
+from runner.output.money import highest_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetric, PlannedMetrics
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.race_settings import SUBSETS, RaceOpponents, RaceSettings
@@ -117,7 +117,7 @@ def _costs(cells: Sequence[PlannedCell], store: Store) -> tuple[float, ...]:
         raise ConfigError([f"race.against=cost: the price of {model} {hint}" for model in unpriced])
     counts = [most_requests(cell_stages, store) for cell_stages in stages]
     return tuple(
-        nan if any(count.tokens is None for count in cell_counts) else most_cost(cell_counts, prices)[0]
+        nan if any(count.tokens is None for count in cell_counts) else highest_cost(cell_counts, prices)[0]
         for cell_counts in counts
     )
 

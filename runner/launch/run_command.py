@@ -21,15 +21,15 @@ from components.errors import ConfigError
 from components.secrets.mask import masked, shortened
 from runner.console.display import escape_control, say_error
 from runner.console.ending_signals import replaced_interrupts
-from runner.console.own_packages import see_working_directory
+from runner.console.own_packages import add_working_directory
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import job_of
 from runner.launch.compose import explain_error
 from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
 from runner.launch.hydra_folders import job_folder
 from runner.launch.hydra_startup import BASE_VERSION
-from runner.launch.hydra_state import composing_by_parts, mode_from_flags
-from runner.launch.overrides import quote_values, refuse_strays
+from runner.launch.hydra_state import compose_by_parts, detect_mode_from_flags
+from runner.launch.overrides import quote_values, refuse_stray_words
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
@@ -67,7 +67,7 @@ def main(config: DictConfig) -> None:
         sys.exit(code)
 
 
-def multirun_first(arguments: list[str]) -> list[str]:
+def move_multirun_first(arguments: list[str]) -> list[str]:
     """Move -m before all overrides: Hydra's parser refuses overrides on both sides of it."""
     flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
     return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
@@ -79,7 +79,7 @@ def _see_packages_of_files(arguments: Sequence[str]) -> None:
     """
     Path.cwd()
     if any("pkg://" in argument or argument.startswith(_OWN_FOLDERS) for argument in arguments):
-        see_working_directory()
+        add_working_directory()
 
 
 def _check_flags(arguments: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ def _check_flags(arguments: Sequence[str]) -> None:
         raise ConfigError(
             ["--resolve shows a configuration with its references resolved, expected --cfg job --resolve"]
         )
-    refuse_strays(given.overrides)
+    refuse_stray_words(given.overrides)
 
 
 def _require_no_rerun(arguments: Sequence[str]) -> None:
@@ -135,7 +135,7 @@ def run_hydra() -> None:
     """
     try:
         _see_packages_of_files(sys.argv[1:])
-        sys.argv[1:] = quote_values(multirun_first(sys.argv[1:]))
+        sys.argv[1:] = quote_values(move_multirun_first(sys.argv[1:]))
         _check_flags(sys.argv[1:])
     except FileNotFoundError:
         say_error("the working directory was deleted: cd to another directory")
@@ -144,12 +144,17 @@ def run_hydra() -> None:
         say_error(error)
         sys.exit(EXIT_NOT_RUN)
     if os.environ.get("HYDRA_FULL_ERROR"):
-        with composing_by_parts(), _mask_display(sys.argv[1:]):
+        with compose_by_parts(), _mask_display(sys.argv[1:]):
             main()
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises exceptions instead of printing them
     try:
-        with mode_from_flags(sys.argv[1:]), composing_by_parts(), _mask_display(sys.argv[1:]), replaced_interrupts():
+        with (
+            detect_mode_from_flags(sys.argv[1:]),
+            compose_by_parts(),
+            _mask_display(sys.argv[1:]),
+            replaced_interrupts(),
+        ):
             main()
     except (HydraException, OmegaConfBaseException, RecursionError) as error:
         say_error(explain_error(error, sys.argv[1:]))

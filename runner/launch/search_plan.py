@@ -11,7 +11,7 @@ from runner.launch.headline import named_metric
 from runner.launch.search_jobs import SearchJobs
 from runner.launch.search_space import SearchSpace
 from runner.launch.search_strategies import Scores
-from runner.output.money import most_cost, unpriced_models
+from runner.output.money import highest_cost, unpriced_models
 from runner.output.planned_metric import PlannedMetrics
 from runner.pipeline.planned import CellRequest, PlannedCell, SweepPlan, plan_sweep
 from runner.pipeline.search_settings import SearchSettings
@@ -154,7 +154,7 @@ def most_requested(
     corner counts. `requests` are the requests of the corners, in their order.
     """
     costs = {
-        id(request): most_cost(_requests_of(cell, store), requests[0].cell.prices)
+        id(request): highest_cost(_requests_of(cell, store), requests[0].cell.prices)
         for cell in corners.cells
         for request in (cell.request, *cell.same_as)
     }

@@ -41,20 +41,20 @@ from runner.launch.steering import SweepSteering
 from runner.output import sweep_warnings, terminal
 from runner.output.closing_lines import next_lines, tracking_lines
 from runner.output.collect import collect_cell, stopped_cell
-from runner.output.cut_text_warnings import too_long_ahead
+from runner.output.cut_text_warnings import long_chunk_lines
 from runner.output.headline_lines import headline_lines
 from runner.output.leaderboard_csv import leaderboard_csv
-from runner.output.leaderboard_rows import equal_rows, over_draws
+from runner.output.leaderboard_rows import equal_rows, join_draws
 from runner.output.money import bound_lines, money_lines, stopped_line, unpriced_errors
 from runner.output.plan_report import show_plan, show_search
 from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.standings import find_standings, first_row_line
 from runner.output.tracking import SafeTracker
-from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, finishing_cells, plan_sweep
+from runner.pipeline.planned import CellRequest, Job, Loaded, PlannedCell, SweepPlan, drop_stopped_cells, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, STOPPED, CellResult, SweepResult
 from runner.results.cell_axes import varying_axes_of
-from runner.results.leaderboard_order import headlines, put_leaders_first, rank_cells, ranked_part
+from runner.results.leaderboard_order import headlines, put_leaders_first, rank_cells, select_ranked_part
 from runner.results.partial_sweeps import search_text
 
 _LOGGING_AFTER_INTERRUPT_S = 30
@@ -287,7 +287,7 @@ class RunningSweep:
     def _warn(self, plan: SweepPlan) -> None:
         """Print warnings about long texts. Raises ComponentError if a model is unreachable, except for a plan."""
         try:
-            for line in too_long_ahead(plan.cells, self._store):
+            for line in long_chunk_lines(plan.cells, self._store):
                 self._console.print(line, style="yellow", markup=False)
         except ComponentError as error:
             if not self._run.plan_only:
@@ -393,7 +393,7 @@ class RunningSweep:
         for cell in plan.cells:
             if cell.cell_id in stopped:
                 self._record(cell.cell_id, stopped_cell(cell, self._store, raced.get(cell.cell_id, {})), {})
-        return finishing_cells(plan, stopped, self._store)
+        return drop_stopped_cells(plan, stopped, self._store)
 
     def _run_stages(self, order: Sequence[AnyStage]) -> list[StageRun]:
         if not order:
@@ -444,7 +444,7 @@ class RunningSweep:
         if self._search:
             result = self._search.record(result)
         results.write_cell(self._sweep_dir, result, files)
-        self._done[cell_id] = ranked_part(result, self._headline)
+        self._done[cell_id] = select_ranked_part(result, self._headline)
         self._tracker.log_cell(self._sweep_dir / cell_id)
 
     def _end(self, plan: SweepPlan, status: str) -> None:
@@ -488,7 +488,7 @@ class RunningSweep:
     def _finished_cells(self) -> Iterator[CellResult]:
         """Yield all finished cells of the sweep. Reads the cells of other processes, which Hydra's launchers start."""
         for folder in results.cell_folders(self._sweep_dir):
-            yield self._done.get(folder.name) or ranked_part(results.read_cell(folder), self._headline)
+            yield self._done.get(folder.name) or select_ranked_part(results.read_cell(folder), self._headline)
 
     def _report_results(self, of_sweep: Sequence[CellResult]) -> None:
         stopped = [cell for cell in of_sweep if cell.status == STOPPED]
@@ -498,7 +498,7 @@ class RunningSweep:
         axes = varying_axes_of(of_sweep)
         search = search_text(self._search.describe()) if self._search else ""
         results.write_leaderboard(self._sweep_dir, leaderboard_csv([*ordered, *stopped], axes, metrics, common, search))
-        rows, common = over_draws(ordered, common)
+        rows, common = join_draws(ordered, common)
         metrics, rows = rank_cells(rows, self._headline, common)
         rows = put_leaders_first(rows, standings.leaders)
         equal = equal_rows(rows, self._sweep_dir, metrics[0]) if metrics else {}

@@ -57,7 +57,7 @@ def collect_cell(
     _list_documents(cell, store, folder.parent)
     reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
     reason = "; ".join(reasons)
-    facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
+    facts["latency_s"] = add_answer_latency(facts["latency_s"]["batched"], summary["latency_s"])
     numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens")}
     numbers["cut_texts"] = tuple(summary["cut_texts"])
     numbers["steps"] = summary.get("steps", {})
@@ -134,7 +134,7 @@ def _metrics_with_picture(result: CellResult, pictures: Pictures, headline: str)
     return result.metrics.get(OVERALL, {}) if pictures is Pictures.ALL else ()
 
 
-def with_answers(batched_s: float, answers: Mapping[str, float]) -> dict[str, float]:
+def add_answer_latency(batched_s: float, answers: Mapping[str, float]) -> dict[str, float]:
     """Return the latencies of a question in seconds: its share of batched work, and p50 and p95 with the answer."""
     return {"batched": batched_s, **{name: batched_s + answers.get(name, 0.0) for name in ("p50", "p95")}}
 

@@ -24,7 +24,7 @@ _MOST_CHUNKS = 2000
 """Limits of the estimate: documents, characters of each, and chunks."""
 
 
-def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
+def long_chunk_lines(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
     """Yield a line for each chunking and model with chunks that are longer than the model reads.
 
     Also yield a line for each model that reads chunks in their documents, if it has to read documents in parts. The

@@ -15,7 +15,7 @@ from components.statistics import Precision, SampleScores, measured_precision
 from components.subsets import OVERALL
 from runner import results
 from runner.results import OK, CellResult
-from runner.results.joined_samples import CommonSamples, common_samples, most_samples_first
+from runner.results.joined_samples import CommonSamples, common_samples, put_most_samples_first
 from runner.results.sample_groups import recorded_groups
 
 
@@ -94,7 +94,7 @@ def _sweeps(
             larger_is_better = results.larger_is_better(metric, cells)
             if len(cells) < 2 or larger_is_better is None:
                 continue
-            ordered = most_samples_first(cells, metric, OVERALL)
+            ordered = put_most_samples_first(cells, metric, OVERALL)
             joined = common_samples(ordered, partial(_folder_of, folder), metric, OVERALL)
         except (DataError, OSError):  # the sweep is of another version, damaged, deleted, or another user's
             continue

@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 
 from components.subsets import OVERALL
-from runner.console.display import no_formula
+from runner.console.display import escape_formula
 from runner.results import CellResult
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 
@@ -33,13 +33,13 @@ def leaderboard_csv(
     ranking = [f"{metrics[0]} common", "common n"] if common.by_cell else []
     costs = ["cost", "currency"] if any(cell.usage for cell in cells) else []
     writer.writerow(
-        ["cell", "status", *map(no_formula, [*axes, *ranking, *columns]), *costs, *(["search"] if search else [])]
+        ["cell", "status", *map(escape_formula, [*axes, *ranking, *columns]), *costs, *(["search"] if search else [])]
     )
     for cell in cells:
         entries = [cell.metrics.get(OVERALL, {}).get(name, {}) for name in metrics]
         values = [entry.get(field) for entry in entries for field in ("value", "ci_low", "ci_high", "n")]
         ranked_by = [common.by_cell.get(cell.cell_id), common.n if cell.cell_id in common.by_cell else None]
-        row = [*(no_formula(cell.axes.get(axis)) for axis in axes), *ranked_by[: len(ranking)], *values]
+        row = [*(escape_formula(cell.axes.get(axis)) for axis in axes), *ranked_by[: len(ranking)], *values]
         writer.writerow(
             [cell.cell_id, cell.status, *row, *[cell.cost, cell.currency][: len(costs)], *([search] if search else [])]
         )

@@ -24,7 +24,7 @@ _MOST_COMPARED = 200
 """Cells. A terminal shows no more rows, and reading the samples of thousands takes long."""
 
 
-def over_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[CellResult], CommonMeans]:
+def join_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[CellResult], CommonMeans]:
     """Replace the draws of each configuration by one cell, in the place of the first draw, and join their common means.
 
     Which of several draws (`repeat`, `judge_repeat`) is best is chance. If no configuration has two draws, the cells
@@ -50,7 +50,7 @@ def over_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[C
 def _join(draws: Sequence[CellResult]) -> CellResult:
     """Return the mean of draws, with the metrics that all of them have in memory.
 
-    Which metrics `ranked_part` keeps of a draw depends on its values.
+    Which metrics `select_ranked_part` keeps of a draw depends on its values.
     """
     first = draws[0]
     metrics = {

@@ -29,7 +29,7 @@ from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.traced_samples import traced_cells
 from runner.results import OK, RUNNING, STOPPED, CellResult, SweepResult, read_cell, read_sweep, stopped_by
 from runner.results.cell_axes import common_base, varying_axes, varying_axes_of
-from runner.results.leaderboard_order import N_FIRST, direction_sign, ranked_part
+from runner.results.leaderboard_order import N_FIRST, direction_sign, select_ranked_part
 from runner.results.partial_sweeps import search_text
 
 _SAMPLES_TAG = "samples_page"
@@ -141,7 +141,7 @@ class Tracker:
         """Yield the runs of cells that are not logged with their present status, and delete their earlier runs."""
         for folder in folders:
             cell = read_cell(folder)
-            self._cells[cell.cell_id] = ranked_part(cell, self._headline)
+            self._cells[cell.cell_id] = select_ranked_part(cell, self._headline)
             status, earlier, has_every = self._logged.get(cell.cell_id, _NOT_LOGGED)
             if status != cell.status or (self._every and not has_every):
                 if earlier:
@@ -242,7 +242,7 @@ class Tracker:
         for cell in sweep.cells:
             folder = self._sweep_dir / cell["cell_id"]
             if cell["cell_id"] not in self._cells and (folder / "cell.json").is_file():
-                self._cells[cell["cell_id"]] = ranked_part(read_cell(folder), self._headline)
+                self._cells[cell["cell_id"]] = select_ranked_part(read_cell(folder), self._headline)
         return [self._cells[cell["cell_id"]] for cell in sweep.cells if cell["cell_id"] in self._cells]
 
 

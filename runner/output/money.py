@@ -157,7 +157,7 @@ def unpriced_models(stages: Iterable[AnyStage], prices: Prices) -> list[str]:
     return list(dict.fromkeys(_model_name(part) for part in models if price_of(part, prices) is None))
 
 
-def most_cost(counts: Sequence[RequestCount], prices: Prices) -> tuple[float, int, int]:
+def highest_cost(counts: Sequence[RequestCount], prices: Prices) -> tuple[float, int, int]:
     """Return the most cost, tokens and requests of these counts, to find the dearest cell."""
     tokens = [each for count in counts for each in count.tokens or ()]
     n_tokens, cost = _n_tokens_and_cost(tokens, prices)

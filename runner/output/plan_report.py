@@ -8,7 +8,7 @@ from rich.table import Table
 from components.datasets.file_content import OFFICE_SUFFIXES
 from components.json_value import Json
 from components.text.languages import NAMES, UNKNOWN
-from runner.console.styled_text import count, listed
+from runner.console.styled_text import count, join_names
 from runner.engine import environment
 from runner.engine.identity import parts_of
 from runner.engine.plan import KindCount, Plan
@@ -70,7 +70,7 @@ def partly_applied(cells: Sequence[PlannedCell]) -> Iterator[str]:
     for key, jobs in having.items():
         group = place_of(key).partition(".")[0]
         if len(jobs) < len(cells) and group != key:
-            options = listed(list(dict.fromkeys(f"{group}={job.axes[group]}" for job in jobs)))
+            options = join_names(list(dict.fromkeys(f"{group}={job.axes[group]}" for job in jobs)))
             yield f"{key} applies only to {options}: {len(jobs):,} of {count(len(cells), 'cell')}"
 
 
@@ -90,11 +90,11 @@ def version_lines(plan: Plan, fresh: Collection[str]) -> Iterator[str]:
         yield f"{count(len(plan.outdated), 'cached result')} to be computed again (run.fresh)"
     elif fresh:
         yield (
-            f"run.fresh: no cached result ({listed(fresh)}) was computed with other library versions, so none is "
+            f"run.fresh: no cached result ({join_names(fresh)}) was computed with other library versions, so none is "
             "computed again"
         )
     if n := plan.others.n_results:
-        here = environment.versions_here()
+        here = environment.installed_versions()
         packages = ", ".join(
             f"{name} {then} (now {here[name]}): {n:,}" for (name, then), n in plan.others.packages.items()
         )

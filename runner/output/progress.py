@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from runner.engine.stage import Stage
-from runner.output.time_left import TimeLeft, left_in_words
+from runner.output.time_left import TimeLeft, time_left_text
 
 _SHOWN_FROM_S = 0.1
 _EVERY_S_IN_TERMINAL = 10.0
@@ -71,9 +71,9 @@ class StageProgress:
         if self._live and total:
             self._bars.start_task(self._tasks[stage.kind])
             completed = self._done[stage.kind] + done / total
-            time_left = left_in_words(self._left.of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
+            time_left = time_left_text(self._left.of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
             self._bars.update(self._tasks[stage.kind], completed=completed, visible=True, left=time_left)
-            self._bars.update(self._all, left=left_in_words(self._left.of_sweep(now)))
+            self._bars.update(self._all, left=time_left_text(self._left.of_sweep(now)))
         self._print_periodically(stage, done, total)
 
     def idle(self, seconds: float) -> None:
@@ -98,7 +98,7 @@ class StageProgress:
         is_done = self._done[kind] == self._n_stages[kind]
         self._bars.start_task(self._tasks[kind])
         self._bars.update(self._tasks[kind], completed=self._done[kind], visible=not is_done)
-        self._bars.update(self._all, advance=1, left=left_in_words(self._left.of_sweep(time.monotonic())))
+        self._bars.update(self._all, advance=1, left=time_left_text(self._left.of_sweep(time.monotonic())))
         if is_done:
             self._bars.stop_task(self._tasks[kind])
             if self._enabled and self._with_kinds and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
@@ -115,11 +115,11 @@ class StageProgress:
             cells = f" and {self._n_cells_done:,} of {self._n_cells:,} cells" if self._n_cells > 1 else ""
             elapsed = timedelta(seconds=round(now - self._began))
             line = f"  {n_done:,} of {n_all:,} stages{cells} done after {elapsed}"
-            all_left = left_in_words(self._left.of_sweep(now))
+            all_left = time_left_text(self._left.of_sweep(now))
             if all_left:
                 line += f", {all_left}"
             if running and total:
                 line += f"; {self._titles[running.kind]}: {done:,} of {total:,}"
-                time_left = left_in_words(self._left.of_stage(running.key))
+                time_left = time_left_text(self._left.of_stage(running.key))
                 line += f" ({time_left})" if time_left and not all_left else ""
             self._console.print(line, markup=False)

@@ -10,10 +10,10 @@ from runner.results.cell_axes import varying_axes_of
 from runner.results.cell_choice import COMPARE_ALIKE, Choice, find_choice
 from runner.results.choice_wording import race_winner_text
 from runner.results.indistinguishable_cells import paired_test
-from runner.results.joined_samples import OWN_MEANS, CommonMeans, most_samples_first
+from runner.results.joined_samples import OWN_MEANS, CommonMeans, put_most_samples_first
 from runner.results.leaderboard_order import (
     NO_QUALITY,
-    common_to_all,
+    compute_common_means,
     direction_sign,
     lacks_quality,
     put_leaders_first,
@@ -68,7 +68,7 @@ def find_standings(cells: Iterable[CellResult], sweep_dir: Path, headline: str) 
     `headline` is the metric that ranks the cells, "" for the default.
     """
     cells = list(cells)
-    common = common_to_all(cells, sweep_dir, headline)
+    common = compute_common_means(cells, sweep_dir, headline)
     metrics, ordered = rank_cells(cells, headline, common)
     if not ordered or not metrics or ordered[0].status != OK:
         return Standings(ordered, [])
@@ -84,7 +84,7 @@ def _choice(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> Choice
     if larger is None or not 2 <= len(valued) <= MOST_TESTED:
         return None
     # Read again, because memory may hold only what a leaderboard shows.
-    first = most_samples_first(valued, metric, OVERALL)[0]
+    first = put_most_samples_first(valued, metric, OVERALL)[0]
     whole = [read_cell(sweep_dir / first.cell_id) if cell is first else cell for cell in valued]
     test = paired_test(len(cells))
     choice = find_choice(

@@ -100,7 +100,7 @@ class TimeLeft:
         return sum(times) / len(times) if times else None
 
 
-def left_in_words(seconds: float | None) -> str:
+def time_left_text(seconds: float | None) -> str:
     """Return "about 4 min left", rounded to what an estimate can tell, or "" for None."""
     if seconds is None:
         return ""

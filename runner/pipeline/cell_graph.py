@@ -42,7 +42,7 @@ from runner.pipeline.corpus.chunk_headers import asked_headers
 from runner.pipeline.corpus.gold_copies import FoundCopies, NoCopies
 from runner.pipeline.corpus.listed_documents import ListedDocuments
 from runner.pipeline.corpus.loaded_data import Data, SampleSet
-from runner.pipeline.corpus.original_places import OriginalView, ReadPlaces, gold_in, map_to_original
+from runner.pipeline.corpus.original_places import OriginalView, ReadPlaces, map_to_original, refine_gold
 from runner.pipeline.corpus.refined_corpora import asking_corpora, refiner_reports
 from runner.pipeline.corpus.text_passages import ChunkPassages
 from runner.pipeline.ranking.cell_ranking import RankedHits, ranked_hits
@@ -139,7 +139,7 @@ def _retrieval_of(cell: Cell, data: Data) -> _Retrieval:
     """Build the stages from the documents to the passages of the prompts."""
     picking = picking_arm(cell)
     texts = texts_of(cell, data, picking)
-    gold = gold_in(texts.refined, data.samples)
+    gold = refine_gold(texts.refined, data.samples)
     copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
     search = search_hits(cell, texts, gold, copies)
     ranked = ranked_hits(cell, texts, search, copies)

@@ -147,7 +147,7 @@ def plan_of_cells(cells: Sequence[PlannedCell], store: Store) -> SweepPlan:
     return SweepPlan(tuple(cells), _plan_of(cells, store, fresh))
 
 
-def finishing_cells(plan: SweepPlan, stopped: Collection[str], store: Store) -> SweepPlan:
+def drop_stopped_cells(plan: SweepPlan, stopped: Collection[str], store: Store) -> SweepPlan:
     """Return the plan without the cells that a race or the user stopped, by id.
 
     Their stages run only if other cells need them.

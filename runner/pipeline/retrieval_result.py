@@ -29,11 +29,11 @@ from runner.pipeline.search.hit_columns import (
     RETRIEVED_TYPE,
     GoldColumns,
     HitTable,
+    add_compressed_counts,
     gold_column,
     gold_columns,
     hit_table,
     retrieved_column,
-    with_compressed_counts,
 )
 from runner.pipeline.search.hit_ranks import HitRanks
 
@@ -112,7 +112,7 @@ class Retrieved(StageGroup):
         places = GoldPlaces(samples, listing.positions(samples), lengths, run.read(self.copies))
         gold = gold_columns(samples, places, table, chunks, context)
         for read_places in self.read:
-            gold = with_compressed_counts(gold, run.read(read_places.spans), run.read(read_places.context))
+            gold = add_compressed_counts(gold, run.read(read_places.spans), run.read(read_places.context))
         ranks = self.ranks.columns(run, table)
         return {
             "gold": gold.gold(),

@@ -32,10 +32,10 @@ from runner.results.costs import (
     PER_COST,
     TOKENS,
     Cost,
+    answered_share,
     cheap_indices,
+    cost_per_answer,
     known_costs,
-    per_given,
-    share_given,
     tokens_of,
 )
 from runner.results.files import (
@@ -59,8 +59,8 @@ from runner.results.joined_samples import (
     SampleReader,
     common_means,
     common_samples,
-    is_of_a_corpus,
-    most_samples_first,
+    is_corpus_metric,
+    put_most_samples_first,
 )
 from runner.results.leaderboard_order import COVERAGE, NO_QUALITY, headlines, rank_cells
 from runner.results.live_sweep import KILLED, LiveSweep, read_live
@@ -79,7 +79,7 @@ from runner.results.loaded_sweep import (
 from runner.results.metric_components import combiner, component_settings, larger_is_better, sees_prompts
 from runner.results.partial_sweeps import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.released_set import Testset
-from runner.results.sample_groups import groups_note, too_few_groups, worth_of_groups
+from runner.results.sample_groups import effective_groups_note, groups_note, too_few_groups
 from runner.results.samples_file import columns_of, open_parquet, open_samples, read_columns, read_rows, read_samples
 from runner.results.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 from runner.results.set_files import read_testset
@@ -124,6 +124,7 @@ __all__ = [
     "SweepResult",
     "Testset",
     "add_option",
+    "answered_share",
     "axis_levels",
     "cell_folders",
     "change_name",
@@ -139,27 +140,28 @@ __all__ = [
     "component_settings",
     "configuration_of",
     "corpus_texts",
+    "cost_per_answer",
     "count_whole_gold",
     "describe",
     "documents_file",
+    "effective_groups_note",
     "equal_groups",
     "find_metric",
     "find_sweep",
     "format_level",
     "groups_note",
     "headlines",
-    "is_of_a_corpus",
+    "is_corpus_metric",
     "is_of_turns",
     "known_costs",
     "larger_is_better",
     "load",
     "load_together",
-    "most_samples_first",
     "noise_of_seconds",
     "open_parquet",
     "open_samples",
     "paired_test",
-    "per_given",
+    "put_most_samples_first",
     "race_winner_text",
     "rank_cells",
     "read_cell",
@@ -177,7 +179,6 @@ __all__ = [
     "scores_of",
     "search_text",
     "sees_prompts",
-    "share_given",
     "spans_conditions",
     "stopped_by",
     "tokens_of",
@@ -185,7 +186,6 @@ __all__ = [
     "trust",
     "varies_chunks",
     "varying_axes",
-    "worth_of_groups",
     "write_cell",
     "write_leaderboard",
     "write_sweep",

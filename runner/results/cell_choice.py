@@ -10,7 +10,15 @@ from pathlib import Path
 
 from components.statistics import PairedTest
 from runner.results.cell_result import CellResult
-from runner.results.costs import EQUALLY_CHEAP, TOKENS, Cost, cheap_indices, known_costs, per_given, share_given
+from runner.results.costs import (
+    EQUALLY_CHEAP,
+    TOKENS,
+    Cost,
+    answered_share,
+    cheap_indices,
+    cost_per_answer,
+    known_costs,
+)
 from runner.results.indistinguishable_cells import find_indistinguishable_cells
 from runner.results.leaderboard_order import COVERAGE
 from runner.results.metric_components import sees_prompts
@@ -144,10 +152,10 @@ def choose(
     options = [cell for group in near_groups for cell in (group if weighs_tokens else [max(group, key=_coverage)])]
     cost = _tokens(options, weighs_tokens=weighs_tokens)
     noise = noise_of_seconds(compared)
-    shares = [share_given(cell) if weighs_tokens else 1.0 for cell in options]
+    shares = [answered_share(cell) if weighs_tokens else 1.0 for cell in options]
     cheap = cheap_indices(
-        [per_given(cost.of(cell) if cost else None, share) for cell, share in zip(options, shares, strict=True)],
-        [per_given(cell.latency_s.get("p50"), share) for cell, share in zip(options, shares, strict=True)],
+        [cost_per_answer(cost.of(cell) if cost else None, share) for cell, share in zip(options, shares, strict=True)],
+        [cost_per_answer(cell.latency_s.get("p50"), share) for cell, share in zip(options, shares, strict=True)],
         [noise[cell.cell_id] for cell in options],
     )
     return Choice(options[cheap[0]], groups, near_groups, tuple(compared), means, weighs_tokens)

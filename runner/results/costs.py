@@ -87,12 +87,12 @@ def n_answered(cell: CellResult) -> int:
     return max(sum(cell.counts.values()) - cell.counts.get(AnswerState.ERROR, 0), 1)
 
 
-def share_given(cell: CellResult) -> float:
+def answered_share(cell: CellResult) -> float:
     """Return the share of successful answers that are not empty; 1 if no model was asked."""
     return 1.0 - cell.counts.get(AnswerState.EMPTY, 0) / n_answered(cell)
 
 
-def per_given(cost: float | None, share: float) -> float | None:
+def cost_per_answer(cost: float | None, share: float) -> float | None:
     """Return the cost per nonempty answer, whose share of all answers is `share`: empty answers do not make a cell
     cheap.
 

@@ -25,7 +25,7 @@ from runner.results.cell_result import (
     require_numbers_of_sweep,
 )
 from runner.results.json_types import require_types
-from runner.results.sealed_json import read_content, seal_json, take_checksum
+from runner.results.sealed_json import pop_checksum, read_content, seal_json
 
 T = TypeVar("T")
 
@@ -209,7 +209,7 @@ def _read(path: Path, kind: type[T]) -> T:
                 "again: its stages are cached in the store"
             )
         advice = "delete it and run the sweep again with the same command, everything else is cached"
-        take_checksum(raw, content, path, advice)
+        pop_checksum(raw, content, path, advice)
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
             raise ValueError(f"status: got {raw.get('status')!r}, expected one of {', '.join(_STATUSES[kind])}")

@@ -105,7 +105,7 @@ def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, 
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
     if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):
         return OWN_MEANS
-    fullest, *rest = most_samples_first(valued, metric, subset)
+    fullest, *rest = put_most_samples_first(valued, metric, subset)
     # Read the cell again: the caller may hold only the part that leaderboards show.
     joined = common_samples([read_cell(folder_of(fullest)), *rest], folder_of, metric, subset)
     if not joined.left_out_differ and not joined.apart:
@@ -114,7 +114,7 @@ def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, 
     return CommonMeans(joined.n, dict(zip(ids, joined.means().tolist(), strict=True)), joined.n_known)
 
 
-def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) -> list[CellResult]:
+def put_most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) -> list[CellResult]:
     """Return the cell with the most values of a metric, then the others in order. All cells have the metric.
 
     The first is likeliest to have samples in common with the others.
@@ -136,7 +136,7 @@ class SampleReader:
 
     def common(self, cells: Sequence[CellResult], subset: str) -> CommonSamples:
         """Return the common samples of the cells: see `common_samples`."""
-        of_a_corpus = is_of_a_corpus(self.folder_of(cells[0]), self.metric)
+        of_a_corpus = is_corpus_metric(self.folder_of(cells[0]), self.metric)
         scored = [self._read(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
         together, common = _overlapping_cells(scored)
         overlapping = [(cells[index], scored[index]) for index in sorted(together)]
@@ -179,7 +179,7 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
     return SampleReader(folder_of, metric).common(cells, subset)
 
 
-def is_of_a_corpus(folder: Path, metric: str) -> bool:
+def is_corpus_metric(folder: Path, metric: str) -> bool:
     """Return whether the metric has no value for a single sample, as BLEU."""
     return f"score_statistics/{metric}" in columns_of(folder)
 

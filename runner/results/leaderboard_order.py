@@ -110,7 +110,7 @@ def put_leaders_first(ordered: Iterable[CellResult], leaders: Iterable[CellResul
     return sorted(ordered, key=lambda cell: rank_of.get(cell.cell_id.partition(" ")[0], len(rank_of)))
 
 
-def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
+def compute_common_means(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
     """Compute the first headline metric over the samples that all cells have.
 
     Raises DataError if the samples cannot be read.
@@ -120,7 +120,7 @@ def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = 
     return common_means(cells, lambda cell: sweep_dir / cell.cell_id, metrics[0]) if metrics else OWN_MEANS
 
 
-def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
+def select_ranked_part(cell: CellResult, headline: str = "") -> CellResult:
     """Return the part of a cell that leaderboards read, because a sweep may have thousands of cells.
 
     It has the metrics over all samples that leaderboards may show. Of the data set's own subsets, it has the values of

@@ -10,7 +10,7 @@ from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.means import combine_copy
 from components.protocols import Metric, RankingMetric
-from runner.engine.plugins.trusted_packages import code_of_fields, foreign_targets, how_to_trust, trusted
+from runner.engine.plugins.trusted_packages import code_of_fields, foreign_targets, trust_advice, trusted
 from runner.results.cell_result import CellResult
 
 
@@ -33,7 +33,7 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
     component = _component(cell, metric)
     if component is None:
         foreign = [target for _, target in foreign_targets(_score_nodes(cell), "", trusted())]
-        hint = f"; {how_to_trust(foreign)}" if foreign else ""
+        hint = f"; {trust_advice(foreign)}" if foreign else ""
         raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}{hint}")
     return partial(combine_copy, component.combine, metric)
 

@@ -42,11 +42,11 @@ def groups_note(cells: Iterable[CellResult]) -> str:
     return f"dataset.groups={groups}: {_NOTES[groups]}" if groups in _NOTES else ""
 
 
-def worth_of_groups(n: int, n_effective: float) -> str:
+def effective_groups_note(n: int, n_effective: float) -> str:
     """Return e.g. ", worth 5 of equal size", to follow the number of groups; "" if their sizes hardly differ."""
     return "" if round(n_effective) >= n else f", worth {n_effective:,.0f} of equal size"
 
 
 def too_few_groups(n: int, n_effective: float) -> str:
     """Return the message of all commands for groups that are too few, or too unequal, for any test."""
-    return f"too few groups of samples ({n:,}{worth_of_groups(n, n_effective)}) to tell"
+    return f"too few groups of samples ({n:,}{effective_groups_note(n, n_effective)}) to tell"

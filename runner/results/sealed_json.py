@@ -38,7 +38,7 @@ def read_content(path: Path) -> bytes:
     return content
 
 
-def take_checksum(raw: dict[str, Json], content: bytes, path: Path, advice: str) -> None:
+def pop_checksum(raw: dict[str, Json], content: bytes, path: Path, advice: str) -> None:
     """Remove the checksum from an object that was read from the bytes of a file.
 
     Files of earlier versions have none. Raises DataError, with the advice, if the file was changed.

@@ -15,7 +15,7 @@ from components.errors import DataError
 from components.json_value import Json
 from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
 from runner.results.json_types import require_types
-from runner.results.sealed_json import read_content, seal_json, take_checksum
+from runner.results.sealed_json import pop_checksum, read_content, seal_json
 from runner.serving.asked_question import Defaults
 from runner.serving.cached_stages import StageFiles
 
@@ -102,7 +102,7 @@ def read_description(folder: Path) -> Description:
         raw: dict[str, Json] = json.loads(content.decode("utf-8"))
         if raw["format"] != FORMAT:
             raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
-        take_checksum(raw, content, path, "export the cell again; if you edited it, delete its last field, checksum")
+        pop_checksum(raw, content, path, "export the cell again; if you edited it, delete its last field, checksum")
         require_types(raw, Description)
         description = Description(**_lists_as_tuples(raw))
         _ = (description.question_defaults, data_facts(description.data))  # these properties raise if a fact is invalid

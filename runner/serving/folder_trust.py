@@ -7,7 +7,7 @@ from runner.engine.plugins.trusted_packages import code_of_fields, foreign_targe
 from runner.serving.folder_description import Description
 
 
-def code_in(description: Description) -> list[str]:
+def foreign_code(description: Description) -> list[str]:
     """Return the code of others that answering runs, each with the place that names it. Imports only our own
     components.
     """
@@ -17,7 +17,7 @@ def code_in(description: Description) -> list[str]:
 
 def require_trust(description: Description, folder: str, *, trust: bool) -> None:
     """Raise ConfigError for a folder that runs code of others, unless it is trusted."""
-    code = code_in(description)
+    code = foreign_code(description)
     if code and not trust:
         raise ConfigError(
             [

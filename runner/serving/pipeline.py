@@ -8,7 +8,7 @@ from typing import Unpack
 
 from components.errors import DataError, LLMError
 from components.json_value import Json
-from components.pretrained.load_once import keep_all
+from components.pretrained.load_once import keep_all_models
 from components.protocols import AnswersFrom
 from components.records import AnswerState, Sample
 from runner.engine.stage import AnyStage
@@ -64,14 +64,14 @@ class Pipeline:
             subset: served_graph(self._cell, data, data_facts(pool) if pool else None, reranker)
             for subset, reranker in chosen.items()
         }
-        needed = needed_of_all(list(self._graphs.values()))
+        needed = stages_of_graphs(list(self._graphs.values()))
         self._kept = CachedStages(folder, needed, description.kept)
         self._choices = Choices(
             [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
         )
         self._lock = threading.Lock()
         self._tracer = tracer_for(description.sweep_id, description.cell_id)
-        keep_all()
+        keep_all_models()
 
     @property
     def has_model(self) -> bool:
@@ -184,7 +184,7 @@ def load_from(root: Path, *, trust: bool) -> Pipeline:
         raise DataError(f"{root}: cannot be loaded ({type(error).__name__}: {error}); export the cell again") from error
 
 
-def needed_of_all(graphs: Sequence[ServedGraph]) -> list[AnyStage]:
+def stages_of_graphs(graphs: Sequence[ServedGraph]) -> list[AnyStage]:
     """Return the cached stages that any of the graphs needs, each once."""
     by_key = {stage.key: stage for graph in graphs for stage in needed_stages(graph.targets, graph.samples)}
     return list(by_key.values())

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from analysis.__main__ import main
 from analysis.compare import show
-from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells, detectable_ends
+from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells, detectable_range
 from analysis.report.answer_section import gather as gather_answer
 from analysis.report.report_input import open_source
 from components.errors import DataError
@@ -136,9 +136,9 @@ class TestFamily:
     def test_a_size_that_no_share_reaches_has_no_digits(self, sweep: Path) -> None:
         found = family(sweep)
         huge = tuple(replace(row, detectable=size) for row, size in zip(found.rows, (0.31, 1.6, 1.2), strict=True))
-        assert detectable_ends(replace(found, rows=huge)) == ["0.31", "more than 1"]
-        assert detectable_ends(replace(found, rows=huge[1:])) == ["more than 1"]
-        assert detectable_ends(replace(found, rows=())) == []
+        assert detectable_range(replace(found, rows=huge)) == ["0.31", "more than 1"]
+        assert detectable_range(replace(found, rows=huge[1:])) == ["more than 1"]
+        assert detectable_range(replace(found, rows=())) == []
 
     def test_too_few_clusters_give_no_verdict(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))

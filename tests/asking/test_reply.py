@@ -6,9 +6,9 @@ from components.asking.reply import (
     read_object,
     repeats_form,
     repeats_heading,
+    strip_form,
+    strip_thoughts,
     whole_number,
-    without_form,
-    without_thoughts,
 )
 
 
@@ -167,7 +167,7 @@ def test_json_values_include_lists_and_their_items() -> None:
     [("a", "a"), ("<think>b</think>\n a", "a"), ("b</think>a", "a"), ("a<think>b", "a"), ("<think>b", "")],
 )
 def test_thoughts_are_removed_from_replies(text: str, rest: str) -> None:
-    assert without_thoughts(text) == rest
+    assert strip_thoughts(text) == rest
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,7 @@ def test_repeated_brackets_contain_no_json_value(text: str) -> None:
 
 def test_the_form_of_a_prompt_is_removed_from_a_reply() -> None:
     prompt = 'Judge.\n\nPrint JSON: {"grades": [1, 4]}'
-    assert (
-        without_form('Print JSON: {"grades": [1, 4]}\n{"grades": [2]}', prompt, is_alone=False) == '\n{"grades": [2]}'
-    )
-    assert without_form('{"grades": [1, 4]}', prompt, is_alone=False) == '{"grades": [1, 4]}'
-    assert without_form('{"grades": [1, 4]}', prompt) == ""
-    assert without_form("Judge.", "Judge.") == "Judge."
+    assert strip_form('Print JSON: {"grades": [1, 4]}\n{"grades": [2]}', prompt, is_alone=False) == '\n{"grades": [2]}'
+    assert strip_form('{"grades": [1, 4]}', prompt, is_alone=False) == '{"grades": [1, 4]}'
+    assert strip_form('{"grades": [1, 4]}', prompt) == ""
+    assert strip_form("Judge.", "Judge.") == "Judge."

@@ -36,7 +36,7 @@ class TestDemo(DatasetContract):
             folder.mkdir()
             for name in names:
                 with ExitStack() as stack:
-                    content = demo.packaged(name, stack).read_bytes()
+                    content = demo.bundled_file(name, stack).read_bytes()
                 (folder / name).write_bytes(content + (b"\n" if name == longer else b""))
             copies.append(_Elsewhere(folder=folder))
         return copies

@@ -225,4 +225,4 @@ def test_packages_of_the_environment_are_trusted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(trusted_packages, "_named", {"mine": None})
     monkeypatch.setenv("RAG_GRID_PLUGINS", "one, two,,mine")
     assert trusted_packages.trusted() == ("mine", "one", "two")
-    assert trusted_packages.trusted_among(["mine.part", "minestrone", "two"]) == ("mine.part", "two")
+    assert trusted_packages.select_trusted(["mine.part", "minestrone", "two"]) == ("mine.part", "two")

@@ -14,7 +14,7 @@ import pytest
 
 from components.errors import BudgetReached
 from components.llms.ollama_chat import OllamaChat
-from components.openai_server.gate import through_gate
+from components.openai_server.gate import use_gate
 from components.prices import Price, PriceList, Prices
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.spending import Budget, SharedGate
@@ -63,7 +63,7 @@ def test_ollama_usage_is_counted_priced_and_limited(tmp_path: Path) -> None:
     prices = Prices("USD", {"own": PriceList("2026-11-22", "a bill", {"m:1b": Price(1e6, 1e6)})})
     gate = SharedGate(tmp_path, tmp_path / "spent", Budget(max_requests=3), prices)
     started = time.monotonic()
-    with chat_server(lambda *_: reply(prompt_eval_count=7, eval_count=3)) as server, through_gate(gate):
+    with chat_server(lambda *_: reply(prompt_eval_count=7, eval_count=3)) as server, use_gate(gate):
         answers = client(server.url, max_requests_per_minute=240).generate(
             [replace(request("q"), id=str(n)) for n in range(4)]
         )
@@ -76,7 +76,7 @@ def test_ollama_usage_is_counted_priced_and_limited(tmp_path: Path) -> None:
 
 def test_uncounted_tokens_count_as_the_maximum(tmp_path: Path) -> None:
     gate = SharedGate(tmp_path, tmp_path / "spent")
-    with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, through_gate(gate):
+    with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, use_gate(gate):
         list(client(server.url, max_new_tokens=500).generate([request("q")]))
     assert gate.spent.n_completion_tokens == 500
     assert gate.spent.n_unpriced == 0, "a model on the user's machine is free"

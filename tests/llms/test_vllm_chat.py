@@ -91,7 +91,7 @@ def test_all_users_of_a_server_share_one_process(place: Path) -> None:
 def test_released_server_stops_and_a_new_one_starts(place: Path) -> None:
     said(chat(place))
     assert servers(place)
-    managed.let_go()
+    managed.release_servers()
     assert not servers(place)
     said(chat(place))
 

@@ -4,7 +4,7 @@ import pytest
 
 from components.openai_server.counts import AS_OPENAI
 from components.openai_server.gate import Tokens
-from components.openai_server.reading import Malformed, count_in, numbers_of
+from components.openai_server.reading import Malformed, count_in, to_float_array
 
 MOST = Tokens(100, 50)
 
@@ -35,4 +35,4 @@ def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
 @pytest.mark.parametrize("rows", [[True, 0.5], [0.5, False], [[0.5, 1.0], [True, 0.5]], [True, False]])
 def test_booleans_among_numbers_are_no_numbers(rows: list[object]) -> None:
     with pytest.raises(Malformed, match="expected numbers"):
-        numbers_of(rows)
+        to_float_array(rows)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.openai_server.received import keeping_received
+from components.openai_server.received import use_received
 from components.records import Passages
 from runner.engine.store.received_numbers import ReceivedNumbers
 from tests.embedders.test_openai_embeddings import embedder_at, embeddings, vectors_of
@@ -147,7 +147,7 @@ def test_results_of_requests_under_way_are_waited_for(tmp_path: Path) -> None:
 
     texts = ["bad", "slow", *(f"never sent {n}" for n in range(50))]
     kept = ReceivedNumbers(tmp_path)
-    with chat_server(script) as server, keeping_received(kept):
+    with chat_server(script) as server, use_received(kept):
         embedder = embedder_at(server.url, batch_size=1, concurrency=2)
         with pytest.raises(Exception, match="HTTP 400"):
             embedder.embed_chunks(Passages(texts), {"dimensions": np.array([32], dtype=np.float32)})

@@ -12,7 +12,7 @@ import pytest
 
 from components.llms.openai_chat import OpenAIChat
 from components.openai_server.breaker import Breaker
-from components.openai_server.gate import ProcessGate, through_gate
+from components.openai_server.gate import ProcessGate, use_gate
 from components.openai_server.retry_report import RetryReport
 from components.openai_server.window import Window
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
@@ -73,7 +73,7 @@ def test_reduced_concurrency_gets_all_answers_sooner(monkeypatch: pytest.MonkeyP
 
 def test_timeouts_are_learnt_once_per_process(tmp_path: Any) -> None:
     """Calls of one endpoint share what was found out, as they share that a server is down."""
-    with slow_server() as server, through_gate(SharedGate(tmp_path)):
+    with slow_server() as server, use_gate(SharedGate(tmp_path)):
         ask(server, 8)
         n_before = len(server.requests)
         assert {answer.state for answer in ask(server, 8)} == {AnswerState.OK}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from components.pretrained.batches import MOST_ROWS, length_batches, prepared_ahead
+from components.pretrained.batches import MOST_ROWS, length_batches, prepare_ahead
 
 
 def batches(lengths: Sequence[int], most_padded: int) -> list[list[int]]:
@@ -43,7 +43,7 @@ def test_next_item_is_prepared_during_work_on_the_current_item() -> None:
         return f"prepared {item}"
 
     seen = []
-    for item, found in prepared_ahead(prepare, range(3)):
+    for item, found in prepare_ahead(prepare, range(3)):
         assert item == 2 or prepared[item + 1].wait(timeout=10)
         assert not any(event.is_set() for event in prepared[item + 2 :])
         seen.append(found)
@@ -52,4 +52,4 @@ def test_next_item_is_prepared_during_work_on_the_current_item() -> None:
 
 def test_an_exception_of_the_preparing_thread_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(prepared_ahead(lambda item: 1 // item, [1, 0]))
+        list(prepare_ahead(lambda item: 1 // item, [1, 0]))

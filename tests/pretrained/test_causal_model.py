@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from components.pretrained.causal_model import Draw, Drawing, fitting_batch_tokens
+from components.pretrained.causal_model import Draw, Drawing, max_batch_tokens
 from tests.extras import skip_without
 from tests.models.tiny import save_qwen2
 
@@ -80,10 +80,10 @@ def test_a_batch_fits_into_the_free_memory_of_a_gpu(
 
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free_bytes, 10**12))
     network = OnDevice(config, torch.float32, SimpleNamespace(type="cuda"))
-    assert fitting_batch_tokens(network) == n_tokens
+    assert max_batch_tokens(network) == n_tokens
 
 
 def test_a_batch_on_a_cpu_is_small(config: object) -> None:
     import torch
 
-    assert fitting_batch_tokens(OnDevice(config, torch.float32, torch.device("cpu"))) == 4096
+    assert max_batch_tokens(OnDevice(config, torch.float32, torch.device("cpu"))) == 4096

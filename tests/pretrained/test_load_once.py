@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from components.pretrained.load_once import _LoadedModels, keep_all, load_once, say_needed
+from components.pretrained.load_once import _LoadedModels, declare_needed, keep_all_models, load_once
 
 
 class Network:
@@ -61,9 +61,9 @@ def test_a_folder_whose_files_changed_is_loaded_again(tmp_path: Path) -> None:
 
 
 def test_unneeded_models_are_released_when_another_is_loaded() -> None:
-    say_needed([("a", "")])
+    declare_needed([("a", "")])
     a = weakref.ref(_load("a", ""))
-    say_needed([("b", "")])
+    declare_needed([("b", "")])
     gc.collect()
     assert a() is not None, "as long as nothing else is loaded, it stays"
     _load("b", "")
@@ -71,15 +71,15 @@ def test_unneeded_models_are_released_when_another_is_loaded() -> None:
 
 
 def test_models_needed_together_stay_loaded() -> None:
-    say_needed([("a", ""), ("b", "")])
+    declare_needed([("a", ""), ("b", "")])
     a, b = _load("a", ""), _load("b", "")
     assert _load("a", "") is a
     assert _load("b", "") is b
 
 
 def test_keep_all_overrides_the_needed_models() -> None:
-    say_needed([("a", "")])
-    keep_all()
+    declare_needed([("a", "")])
+    keep_all_models()
     a, b = _load("a", ""), _load("b", "")
     assert (_load("a", ""), _load("b", "")) == (a, b)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from components.pretrained.features import readable_tokens
+from components.pretrained.features import max_input_tokens
 from components.pretrained.token_limit import count_tokens, token_limit
 from tests.extras import skip_without
 from tests.models.tiny import save_bert, save_sentence_encoder, save_xlm_roberta
@@ -30,7 +30,7 @@ def test_token_limit_equals_that_of_sentence_transformers(folder: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     encoder = SentenceTransformer(str(folder), device="cpu")
-    assert token_limit(str(folder), "") == readable_tokens(encoder.transformers_model, encoder.tokenizer)
+    assert token_limit(str(folder), "") == max_input_tokens(encoder.transformers_model, encoder.tokenizer)
 
 
 def test_token_counts_equal_those_of_transformers(folder: Path) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from components.openai_server.errors import Malformed, preview
-from components.openai_server.reading import parsed, text_in
+from components.openai_server.reading import parse_body, text_in
 from components.records import Answer, AnswerState
 from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask, joined, masked, masked_values, shortened, without_secrets
@@ -255,7 +255,7 @@ def test_secret_in_pieces_of_a_reply_is_hidden(monkeypatch: pytest.MonkeyPatch) 
         f"data: {json.dumps({'choices': [{'delta': {'content': each}}]})}" for each in (first, second)
     )
     with pytest.raises(Malformed) as streaming:
-        parsed(streamed.encode())
+        parse_body(streamed.encode())
     for text in (preview(streamed), str(streaming.value), preview({"logprobs": [{"token": first}, {"token": second}]})):
         assert text == "***"
     assert preview([{"text": first}, {"text": "other"}, {"title": second}]) != "***"

@@ -2,11 +2,11 @@ import time
 
 import pytest
 
-from components.text.citations import statements, without_citations
+from components.text.citations import statements, strip_citations
 
 
 def cited(answer: str) -> list[tuple[str, tuple[int, ...]]]:
-    return [(without_citations(statement.text).strip(), statement.cited) for statement in statements(answer)]
+    return [(strip_citations(statement.text).strip(), statement.cited) for statement in statements(answer)]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_statements_are_paired_with_their_citations(answer: str, expected: list[
 
 def test_only_citation_marks_and_preceding_blanks_are_removed() -> None:
     assert (
-        without_citations("It was [1] opened in 1932 [2][3]. Red [4]\n[5] and [x]")
+        strip_citations("It was [1] opened in 1932 [2][3]. Red [4]\n[5] and [x]")
         == "It was opened in 1932. Red\n and [x]"
     )
 
@@ -42,5 +42,5 @@ def test_repetitive_reply_is_read_in_linear_time(repeated: str) -> None:
     """Such replies come from models that end in a loop; a search that begins anew at every character takes minutes."""
     started = time.process_time()
     assert statements(f"Red{repeated}blue [2]")[-1].cited == (2,)
-    assert without_citations(f"Red{repeated}blue [2]") == f"Red{repeated}blue"
+    assert strip_citations(f"Red{repeated}blue [2]") == f"Red{repeated}blue"
     assert time.process_time() - started < 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.text.cleaning import joined_words, tidy_white_space, without_unseen_characters
+from components.text.cleaning import join_broken_words, strip_invisible_characters, tidy_white_space
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from components.text.cleaning import joined_words, tidy_white_space, without_uns
     ],
 )
 def test_unseen_characters_are_removed(text: str, cleaned: str) -> None:
-    assert without_unseen_characters(text) == cleaned
-    assert without_unseen_characters(cleaned) == cleaned
+    assert strip_invisible_characters(text) == cleaned
+    assert strip_invisible_characters(cleaned) == cleaned
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_white_space_is_normalised(text: str, cleaned: str) -> None:
     ],
 )
 def test_words_broken_at_line_ends_are_joined(text: str, cleaned: str) -> None:
-    assert joined_words(text) == cleaned
-    assert joined_words(cleaned) == cleaned
+    assert join_broken_words(text) == cleaned
+    assert join_broken_words(cleaned) == cleaned
 
 
-@pytest.mark.parametrize("clean", [without_unseen_characters, tidy_white_space, joined_words])
+@pytest.mark.parametrize("clean", [strip_invisible_characters, tidy_white_space, join_broken_words])
 @pytest.mark.parametrize("unit", ["a-\n", " \n", "ab", "\f\n", "-\n ", "x" * 50 + "-\n"])
 def test_long_texts_take_no_longer_per_character(clean, unit: str) -> None:  # type: ignore[no-untyped-def]
     assert len(clean(unit * 20_000)) <= 20_000 * len(unit)

@@ -4,7 +4,7 @@ import numpy as np
 
 from components.records import Documents, Origins, Spans
 from components.refiners.pieces import Piece, assemble_documents, copy_piece
-from components.text.origins import carry_spans, join_origins, own_places, trace_origins
+from components.text.origins import find_refined_spans, identity_origins, join_origins, trace_origins
 
 TEXT = "0123456789"
 #            copied  added  not a copy        copied, repeated
@@ -17,7 +17,7 @@ def spans(*rows: tuple[int, int, int]) -> Spans:
 
 
 def places(chunks: Spans, *origins: Origins) -> list[list[tuple[int, int, int]]]:
-    found = own_places(chunks)
+    found = identity_origins(chunks)
     for own in origins:
         found = trace_origins(found, own)
     rows: list[list[tuple[int, int, int]]] = [[] for _ in range(len(chunks))]
@@ -61,9 +61,9 @@ def test_empty_spans_have_no_places() -> None:
 
 
 def test_original_characters_are_found_after_refinement() -> None:
-    assert carry_spans(1, 5, 7, REFINED.origins) == [(3, 4), (6, 11), (12, 14)]
-    assert carry_spans(1, 0, 2, REFINED.origins) == []
-    assert carry_spans(0, 0, 1, REFINED.origins) == []
+    assert find_refined_spans(1, 5, 7, REFINED.origins) == [(3, 4), (6, 11), (12, 14)]
+    assert find_refined_spans(1, 0, 2, REFINED.origins) == []
+    assert find_refined_spans(0, 0, 1, REFINED.origins) == []
 
 
 def test_consecutive_copies_are_joined_into_one_piece() -> None:

@@ -10,7 +10,7 @@ import pytest
 from components.errors import StoreError
 from components.vector_indexes import mapped
 from components.vector_indexes.faiss_index import Hnsw
-from components.vector_indexes.mapped import index_in_file, index_over, release, row_blocks, rows_in_file
+from components.vector_indexes.mapped import open_index, release, row_blocks, write_index, write_rows
 from runner.engine.store import Store
 from tests.contracts.vector_index_contract import random_vectors
 
@@ -24,7 +24,7 @@ def graph(n: int) -> faiss.Index:
 @pytest.mark.parametrize("sizes", [(), (0,), (3,), (3, 0, 4)])
 def test_rows_in_file_concatenate_the_blocks(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     blocks = [random_vectors(n, seed=i) for i, n in enumerate(sizes)]
-    found = rows_in_file(tmp_path / "rows.npy", blocks, 32)
+    found = write_rows(tmp_path / "rows.npy", blocks, 32)
     assert isinstance(found, np.memmap)
     assert found.tobytes() == b"".join(block.tobytes() for block in blocks)
     assert (found.dtype, found.shape) == (np.float32, (sum(sizes), 32))
@@ -32,10 +32,10 @@ def test_rows_in_file_concatenate_the_blocks(tmp_path: Path, sizes: tuple[int, .
 
 def test_mapped_faiss_index_stays_searchable_after_its_file_is_deleted(tmp_path: Path) -> None:
     index = graph(5000)
-    array = index_in_file(tmp_path / "faiss.npy", index)
+    array = write_index(tmp_path / "faiss.npy", index)
     assert isinstance(array, np.memmap)
     assert array.tobytes() == faiss.serialize_index(index).tobytes()
-    again = index_over(array)
+    again = open_index(array)
     del array
     (tmp_path / "faiss.npy").unlink()  # the store was pruned, but a mapped array stays readable
     gc.collect()
@@ -46,11 +46,11 @@ def test_mapped_faiss_index_stays_searchable_after_its_file_is_deleted(tmp_path:
 
 def test_the_large_parts_of_an_index_are_not_copied(tmp_path: Path) -> None:
     """Vectors that change in the file change in the index."""
-    array = index_in_file(tmp_path / "faiss.npy", graph(100))
+    array = write_index(tmp_path / "faiss.npy", graph(100))
     vectors = random_vectors(100)
     first = bytes(array).index(vectors.tobytes())
     writable = np.array(array)
-    index = index_over(writable)
+    index = open_index(writable)
     writable[first : first + vectors.nbytes] = (2 * vectors).reshape(-1).view(np.uint8)
     score, _ = index.search(vectors[:1], 1)
     assert score[0, 0] == pytest.approx(2, abs=1e-5)
@@ -97,8 +97,8 @@ def test_arrays_in_memory_are_not_released(tmp_path: Path) -> None:
 def test_disk_error_during_an_index_write_is_reported(tmp_path: Path) -> None:
     (tmp_path / "full.npy").symlink_to("/dev/full")
     for write in (
-        lambda path: rows_in_file(path, [random_vectors(1000)] * 9, 32),
-        lambda path: index_in_file(path, graph(9000)),
+        lambda path: write_rows(path, [random_vectors(1000)] * 9, 32),
+        lambda path: write_index(path, graph(9000)),
     ):
         with pytest.raises(StoreError, match="the index cannot be written: No space left on device"):
             write(tmp_path / "full.npy")

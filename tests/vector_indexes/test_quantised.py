@@ -141,7 +141,7 @@ class TestRescoring:
 def test_rescoring_reads_only_candidates_and_leaves_padding_out() -> None:
     vectors = random_vectors(20)
     candidates = np.array([[4, -1, 2, 9], [-1, -1, -1, -1]], dtype=np.int32)
-    hits = similarity.rescored(candidates, vectors, vectors[[9, 0]], 3)
+    hits = similarity.rescore_hits(candidates, vectors, vectors[[9, 0]], 3)
     assert_is_ranking(hits, 2, 3)
     assert rankings_of(hits)[0][0] == 9
     assert sorted(rankings_of(hits)[0]) == [2, 4, 9]
@@ -150,7 +150,7 @@ def test_rescoring_reads_only_candidates_and_leaves_padding_out() -> None:
 
 def test_a_vector_without_a_part_in_the_first_dimensions_stays_zero() -> None:
     vectors = np.array([[0, 0, 1], [0.6, 0, 0.8]], dtype=np.float32)
-    assert similarity.shortened(vectors, 2).tolist() == [[0, 0], [1, 0]]
+    assert similarity.shorten_vectors(vectors, 2).tolist() == [[0, 0], [1, 0]]
 
 
 def test_invalid_settings_are_reported() -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from components.text.refusals import is_refusal
-from components.text.seeded import fraction_of
+from components.text.seeded import seeded_fraction
 from components.text.sentences import sentences_of
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -66,7 +66,7 @@ def verdict_on(claim: str, text: str) -> str:
 
 
 def _add_flaw(verdict: str, prompt: str, claim: str, flawed_share: float) -> str:
-    if fraction_of(f"{claim}\n{prompt}") >= flawed_share:
+    if seeded_fraction(f"{claim}\n{prompt}") >= flawed_share:
         return verdict
     return "neither" if verdict == "supported" else "supported"
 

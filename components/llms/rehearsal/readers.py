@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from components.text.seeded import fraction_of, number_of
+from components.text.seeded import seeded_fraction, seeded_number
 from components.text.sentences import sentence_ends
 
 MARKERS = (
@@ -49,8 +49,8 @@ def vote(prompt: str, flawed_share: float) -> str | None:
     if not counts or "flaw:out_of_domain" in text or not (is_document or counts[best]):
         return _reply(topic=0)
     if not counts[best]:
-        best = sorted(options)[number_of(text.partition("<document>")[2]) % len(options)]
-    if is_document and not is_adjudicator and ("flaw:tied_vote" in text or fraction_of(prompt) < flawed_share):
+        best = sorted(options)[seeded_number(text.partition("<document>")[2]) % len(options)]
+    if is_document and not is_adjudicator and ("flaw:tied_vote" in text or seeded_fraction(prompt) < flawed_share):
         best = [*sorted(options), ""][_voter(prompt) % (len(options) + 1)]
     return _reply(topic=options.get(best, 0))
 
@@ -137,7 +137,7 @@ def inspect(prompt: str, flawed_share: float) -> str | None:
     if "flaw:dropped" in prompt:
         return _reply(grade=0)
     corrected = question.replace("exact", "precise").replace("具体", "准确").split("user: ")[-1].strip()
-    is_to_correct = "flaw:corrected" in prompt or fraction_of(prompt) < flawed_share
+    is_to_correct = "flaw:corrected" in prompt or seeded_fraction(prompt) < flawed_share
     if "flaw:corrected_twice" in prompt or (is_to_correct and corrected not in question):
         again = corrected if corrected not in question else corrected.replace("precise", "very precise")
         return _reply(grade=1, question=again, answer=answer.strip().removeprefix("[1] "), evidence=[], expression="")

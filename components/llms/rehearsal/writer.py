@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from components.text.seeded import fraction_of
+from components.text.seeded import seeded_fraction
 
 _DOCUMENT = re.compile(r"<document (\d+)>.*?\n(.*?)\n</document \1>", re.DOTALL)
 _SENTENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -45,7 +45,7 @@ def write(prompt: str, flawed_share: float) -> str | None:
     documents = [_SENTENCE.findall(text) for _, text in _DOCUMENT.findall(prompt)]
     if not (form and documents):
         return None
-    chance = fraction_of(prompt)
+    chance = seeded_fraction(prompt)
     marker = _MARKER.search(prompt, form.end())
     flaw = marker[1] if marker else sorted(FLAWS)[int(chance * 1e6) % len(FLAWS)] if chance < flawed_share else ""
     if flaw == "unreadable":

@@ -23,12 +23,12 @@ def verdict_of(findings: Iterable[Finding], tags: bool, only_tagged: Collection[
         return PASSED
     reason, detail = ordered[0]
     state = VerdictState.TAGGED if tags or reason in only_tagged else VerdictState.REJECTED
-    return GateVerdict(state, reason, cut(detail))
+    return GateVerdict(state, reason, shorten_detail(detail))
 
 
 _MOST_SHOWN = 200
 
 
-def cut(text: str) -> str:
+def shorten_detail(text: str) -> str:
     """Return at most 200 characters of a text, for a detail."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from components.asking.templates import asked_question
+from components.asking.templates import question_in_context
 from components.asking.until_readable import Unread
 from components.records import Sample, ScoreState
-from components.testset.gates.findings import Finding, cut, verdict_of
+from components.testset.gates.findings import Finding, shorten_detail, verdict_of
 from components.testset.protocols import SourceCorpus
 from components.testset.records import Draft, GateVerdict, VerdictState
 from components.testset.wording import quote_text
@@ -24,13 +24,13 @@ def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[F
     if not isinstance(reply, Unread):
         return verdict_of(findings(reply), tags)
     if reply.state is ScoreState.FAILED:
-        return GateVerdict(VerdictState.FAILED, detail=cut(reply.reason))
+        return GateVerdict(VerdictState.FAILED, detail=shorten_detail(reply.reason))
     return verdict_of([Finding(UNREADABLE, reply.reason)], tags)
 
 
 def question_text(draft: Draft) -> str:
     """Return the question; for a later turn of a conversation, with the earlier ones."""
-    return asked_question(Sample(draft.id, "", draft.kind, draft.question, (), history=draft.history))
+    return question_in_context(Sample(draft.id, "", draft.kind, draft.question, (), history=draft.history))
 
 
 def gold_by_document(draft: Draft, corpus: SourceCorpus) -> dict[str, str]:

@@ -10,7 +10,7 @@ from components.asking.templates import number_lines
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
 from components.protocols import LLM, Ask
-from components.testset.gates.findings import Finding, cut
+from components.testset.gates.findings import Finding, shorten_detail
 from components.testset.gates.form import ASKED
 from components.testset.gates.gate_prompts import question_text, verdict_on
 from components.testset.protocols import SourceCorpus
@@ -130,5 +130,5 @@ def _verdict(draft: Draft, reply: Grade | Unread) -> GateVerdict:
     if reply.corrected is None:
         return PASSED
     if draft.was_corrected:
-        return GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, cut(reply.reason))
-    return GateVerdict(VerdictState.CORRECTED, "corrected", cut(reply.reason), reply.corrected)
+        return GateVerdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, shorten_detail(reply.reason))
+    return GateVerdict(VerdictState.CORRECTED, "corrected", shorten_detail(reply.reason), reply.corrected)

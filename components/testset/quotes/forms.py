@@ -26,13 +26,13 @@ def unchanged(text: str) -> Form:
 
 
 @lru_cache(maxsize=128)
-def without_white_space(text: str) -> Form:
+def strip_white_space(text: str) -> Form:
     """Return the text without white space and invisible characters, such as zero-width spaces."""
     return _form(text, _visible)
 
 
 @lru_cache(maxsize=128)
-def without_marks(text: str) -> Form:
+def strip_marks(text: str) -> Form:
     """Return the text as in `fold`, but with case."""
     return _form(text, _strip_marks)
 

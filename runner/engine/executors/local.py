@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from components.openai_server.gate import Gate
 from runner.engine.executors.protocol import Executor, Lost, Stages, StartPriority, Watch, Workers
-from runner.engine.outcome import StageRun, users_code
+from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
@@ -71,7 +71,7 @@ def _report_exit(stage: AnyStage) -> Iterator[None]:
 
     A process that the component forks may exit.
     """
-    if not (names := users_code(stage)):
+    if not (names := user_code_note(stage)):
         yield
         return
     exit_process, process = os._exit, os.getpid()

@@ -38,7 +38,7 @@ from runner.engine.executors.protocol import (
 )
 from runner.engine.executors.resources import resources_of, unknown_kinds
 from runner.engine.identity import Models
-from runner.engine.outcome import StageRun, users_code
+from runner.engine.outcome import StageRun, user_code_note
 from runner.engine.plugins.plugin_loading import UserCode
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
@@ -334,7 +334,7 @@ class _Processes(Workers):
         if stage is None:  # the worker was killed while idle
             return None
         self._n_losses[stage.key] += 1
-        return Lost(stage.key, (reason or _describe_end(exit_code)) + users_code(stage))
+        return Lost(stage.key, (reason or _describe_end(exit_code)) + user_code_note(stage))
 
     def _free(self, place: _WorkerSlot) -> AnyStage | None:
         """Remove the stage of a worker and return it, if it has one."""

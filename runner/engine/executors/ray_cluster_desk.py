@@ -129,7 +129,7 @@ class DeskLogHandler(logging.Handler):
             ray.get(self._desk.say.remote((record.levelno, record.name, record.getMessage())))
 
 
-def log_again(lines: Sequence[Line]) -> None:
+def log_worker_lines(lines: Sequence[Line]) -> None:
     """Log lines of workers in this process."""
     for level, name, message in lines:
         logging.getLogger(name).log(level, "%s", message)

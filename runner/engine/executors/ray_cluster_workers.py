@@ -10,7 +10,7 @@ from components.openai_server.gate import Gate
 from runner.console.ending_signals import endings_deferred
 from runner.engine.executors.protocol import Lost, Stages, StartPriority, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
-from runner.engine.executors.ray_cluster_desk import Desk, log_again
+from runner.engine.executors.ray_cluster_desk import Desk, log_worker_lines
 from runner.engine.executors.ray_cluster_places import RayWorkerSlot, WorkerSlots
 from runner.engine.executors.resources import ByKind
 from runner.engine.outcome import StageRun
@@ -110,7 +110,7 @@ class RayWorkers(Workers):
         self._places.close()
         with suppress(ray.exceptions.RayError):  # the cluster may be down already
             self._desk.close.remote()
-            log_again(ray.get(self._news, timeout=_LOOK_S))
+            log_worker_lines(ray.get(self._news, timeout=_LOOK_S))
         end_actor(self._desk)
 
     @property
@@ -128,7 +128,7 @@ class RayWorkers(Workers):
         outcomes: list[StageRun | Lost] = []
         for call in done:
             if call == self._news:
-                log_again(ray.get(call))
+                log_worker_lines(ray.get(call))
                 self._news = self._desk.news.remote()
             elif call in self._running:
                 outcomes.append(self._outcome(self._running.pop(call), call))

@@ -5,7 +5,7 @@ the module search path of the driver.
 from collections.abc import Sequence
 
 
-def work_like_the_driver(modules: Sequence[str], assignment: bytes) -> None:
+def run_assignment(modules: Sequence[str], assignment: bytes) -> None:
     """Set the module search path and run a pickled `Assignment`. Does not return."""
     import pickle
     import sys

@@ -102,7 +102,7 @@ class Jobs:
             # The output of sbatch is not lost: the error contains it.
             with redirect_stderr(StringIO()), without_working_directory(), self._executor.batch():
                 submitted = [
-                    self._executor.submit(slurm_bootstrap.work_like_the_driver, modules, pickle.dumps(assignment))
+                    self._executor.submit(slurm_bootstrap.run_assignment, modules, pickle.dumps(assignment))
                     for assignment in assignments
                 ]
         except (FailedJobError, FailedSubmissionError) as error:

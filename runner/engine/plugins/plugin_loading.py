@@ -18,7 +18,7 @@ from types import CodeType, FrameType, ModuleType
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
-from runner.console.own_packages import see_working_directory
+from runner.console.own_packages import add_working_directory
 from runner.engine.plugins.files import SUFFIXES, SourceFile
 from runner.engine.plugins.opened_files import OpenedFiles
 from runner.engine.plugins.snapshot import OURS, Snapshot, is_users, take_snapshot
@@ -244,7 +244,7 @@ def _receive(
 def _top_levels(packages: Iterable[str]) -> list[str]:
     tops = sorted({top_level(package) for package in packages} - OURS)
     if tops:
-        see_working_directory()
+        add_working_directory()
     return tops
 
 

@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 
 from components.errors import ConfigError
-from components.fields import what_runs
+from components.fields import named_code
 from components.json_value import Json
-from runner.console.own_packages import see_working_directory
+from runner.console.own_packages import add_working_directory
 
 VARIABLE = "RAG_GRID_PLUGINS"
 """Environment variable that names trusted packages, separated by commas, for all commands of a project."""
@@ -42,11 +42,11 @@ def trusted() -> tuple[str, ...]:
     of_environment = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
     names = tuple(dict.fromkeys((*_named, *filter(None, of_environment))))
     if names:
-        see_working_directory()
+        add_working_directory()
     return names
 
 
-def trusted_among(names: Iterable[str]) -> tuple[str, ...]:
+def select_trusted(names: Iterable[str]) -> tuple[str, ...]:
     """Return the packages of a stored configuration that are trusted or within a trusted package."""
     known = trusted()
     return tuple(name for name in names if is_within(f"{name}.", known))
@@ -123,7 +123,7 @@ def _code_of_component(node: Mapping[str, Json], place: str) -> Iterator[str]:
         return
     for field in fields(cls) if is_dataclass(cls) else ():
         value = node.get(field.name, field.default)
-        if (runs := what_runs(field)) and value:
+        if (runs := named_code(field)) and value:
             what = f"{runs} {value}" if isinstance(value, str) else runs
             yield f"{what} ({place}.{field.name})"
 
@@ -132,10 +132,10 @@ def require_trusted(nodes: Mapping[str, Json], where: str) -> None:
     """Raise ConfigError if the nodes of a stored configuration name code that no user named to this process."""
     targets = list(foreign_targets(nodes, "", trusted()))
     if targets:
-        raise ConfigError([f"{where}: {place} names {target}; {how_to_trust([target])}" for place, target in targets])
+        raise ConfigError([f"{where}: {place} names {target}; {trust_advice([target])}" for place, target in targets])
 
 
-def how_to_trust(targets: Iterable[str]) -> str:
+def trust_advice(targets: Iterable[str]) -> str:
     """Return the advice for code that results name."""
     packages = ",".join(dict.fromkeys(target.partition(".")[0] for target in targets))
     command = _command()

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from components.errors import BudgetReached
-from components.openai_server.gate import Account, Attempt, Gate, ProcessGate, Tokens, n_tokens_at_most, through_gate
+from components.openai_server.gate import Account, Attempt, Gate, ProcessGate, Tokens, n_tokens_at_most, use_gate
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.checked_answers import checked_answers
@@ -64,7 +64,7 @@ def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
     """Return the next answer, or None at the end. Sets the gate only for this call, because a generator runs in the
     context of its caller.
     """
-    with through_gate(gate):
+    with use_gate(gate):
         return next(answers, None)
 
 

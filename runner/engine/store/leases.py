@@ -88,10 +88,10 @@ class Leases:
                         path.unlink()
                 else:
                     needs.append(needed)
-        return needed_by_all(needs)
+        return union_of_leases(needs)
 
 
-def needed_by_all(needs: Sequence[frozenset[str] | None]) -> Leased:
+def union_of_leases(needs: Sequence[frozenset[str] | None]) -> Leased:
     """Return the number of runs and the union of their keys, None if one of them may need any result."""
     keys: set[str] = set()
     for needed in needs:

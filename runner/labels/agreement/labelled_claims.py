@@ -16,7 +16,7 @@ from components.judges.claim_checks import (
     Claims,
     SourceText,
     Verdicts,
-    worst_of,
+    worst_unread,
 )
 from components.judges.claim_metrics import ClaimMetrics
 from components.judges.claim_replies import Support
@@ -98,7 +98,7 @@ def _rate(
     for i, claim in enumerate(claims):
         judged: str | None
         if unread:
-            worst = worst_of(unread)
+            worst = worst_unread(unread)
             judged, reason = (None if worst.state is ScoreState.FAILED else worst.state.value), worst.reason
         else:
             verdicts = [reply[i] for reply in replies if not isinstance(reply, Unread)]

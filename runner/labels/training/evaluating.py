@@ -7,7 +7,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.judges.graded import Graded
-from components.openai_server.managed import let_go
+from components.openai_server.managed import release_servers
 from components.pretrained.load_once import release_all_but
 from components.records import ScoreState
 from components.statistics.agreement import Agreement, Gain, agree, gain
@@ -55,7 +55,7 @@ def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> di
     items = read_labels(data / LABELS)
     before = _rate_all(manifest, training, "", items, llm, overrides)
     release_all_but(())  # the model is loaded or served again with its adapter, and two may not fit in memory
-    let_go()
+    release_servers()
     after = _rate_all(manifest, training, str((folder / ADAPTER).resolve()), items, llm, overrides)
     names = list(dict.fromkeys(rated.metric for rated in before))
     both = list(zip(before, after, strict=True))

@@ -6,7 +6,7 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.json_value import Json
-from components.pretrained.chat_template import in_template
+from components.pretrained.chat_template import apply_template
 from components.records import Message
 
 _NO_LOSS = -100
@@ -60,8 +60,8 @@ def _tokens(pair: Mapping[str, Json], tokenizer: Any) -> tuple[list[int], list[i
 
     messages, reply = ([Message(**message) for message in pair[name]] for name in ("prompt", "completion"))
     try:
-        prompt = in_template(tokenizer, messages)
-        whole = in_template(tokenizer, [*messages, *reply], asks=False)
+        prompt = apply_template(tokenizer, messages)
+        whole = apply_template(tokenizer, [*messages, *reply], asks=False)
     except TemplateError as error:
         raise ComponentError(f"the chat template refuses the messages of {pair['id']!r}: {error}") from error
     if not whole.startswith(prompt):

@@ -17,7 +17,7 @@ from components.protocols import (
 )
 from components.records import Documents, Spans
 from runner.engine.stage import Stage
-from runner.pipeline.corpus.chunk_headers import SearchedTexts, with_headers
+from runner.pipeline.corpus.chunk_headers import SearchedTexts, add_headers
 from runner.pipeline.corpus.cutting import CutCorpus, cut_corpus
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.refined_corpora import Refined, refined_corpora
@@ -84,8 +84,6 @@ def texts_of(cell: "Cell", data: Data, picking: PickingArm | None) -> Texts:
     refined_data = replace(data, corpus=refined[-1] if refined else data.corpus)
     cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, refined_data)
     searched = (
-        SearchedTexts(refined_data, cut_up.read)
-        if picking
-        else with_headers(cell.header, refined_data, cut_up.searched)
+        SearchedTexts(refined_data, cut_up.read) if picking else add_headers(cell.header, refined_data, cut_up.searched)
     )
     return Texts(data.corpus, refined, refined_data, cut_up, searched)

@@ -160,7 +160,7 @@ class SearchedTexts(NamedTuple):
     chunks: Stage[Spans]
 
 
-def with_headers(header: Header, data: Data, chunks: Stage[Spans]) -> SearchedTexts:
+def add_headers(header: Header, data: Data, chunks: Stage[Spans]) -> SearchedTexts:
     """Return the chunks to search: with their headers, if there are any."""
     if not header.writers:
         return SearchedTexts(data, chunks)

@@ -29,7 +29,7 @@ from runner.pipeline.corpus.checked_arrays import checked_arrays, checked_vector
 from runner.pipeline.corpus.chunk_stages import chunk_blocks
 from runner.pipeline.corpus.corpus_blocks import DocumentBlock, document_blocks, positions_of
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
+from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
 from runner.pipeline.corpus.text_passages import BlockPassages, ChunkPassages, DocumentPassages, corpus_terms
 
 Vectors = NDArray[np.float32]
@@ -121,7 +121,7 @@ class ChunkVectors(Stage[Vectors], kind="vectors", in_words="vectors of chunks",
             rows for rows, name in blocks_of(self.embedder, len(some.texts)) if not has_block(run.workspace, name)
         )
         blocks = (
-            texts_to_request(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing
+            unreceived_texts(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing
         )
         return embedding_requests(self.embedder, blocks, prefix)
 

@@ -13,7 +13,7 @@ from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Corpus, Data
-from runner.pipeline.corpus.partition import CorpusPartition, first_and_last
+from runner.pipeline.corpus.partition import CorpusPartition, prefix_range
 
 _BY_CONTENT = "its content hash identifies it, at any place in a corpus"
 
@@ -51,7 +51,7 @@ class DocumentsBelow(StageGroup):
 
     def rows(self, run: Run) -> NDArray[np.int64]:
         """Return the positions of the documents in the corpus, ascending."""
-        return np.arange(*first_and_last(run.read(self.corpus).ids, self.prefix))
+        return np.arange(*prefix_range(run.read(self.corpus).ids, self.prefix))
 
     def read(self, run: Run) -> Documents:
         return _documents_at(run.read(self.corpus), self.rows(run))

@@ -1,6 +1,6 @@
 """Stages that find documents with copies of gold evidence."""
 
-from components.gold_copies import GoldCopies, find_copies, no_copies
+from components.gold_copies import GoldCopies, empty_copies, find_copies
 from components.records import Documents
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, Work
@@ -27,4 +27,4 @@ class NoCopies(Stage[GoldCopies], kind="no_gold_copies", version=1, work=Work.BE
     codec = Columns(GoldCopies)
 
     def make(self, run: Run) -> GoldCopies:
-        return no_copies()
+        return empty_copies()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.records import ChunkOrigins, Context, Evidence, Hits, RefinedDocuments, Sample, Spans
-from components.text.origins import carry_spans, own_places, trace_origins
+from components.text.origins import find_refined_spans, identity_origins, trace_origins
 from runner.engine.codecs import Columns
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.stage_run import Run
@@ -30,7 +30,7 @@ class OriginalPlaces(Stage[ChunkOrigins], kind="original_places", version=1, wor
 
     def make(self, run: Run) -> ChunkOrigins:
         """Trace the places back from the last refinement to the first."""
-        places = own_places(run.read(self.chunks))
+        places = identity_origins(run.read(self.chunks))
         for stage in reversed(self.refined):
             places = trace_origins(places, run.read(stage).origins)
         return places
@@ -114,11 +114,11 @@ def _refined_units(sample: Sample, position: Mapping[str, int], documents: Refin
         if unit.start is None or unit.end is None or unit.document_id not in position:
             yield unit
         else:
-            ranges = carry_spans(position[unit.document_id], unit.start, unit.end, documents.origins)
+            ranges = find_refined_spans(position[unit.document_id], unit.start, unit.end, documents.origins)
             yield from (replace(unit, start=start, end=end) for start, end in ranges)
 
 
-def gold_in(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet]:
+def refine_gold(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet]:
     """Return the samples for arms that pick the gold itself, unchanged without refinements."""
     gold: Stage[SampleSet] = samples
     for stage in refined:

@@ -71,7 +71,7 @@ class CorpusPartition(Stage[Partition], kind="partition", version=1, work=Work.B
         ranges = [(0, len(hashes))]
         if any(self.prefixes):
             ids = documents_of(parts).ids
-            ranges = [first_and_last(ids, prefix) for prefix in self.prefixes]
+            ranges = [prefix_range(ids, prefix) for prefix in self.prefixes]
         bounds = sorted({0, len(hashes), *(bound for both in ranges for bound in both)})
         return partition_documents(
             hashes, bounds, ranges, self.documents_per_block, cached_blocks(run.kept(CorpusPartition.kind))
@@ -97,7 +97,7 @@ def _are_blocks(numbers: NDArray[np.generic], block: NDArray[np.generic]) -> boo
     )
 
 
-def first_and_last(ids: Sequence[str], prefix: str) -> tuple[int, int]:
+def prefix_range(ids: Sequence[str], prefix: str) -> tuple[int, int]:
     """Return the range of the sorted ids that begin with a prefix."""
     return bisect_left(ids, prefix), bisect_left(ids, prefix + _AFTER_ALL)
 

@@ -25,7 +25,7 @@ from runner.engine.stage import Stage
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.checked_spans import check_origins
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples, SampleSet
-from runner.pipeline.corpus.partition import first_and_last
+from runner.pipeline.corpus.partition import prefix_range
 from runner.pipeline.corpus.reply_counts import ReplyCounts, counts_of_step, model_problems, reply_counts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 
@@ -74,7 +74,7 @@ def _corpora(documents: Documents, prefixes: Sequence[str]) -> Iterator[slice]:
     """Yield the range of each corpus, and the ranges between them that no sample searches; one range for a single
     corpus.
     """
-    ends = (end for prefix in prefixes for end in first_and_last(documents.ids, prefix))
+    ends = (end for prefix in prefixes for end in prefix_range(documents.ids, prefix))
     places = sorted({0, len(documents), *ends})
     yield from (slice(first, last) for first, last in pairwise(places))
 

@@ -27,7 +27,7 @@ def embedding_requests(
     return ServerRequests(embedder, n_requests, n_tokens_at_most(ceil(n_bytes * times)), times == 1.0)
 
 
-def texts_to_request(
+def unreceived_texts(
     embedder: AsksInBatches, texts: Sequence[str], received: ReceivedReplies, *, are_queries: bool
 ) -> Sequence[str]:
     """Return the texts that still have to be requested, without the texts that an interrupted stage has received."""
@@ -55,7 +55,7 @@ def reranking_requests(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[
     return ServerRequests(reranker, n_requests, n_tokens_at_most(n_bytes), is_exact=True)
 
 
-def to_rerank_at_most(
+def max_reranking_requests(
     reranker: AsksInBatches, queries: Iterable[str], n_hits: int, chunks: Iterable[str], block_size: int
 ) -> ServerRequests:
     """Bound the requests for scores of `n_hits` unknown hits of each query. `chunks` are some of the possible hits.

@@ -16,7 +16,7 @@ from runner.engine.codecs import Parts
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
 from runner.pipeline.corpus.loaded_data import Data, Samples
-from runner.pipeline.corpus.partition import first_and_last
+from runner.pipeline.corpus.partition import prefix_range
 
 Rows = slice | NDArray[np.int64]
 
@@ -56,7 +56,7 @@ class SideBySide(StageGroup):
         document = run.read(self.chunks).document
         parts = []
         for number, prefix in enumerate(self.prefixes):
-            first, last = np.searchsorted(document, first_and_last(ids, prefix))
+            first, last = np.searchsorted(document, prefix_range(ids, prefix))
             parts.append(SubCorpus(number, slice(int(first), int(last))))
         return parts
 
@@ -92,12 +92,12 @@ def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
     return SideBySide(data.corpus_prefixes, data.corpus, chunks)
 
 
-def with_query_rows(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
+def add_query_rows(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
     """Return the corpora with the queries that search each of them."""
     return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
 
 
-def parts_with_queries(parts: Sequence[SubCorpus], query_rows: Rows) -> list[SubCorpus]:
+def select_query_rows(parts: Sequence[SubCorpus], query_rows: Rows) -> list[SubCorpus]:
     """Return the sub-corpora with the rows of their queries among the chosen queries."""
     if isinstance(query_rows, slice):  # a slice means all queries
         return list(parts)

@@ -11,7 +11,7 @@ from components.fields import runtime_only
 from components.openai_server.received import current_received
 from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
-from components.text.ranking import put_in_front
+from components.text.ranking import prepend_hits
 from runner.engine.codecs import Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import require_equal_files
@@ -20,7 +20,7 @@ from runner.engine.stage_run import Run
 from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import checked_scores
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import reranking_requests, to_rerank_at_most
+from runner.pipeline.corpus.server_requests import max_reranking_requests, reranking_requests
 from runner.pipeline.corpus.sub_corpora import SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.ranking.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
@@ -59,7 +59,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         with run.scoring(self.scores_key) if isinstance(self.reranker, AsksInBatches) else nullcontext():
             scored[query, column] = self._scores(run, pairs)
         order = np.argsort(-scored, axis=1, kind="stable")  # padding of the head has -inf, and stays last
-        return put_in_front(
+        return prepend_hits(
             Hits(np.take_along_axis(head, order, axis=1), np.take_along_axis(scored, order, axis=1)), tail
         )
 
@@ -70,7 +70,7 @@ class RerankedHits(Stage[Hits], kind="reranked_hits", in_words="reranking", vers
         queries = self.queries.read(run)
         if not run.is_cached(self.hits):
             n_hits, chunks = min(self.n_hits, self.reranker.depth), self.chunks.some(run).texts
-            return to_rerank_at_most(
+            return max_reranking_requests(
                 self.reranker, queries.texts, n_hits, chunks, self._block_size(len(queries) * n_hits)
             )
         pairs, _, _ = _pairs(run.read(self.hits).chunk[:, : self.reranker.depth])

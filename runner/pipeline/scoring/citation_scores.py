@@ -9,7 +9,7 @@ from components.gold_copies import GoldCopies, GoldCredit
 from components.metrics.interval import Intervals
 from components.protocols import CitationMetric
 from components.records import Answer, ChunkOrigins, Documents, PassagePlaces, Sample, Spans
-from components.text.citations import without_citations
+from components.text.citations import strip_citations
 from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.answer_stages import AnswersCodec
@@ -48,7 +48,7 @@ class CitationScores(Stage[Scoring], kind="citation_scores", version=1, work=Wor
         samples, documents, answers = run.read(self.samples).samples, run.read(self.corpus), run.read(self.answers)
         rows, states = rows_to_score(answers)
         uncredited = list(self._places(run))
-        credited = with_copies(samples, uncredited, documents, run.read(self.copies))
+        credited = add_copies(samples, uncredited, documents, run.read(self.copies))
         scored_samples, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
         scored = []
         for metric in self.metrics.values():
@@ -75,7 +75,7 @@ class CitationScores(Stage[Scoring], kind="citation_scores", version=1, work=Wor
             ]
 
 
-def with_copies(
+def add_copies(
     samples: Sequence[Sample], places: Sequence[Sequence[PassagePlaces]], documents: Documents, copies: GoldCopies
 ) -> list[list[PassagePlaces]]:
     """Return the places with the copies of each sample's gold in its passages."""
@@ -96,4 +96,4 @@ class UncitedAnswers(Stage[Sequence[Answer]], kind="uncited_answers", version=1,
     answers: Stage[Sequence[Answer]]
 
     def make(self, run: Run) -> Sequence[Answer]:
-        return [replace(answer, text=without_citations(answer.text)) for answer in run.read(self.answers)]
+        return [replace(answer, text=strip_citations(answer.text)) for answer in run.read(self.answers)]

@@ -17,7 +17,7 @@ from runner.engine.stage import Stage, Work
 from runner.engine.stage_run import Run
 from runner.pipeline.answers.located_passages import PassagePositions, Span
 from runner.pipeline.corpus.loaded_data import SampleSet
-from runner.pipeline.scoring.citation_scores import with_copies
+from runner.pipeline.scoring.citation_scores import add_copies
 from runner.pipeline.scoring.retrieval_scores import is_strict, relevant_documents
 from runner.pipeline.scoring.score_stages import (
     SCORING,
@@ -98,7 +98,7 @@ class PipelineCitationScores(Stage[Scoring], kind="pipeline_citation_scores", ve
         places = run.read(self.places)
         rows, states = _rows(answers, places)
         uncredited = [[PassagePlaces((span,) if span else ()) for span in spans] for spans in places.of_samples()]
-        credited = with_copies(samples, uncredited, documents, run.read(self.copies))
+        credited = add_copies(samples, uncredited, documents, run.read(self.copies))
         scored_samples, texts = [samples[row] for row in rows], [answers[row].text for row in rows]
         scored = []
         for metric in self.metrics.values():

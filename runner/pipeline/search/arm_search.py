@@ -61,7 +61,7 @@ def _encoded_hits(
     arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int, *, is_first: bool
 ) -> Search:
     corpora = sub_corpora.sub_corpora(data, chunks)
-    searched = sub_corpora.with_query_rows(corpora, queries, data.samples)
+    searched = sub_corpora.add_query_rows(corpora, queries, data.samples)
     if isinstance(arm, EncodedSparseArm) and isinstance(arm.encoder, TokenWeigher):
         weighed = WeighedChunks(arm.encoder, ChunkPassages(data.corpus, chunks))
         index = BuiltTokenIndex(arm.token_index, weighed, corpora)

@@ -25,7 +25,7 @@ from runner.pipeline.corpus import sub_corpora
 from runner.pipeline.corpus.checked_arrays import Embedded, checked_arrays, checked_vectors
 from runner.pipeline.corpus.chunk_vectors import Vectors, chunk_vectors
 from runner.pipeline.corpus.loaded_data import Data
-from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
+from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora, SubCorpus
 from runner.pipeline.corpus.text_passages import (
     QueryPassages,
@@ -67,7 +67,7 @@ class QueryVectors(Stage[Vectors], kind="query_vectors", in_words="vectors of qu
         """Return the requests for all queries."""
         if not isinstance(self.embedder, AsksInBatches):
             return None
-        texts = texts_to_request(self.embedder, self.queries.read(run).texts, run.received, are_queries=True)
+        texts = unreceived_texts(self.embedder, self.queries.read(run).texts, run.received, are_queries=True)
         return embedding_requests(self.embedder, [texts], getattr(self.embedder, "query_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
@@ -132,7 +132,7 @@ class DenseHits(Search, kind="dense_hits", version=2, work=Work.PER_QUERY):
         """Return the chunks that are nearest to the chosen queries."""
         built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[query_rows]
         require_equal_dimensions(vectors, queries, getattr(self.query_vectors, "embedder", self.index))
-        parts = sub_corpora.parts_with_queries(self.corpora.ranges(run), query_rows)
+        parts = sub_corpora.select_query_rows(self.corpora.ranges(run), query_rows)
         part_hits = [
             self._search_part(sub_corpora.arrays_of_part(built, p), vectors[p.chunks], queries[p.queries], depth)
             for p in parts
@@ -163,5 +163,5 @@ def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
         BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora),
         vectors,
         QueryVectors(embedder, passages, vectors.state),
-        sub_corpora.with_query_rows(corpora, queries, data.samples),
+        sub_corpora.add_query_rows(corpora, queries, data.samples),
     )

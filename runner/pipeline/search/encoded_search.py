@@ -115,7 +115,7 @@ class TokenHits(Search, kind="token_hits", version=1, work=Work.PER_QUERY):
     def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the chunks with the largest weights of tokens shared with the chosen queries."""
         built, queries = run.read(self.built), run.read(self.queries).sparse.rows(query_rows)
-        parts = sub_corpora.parts_with_queries(self.corpora.ranges(run), query_rows)
+        parts = sub_corpora.select_query_rows(self.corpora.ranges(run), query_rows)
         part_hits = []
         for part in parts:
             part_queries = queries.rows(part.queries)
@@ -150,7 +150,7 @@ class LateInteractionHits(Search, kind="late_interaction_hits", version=1, work=
             pairs = np.stack([query.astype(np.int32), union[query, column]], axis=1)
             scores[query, column] = late_interaction.score_pairs(queries, chunks, pairs)
             return sort_hits(union, scores, min(depth, union.shape[1]))
-        parts = sub_corpora.parts_with_queries(self.corpora.ranges(run), query_rows)
+        parts = sub_corpora.select_query_rows(self.corpora.ranges(run), query_rows)
         part_hits = [
             late_interaction.best_chunks(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts
         ]

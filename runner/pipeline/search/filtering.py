@@ -19,7 +19,7 @@ from runner.pipeline.corpus.chunk_stages import ChunkFacts, chunk_facts
 from runner.pipeline.corpus.loaded_data import CorpusCodec, Data, Samples
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.search.checked_hits import checked_allowed
-from runner.pipeline.search.searching import Search, read_by
+from runner.pipeline.search.searching import Search, inputs_of_search
 
 _DEEPER = 8
 """Factor of the depth of the next search for queries that lack hits."""
@@ -222,4 +222,4 @@ def filtered_hits(
     if allowed is None:
         return search
     spans = RecordSpans(chunks) if isinstance(allowed.corpus, ChunkRecords) else chunks
-    return FilteredHits(search, queries, allowed, spans, tuple(read_by(search)))
+    return FilteredHits(search, queries, allowed, spans, tuple(inputs_of_search(search)))

@@ -35,7 +35,7 @@ from runner.pipeline.corpus.chunk_vectors import (
 from runner.pipeline.corpus.corpus_terms import CorpusTerms
 from runner.pipeline.corpus.loaded_data import Data
 from runner.pipeline.corpus.reply_counts import ReplyCounts
-from runner.pipeline.corpus.server_requests import embedding_requests, texts_to_request
+from runner.pipeline.corpus.server_requests import embedding_requests, unreceived_texts
 from runner.pipeline.corpus.step_reports import LINE, StepReport
 from runner.pipeline.corpus.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 from runner.pipeline.corpus.text_passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
@@ -78,7 +78,7 @@ class FactVectors(Stage[Vectors], kind="fact_vectors", in_words="vectors of fact
         """Return the requests for all texts. None before the facts are stored, because their number is unknown."""
         if not isinstance(self.embedder, AsksInBatches) or not run.is_cached(self.texts.table):
             return None
-        texts = texts_to_request(self.embedder, self.texts.read(run).texts, run.received, are_queries=False)
+        texts = unreceived_texts(self.embedder, self.texts.read(run).texts, run.received, are_queries=False)
         return embedding_requests(self.embedder, [texts], getattr(self.embedder, "passage_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
@@ -139,7 +139,7 @@ class GraphHits(Search, kind="graph_hits", version=1, work=Work.PER_QUERY):
         built, facts = run.read(self.built), run.read(self.facts)
         vectors, queries = run.read(self.vectors), run.read(self.query_vectors)[query_rows]
         require_equal_dimensions(vectors, queries, self.query_vectors.embedder)
-        parts = sub_corpora.parts_with_queries(self.corpora.ranges(run), query_rows)
+        parts = sub_corpora.select_query_rows(self.corpora.ranges(run), query_rows)
         part_hits = []
         for part in parts:
             graph = dict(sub_corpora.arrays_of_part(built, part))
@@ -214,7 +214,7 @@ def graph_hits(arm: GraphArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
     facts = FactVectors(embedder, replace(built.phrases.texts, are_phrases=False), vectors.state)
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
     of_queries = QueryVectors(embedder, passages, vectors.state)
-    searched = sub_corpora.with_query_rows(built.corpora, queries, data.samples)
+    searched = sub_corpora.add_query_rows(built.corpora, queries, data.samples)
     return GraphHits(depth, arm.graph, built, facts, vectors, of_queries, searched)
 
 

@@ -179,7 +179,7 @@ def gold_columns(
     return GoldColumns(samples, places, table, places.held_by(in_hits), places.held_by(in_context))
 
 
-def with_compressed_counts(gold: GoldColumns, spans: Spans, context: Context) -> GoldColumns:
+def add_compressed_counts(gold: GoldColumns, spans: Spans, context: Context) -> GoldColumns:
     """Return the columns with the gold in the texts that a compressor retained, and in the chunks before it."""
     row, column = np.nonzero(context.chunk >= 0)
     retained = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), spans)

@@ -92,7 +92,7 @@ class SparseHits(Search, kind="sparse_hits", version=3, work=Work.PER_QUERY):
         words = run.read(self.words)
         queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), query_rows)
         chunks = run.read(self.chunks)
-        parts = sub_corpora.parts_with_queries(self.corpora.ranges(run), query_rows)
+        parts = sub_corpora.select_query_rows(self.corpora.ranges(run), query_rows)
         part_hits = []
         for part, part_blocks in zip(parts, self.blocks, strict=True):
             blocks = [block.read(run, chunks, words) for block in part_blocks]
@@ -116,7 +116,7 @@ def sparse_hits(
     index: SparseIndex, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int
 ) -> SparseHits:
     """Return the ranking by an index of terms."""
-    corpora = sub_corpora.with_query_rows(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
+    corpora = sub_corpora.add_query_rows(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
     parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
     blocks = tuple(_indexed_blocks(index, chunks, part) for part in parts)
     words = QueryWords(index.tokenizer, queries)

@@ -11,7 +11,7 @@ from components.pretrained.model_folder import local_folder
 from components.protocols import History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import parts_of
-from runner.engine.plugins.trusted_packages import foreign_targets, require_trusted, trusted_among
+from runner.engine.plugins.trusted_packages import foreign_targets, require_trusted, select_trusted
 from runner.engine.store import Store, StoredResult
 from runner.pipeline.building import build_component, plugins_of
 from runner.pipeline.cell import Cell
@@ -21,10 +21,10 @@ from runner.results.loaded_sweep import LoadedSweep
 from runner.serving.asked_question import defaults_of
 from runner.serving.exporting.stored_stages import ExportStore
 from runner.serving.folder_description import Description
-from runner.serving.folder_trust import code_in
+from runner.serving.folder_trust import foreign_code
 from runner.serving.graph import cell_of, served_graph, served_nodes
 from runner.serving.nodes import class_of, model_paths, without_alarms, without_data_sets
-from runner.serving.pipeline import needed_of_all
+from runner.serving.pipeline import stages_of_graphs
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
 """Groups of axes that determine the questions and the judging of answers."""
@@ -68,7 +68,7 @@ class ExportedCell:
     @property
     def code(self) -> list[str]:
         """Code of others that answering runs."""
-        return code_in(self.description)
+        return foreign_code(self.description)
 
     @property
     def hub_models(self) -> list[str]:
@@ -93,7 +93,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
             f"{result.cell_id}: is a pipeline of your own (pipeline={result.axes.get('pipeline')}), which rag-grid "
             "does not contain; deploy it as it is, or export a cell with pipeline=built_in"
         )
-    folder, plugins = sweep.folder_of(result), trusted_among(plugins_of(result.config))
+    folder, plugins = sweep.folder_of(result), select_trusted(plugins_of(result.config))
     served = served_nodes(result.config, frozenset(result.config))
     require_trusted(served, f"cell {result.cell_id}")
     _require_own_index(served.get("retriever", {}))
@@ -108,7 +108,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     used = frozenset[str]().union(*(graph.used for graph in graphs))
     nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
     foreign = [target for _, target in foreign_targets(nodes, "", ())]
-    stored = [store.kept(stage) for stage in needed_of_all(graphs)]
+    stored = [store.kept(stage) for stage in stages_of_graphs(graphs)]
     folders = dict(model_paths(nodes))
     names = _names(folders)
     description = Description(

@@ -11,7 +11,7 @@ from components.clusters import clusters_of
 from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
 from components.records import Interval
-from runner.console.display import no_formula
+from runner.console.display import escape_formula
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotation_choices import THRESHOLDS
 from runner.testset.annotating.annotations import Annotation
@@ -89,7 +89,7 @@ def acceptance_csv(cells: Sequence[CellAcceptance]) -> str:
     measures = ("accepted", "share", "low", "high")
     writer.writerow(["topic", "task", "samples", "rated", *(f"{name} at {t}" for t in THRESHOLDS for name in measures)])
     for cell in cells:
-        row: list[object] = [no_formula(cell.topic), no_formula(cell.task), cell.n_samples, cell.n_rated]
+        row: list[object] = [escape_formula(cell.topic), escape_formula(cell.task), cell.n_samples, cell.n_rated]
         for threshold in THRESHOLDS:
             share = cell.shares[threshold]
             row += [cell.n_accepted[threshold], share.value, share.low, share.high]

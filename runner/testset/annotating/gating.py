@@ -12,7 +12,7 @@ from components.testset.records import Draft, GateVerdict, VerdictState
 from runner.pipeline.building import build_component
 from runner.results.released_set import Testset
 from runner.results.set_lines import sample_line
-from runner.testset.making.model_free_inputs import TextsAlone, ask_nobody, draft_of
+from runner.testset.making.model_free_inputs import TextsAlone, draft_of, refuse_requests
 
 _LOCATION = "location"
 
@@ -44,7 +44,7 @@ class Rejected(NamedTuple):
     verdict: GateVerdict
 
 
-def rejected_by(gates: Mapping[str, DraftGate], testset: Testset, names: Sequence[str]) -> list[Rejected]:
+def reject_samples(gates: Mapping[str, DraftGate], testset: Testset, names: Sequence[str]) -> list[Rejected]:
     """Return the named samples that some gate rejects, each with the first gate that does. They are in the order of the
     gates.
     """
@@ -55,7 +55,7 @@ def rejected_by(gates: Mapping[str, DraftGate], testset: Testset, names: Sequenc
     for name, gate in gates.items():
         passed: list[Draft] = [draft for draft in drafts if not gate.applies_to(draft)]
         judged = [draft for draft in drafts if gate.applies_to(draft)]
-        for draft, verdict in zip(judged, gate.verdicts(judged, corpus, ask_nobody), strict=True):
+        for draft, verdict in zip(judged, gate.verdicts(judged, corpus, refuse_requests), strict=True):
             if verdict.state is VerdictState.REJECTED:
                 rejections.append(Rejected(draft.id, name, verdict))
             else:
@@ -64,7 +64,7 @@ def rejected_by(gates: Mapping[str, DraftGate], testset: Testset, names: Sequenc
     return rejections
 
 
-def lines_of(rejected: Sequence[Rejected], testset: Testset) -> list[dict[str, Json]]:
+def rejection_lines(rejected: Sequence[Rejected], testset: Testset) -> list[dict[str, Json]]:
     """Return the lines of rejected.jsonl: the edited samples, each with the reason of its rejection."""
     samples = {sample.id: sample for sample in testset.samples}
     return [

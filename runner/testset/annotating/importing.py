@@ -8,7 +8,7 @@ from components.json_value import Json
 from components.testset.protocols import DraftGate
 from runner.results.released_set import Testset
 from runner.testset.annotating.annotations import Annotation
-from runner.testset.annotating.gating import lines_of, rejected_by
+from runner.testset.annotating.gating import reject_samples, rejection_lines
 from runner.testset.annotating.resolving import Conflict, resolve_annotations
 
 
@@ -35,7 +35,7 @@ def import_annotations(
     about = {"annotators": annotators}
     resolved = resolve_annotations(testset, annotations, prefer)
     edited = testset.next_version(resolved.samples, resolved.edits, about)
-    rejected = rejected_by(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
+    rejected = reject_samples(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
     names = {rejection.sample for rejection in rejected}
     # Resolve again without them: histories of later turns must not contain rejected samples.
     remaining = resolve_annotations(
@@ -44,4 +44,4 @@ def import_annotations(
     kept = [sample for sample in remaining.samples if sample.id not in names]
     edits = [edit for edit in remaining.edits if edit.sample not in names]
     following = testset.next_version(kept, edits, about)
-    return ImportedVersion(following, len(edits), resolved.conflicts, tuple(lines_of(rejected, edited)))
+    return ImportedVersion(following, len(edits), resolved.conflicts, tuple(rejection_lines(rejected, edited)))

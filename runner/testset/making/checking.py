@@ -12,7 +12,7 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import DraftGate
 from components.testset.records import Draft, EvidenceSet, VerdictState
 from runner.testset.making.draft_outcomes import NEAR_DUPLICATE
-from runner.testset.making.model_free_inputs import TextsAlone, ask_nobody
+from runner.testset.making.model_free_inputs import TextsAlone, refuse_requests
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def check_dataset(benchmark: Benchmark, gates: Mapping[str, DraftGate], near_dup
     for name, gate in gates.items():
         judged = [draft for draft in drafts if gate.applies_to(draft)]
         n_checked[name] = len(judged)
-        for draft, verdict in zip(judged, gate.verdicts(judged, corpus, ask_nobody), strict=True):
+        for draft, verdict in zip(judged, gate.verdicts(judged, corpus, refuse_requests), strict=True):
             if verdict.reason and not _is_allowed(verdict.reason, samples[draft.id], has_references):
                 is_remark = verdict.state is VerdictState.TAGGED
                 findings.append(CheckFinding(samples[draft.id], name, verdict.reason, verdict.detail, is_remark))

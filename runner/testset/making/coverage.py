@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from components.json_value import Json
 from components.subsets import AVERAGE
-from runner.console.display import no_formula
+from runner.console.display import escape_formula
 from runner.output.heatmap import draw
 from runner.testset.making.draft_outcomes import DraftOutcome
 from runner.testset.making.generation_loop import NO_TOPIC, GenerationState
@@ -85,8 +85,8 @@ def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
         numbers = [count.n_documents, count.requested, count.tried, count.accepted, count.rejected, count.pending]
         rows.writerow(
             [
-                no_formula(labels.get(topic, topic)),
-                no_formula(task),
+                escape_formula(labels.get(topic, topic)),
+                escape_formula(task),
                 *numbers,
                 count.short,
                 *(count.reasons[reason] for reason in reasons),

@@ -161,12 +161,12 @@ def _outcome(
     return EvidenceOutcome(cell, evidence, wave, outcome, reason, tuple(accepted), tuple(rejected))
 
 
-def why_pending(tried: EvidenceOutcome) -> str:
+def pending_reason(tried: EvidenceOutcome) -> str:
     """Return the error of the failed request."""
     return tried.not_drafted.detail if tried.not_drafted else tried.rejected[0].verdict.detail
 
 
-def without_duplicates(tried: EvidenceOutcome, repeats: Mapping[str, str]) -> EvidenceOutcome:
+def drop_duplicates(tried: EvidenceOutcome, repeats: Mapping[str, str]) -> EvidenceOutcome:
     """Return the result without drafts that repeat others, and without later turns. `repeats` maps the id of a draft to
     the id that it repeats.
     """

@@ -24,9 +24,9 @@ from runner.testset.making.draft_outcomes import (
     DraftOutcome,
     EvidenceOutcome,
     GatePass,
+    drop_duplicates,
     outcomes,
-    why_pending,
-    without_duplicates,
+    pending_reason,
 )
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_stages import (
@@ -166,7 +166,7 @@ class GenerationLoop:
                 if is_full(state.requested, state.progress) or not (documents or tried):
                     return
         except BudgetReached as reached:
-            state.stopped = stopped_at(reached)
+            state.stopped = budget_message(reached)
 
     def _blocks(self, ids: Sequence[str]) -> Iterable[tuple[str, ...]]:
         """Yield the new documents of each wave; () once all documents were used."""
@@ -243,7 +243,7 @@ class GenerationLoop:
         new = [tagged.draft for each in tried for tagged in each.accepted]
         repeats = self._settings.near_duplicates.repeats(new, earlier)
         for each in tried:
-            remaining = without_duplicates(each, repeats)
+            remaining = drop_duplicates(each, repeats)
             state.tried.append(remaining)
             state.progress.n_accepted[remaining.cell] += remaining.outcome is DraftOutcome.ACCEPTED
 
@@ -292,7 +292,7 @@ class GenerationLoop:
         return read_cached(stage, self.store, lambda entry: stage.codec.decode(entry.parts()), self._gate)
 
 
-def stopped_at(reached: BudgetReached) -> str:
+def budget_message(reached: BudgetReached) -> str:
     """Return which budget ended a run. The message has this command's option name instead of the sweep's."""
     return f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
 
@@ -300,7 +300,7 @@ def stopped_at(reached: BudgetReached) -> str:
 def _why_all_failed(votes: Sequence[TopicVotes], tried: Sequence[EvidenceOutcome]) -> str:
     """Return why a run ends after a wave in which all requests failed, "" otherwise."""
     if tried and all(each.outcome is DraftOutcome.PENDING for each in tried):
-        return f"every request of the last wave failed: {why_pending(tried[0])}"
+        return f"every request of the last wave failed: {pending_reason(tried[0])}"
     if votes and all(vote.is_pending for vote in votes):
         ballots = [*votes[0].votes.values(), *([votes[0].adjudication] if votes[0].adjudication else [])]
         return f"every document waits for votes: {next(vote.reason for vote in ballots if vote.has_failed)}"

@@ -21,7 +21,7 @@ from runner.results.released_set import Testset
 from runner.results.set_files import require_replaceable
 from runner.testset.making.coverage import coverage
 from runner.testset.making.draft_outcomes import DraftOutcome, EvidenceOutcome
-from runner.testset.making.generation_loop import GenerationLoop, GenerationState, stopped_at
+from runner.testset.making.generation_loop import GenerationLoop, GenerationState, budget_message
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.generation_tables import short_lines, show_bound, show_coverage, votes_line
 from runner.testset.making.request_estimate import estimate_requests
@@ -47,7 +47,7 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
             state = making.begin(ask=not settings.run.plan_only)
         except BudgetReached as reached:
             console.print(
-                f"Not started: {stopped_at(reached)} while the topics were drafted. All replies are cached.",
+                f"Not started: {budget_message(reached)} while the topics were drafted. All replies are cached.",
                 markup=False,
             )
             return EXIT_SHORT

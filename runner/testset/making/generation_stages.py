@@ -23,7 +23,7 @@ from components.testset.records import (
 from components.testset.topics.voting import TopicVotes, TopicVoting
 from runner.engine.stage import Stage, StageGroup
 from runner.engine.stage_run import Run
-from runner.testset.making.model_free_inputs import ask_nobody
+from runner.testset.making.model_free_inputs import refuse_requests
 from runner.testset.making.source_corpus import SearchedCorpus, SegmentIndex
 from runner.testset.releasing.corrected_turns import drafts_to_rejudge
 from runner.testset.releasing.json_records import JsonRecord
@@ -259,4 +259,4 @@ def _drafts_of(result: object) -> tuple[Draft, ...]:
 
 def asking_function(run: Run, llm: LLM | None, purpose: str) -> Ask:
     """Return the function with which a component asks its model. Without a model, it raises an error."""
-    return run.ask(llm, f"testset {purpose}") if llm else ask_nobody
+    return run.ask(llm, f"testset {purpose}") if llm else refuse_requests

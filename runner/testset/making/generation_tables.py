@@ -13,7 +13,7 @@ from components.testset.topics.voting import TopicVotes
 from runner.output.money import format_money
 from runner.output.plan_report import left_out_of_data
 from runner.testset.making.coverage import Count
-from runner.testset.making.draft_outcomes import DraftOutcome, why_pending
+from runner.testset.making.draft_outcomes import DraftOutcome, pending_reason
 from runner.testset.making.generation_loop import GenerationState
 from runner.testset.making.generation_settings import GenerationSettings
 from runner.testset.making.request_estimate import BoundPart, RequestEstimate, total
@@ -110,7 +110,7 @@ def show_coverage(console: Console, state: GenerationState, counts: Mapping[Cell
         rejected = f"{reasons.total():,} of {n_tried:,} evidence sets: {listed}{more}"
         console.print(f"rejected: {rejected}", markup=False, soft_wrap=True)
     if n_pending := sum(count.pending for count in counts.values()):
-        first = next(why_pending(tried) for tried in state.tried if tried.outcome is DraftOutcome.PENDING)
+        first = next(pending_reason(tried) for tried in state.tried if tried.outcome is DraftOutcome.PENDING)
         console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
 
 

@@ -57,7 +57,7 @@ class TextsAlone:
         raise ComponentError(f"got a search for {len(queries)} texts, but gates that ask no model cannot search")
 
 
-def ask_nobody(requests: Sequence[Request]) -> list[Answer]:
+def refuse_requests(requests: Sequence[Request]) -> list[Answer]:
     """Raise ComponentError. Components whose `llm` is None get this function to send requests with."""
     raise ComponentError(
         f"got {len(requests)} requests from a component without a model; expected a component that declares its `llm`"

@@ -14,7 +14,7 @@ from components.records import Documents, IndexBlock, Passages, Spans, SpanTexts
 from components.sparse_indexes.bm25 import Bm25
 from components.testset.records import Extract, Topic
 from components.text.languages import NAMES, UNKNOWN, detect_language
-from components.text.seeded import fraction_of
+from components.text.seeded import seeded_fraction
 from components.text.tables import TermTable, build_term_table, query_terms, segment
 from runner.engine.codecs import Columns, Parts
 from runner.engine.stage import Stage
@@ -116,12 +116,12 @@ def is_removable(document_id: str, share: float, seed: int) -> bool:
     """Return whether samples may remove a document from the corpus. Other samples then do not use it. The decision
     depends only on the document's id and the seed, so later documents do not change it.
     """
-    return fraction_of(f"{seed} removable {document_id}") < share
+    return seeded_fraction(f"{seed} removable {document_id}") < share
 
 
 def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
     """Return the ids in an order that depends on the seed. Further ids do not change the order of the others."""
-    return sorted(ids, key=lambda document_id: (fraction_of(f"{seed} order {document_id}"), document_id))
+    return sorted(ids, key=lambda document_id: (seeded_fraction(f"{seed} order {document_id}"), document_id))
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class TestLatex:
         assert latex.label(title) == label
 
     def test_latex_special_characters_are_escaped(self) -> None:
-        own = latex.escaped(NASTY)
+        own = latex.escape(NASTY)
         known = (
             r"\\(textbackslash|textasciicircum|textasciitilde|textless|textgreater|textbar)\{\}|\\[{}$&#%_]|\{[\[\]]\}"
         )

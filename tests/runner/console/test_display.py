@@ -18,7 +18,7 @@ from rich.table import Table
 from runner.console import display
 from runner.console.display import (
     SafeConsole,
-    about_size,
+    detectable_text,
     escape_control,
     make_console,
     say,
@@ -164,9 +164,9 @@ def test_an_estimate_has_two_digits() -> None:
 
 
 def test_a_size_above_1_of_shares_has_no_digits() -> None:
-    assert about_size(0.31, [0.2, 0.9]) == "0.31"
-    assert about_size(1.6, [0.2, 0.9]) == "more than 1"
-    assert about_size(16.4, [0.2, 90.0]) == "16"
+    assert detectable_text(0.31, [0.2, 0.9]) == "0.31"
+    assert detectable_text(1.6, [0.2, 0.9]) == "more than 1"
+    assert detectable_text(16.4, [0.2, 90.0]) == "16"
 
 
 def test_plain_lines_hide_secrets_and_escape_controls(

@@ -43,7 +43,7 @@ def made_long_ago(top: Top, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cal
     """Compute all stages but `left` with another version of jieba."""
     run(top.row[0], tmp_path)  # type: ignore[index]
     with monkeypatch.context() as then:
-        then.setattr(environment, "versions_in_use", lambda: {"python": "3.11.1", "jieba": JIEBA, "mlflow": "1"})
+        then.setattr(environment, "imported_versions", lambda: {"python": "3.11.1", "jieba": JIEBA, "mlflow": "1"})
         run(top, tmp_path)
     calls.write_text("")
 
@@ -97,7 +97,7 @@ def test_a_result_records_only_imported_packages(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setitem(sys.modules, "jieba", object())
     monkeypatch.delitem(sys.modules, "FlagEmbedding", raising=False)
-    found = environment.versions_in_use()
-    assert found["jieba"] == environment.versions_here()["jieba"]
+    found = environment.imported_versions()
+    assert found["jieba"] == environment.installed_versions()["jieba"]
     assert "FlagEmbedding" not in found
     assert {"python", "mlflow"} <= found.keys()

@@ -316,7 +316,7 @@ def test_closed_book_samples_have_the_common_columns(tmp_path: Path) -> None:
 
 def test_cell_versions_are_those_at_computation_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_small(tmp_path, ("top_k=2", "run.workers=1")) == EXIT_OK
-    monkeypatch.setattr(environment, "versions_in_use", lambda: {"numpy": "99.0"})
+    monkeypatch.setattr(environment, "imported_versions", lambda: {"numpy": "99.0"})
     assert run_small(tmp_path, ("top_k=2", "run.workers=1"), ("top_k=3", "run.workers=1")) == EXIT_OK
     kept, half_new = cells_in(tmp_path)
     assert kept.versions["numpy"] == np.__version__

@@ -12,7 +12,7 @@ from components.errors import ConfigError
 from components.text.brackets import depth_of_brackets
 from runner.launch.compose import compose_config
 from runner.launch.grid_sweeper import check_axis, expand
-from runner.launch.overrides import quote_values, refuse_strays
+from runner.launch.overrides import quote_values, refuse_stray_words
 from tests.runner.sweeping import run_command
 
 DEEP = "[" * 5000 + "]" * 5000
@@ -59,13 +59,13 @@ def test_bracket_depth_counts_the_deepest_nesting(text: str, depth: int) -> None
 )
 def test_list_with_blanks_suggests_the_corrected_override(words: list[str], expected: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        refuse_strays([*words, "top_k=3"])
+        refuse_stray_words([*words, "top_k=3"])
     (problem,) = refused.value.problems
     assert problem.endswith(expected)
 
 
 def test_deletions_are_not_strays() -> None:
-    refuse_strays(["~metrics.scores.bleu", "top_k=2"])
+    refuse_stray_words(["~metrics.scores.bleu", "top_k=2"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.output.leaderboard_rows import equal_rows, over_draws
+from runner.output.leaderboard_rows import equal_rows, join_draws
 from runner.results import CellResult, read_cells
 from runner.results.joined_samples import OWN_MEANS, CommonMeans
 from tests.analysis import tiny_sweep
@@ -36,7 +36,7 @@ DRAWS = [
 
 
 def test_leaderboard_row_of_draws_has_their_means_and_number() -> None:
-    rows, _ = over_draws(DRAWS, OWN_MEANS)
+    rows, _ = join_draws(DRAWS, OWN_MEANS)
     assert [row.cell_id for row in rows] == ["a0 +2", "b0 +1"]
     assert [row.axes for row in rows] == [{"top_k": 2, "draws": 3}, {"top_k": 4, "draws": 2}]
     first = rows[0].metrics["overall"]["f1"]
@@ -52,21 +52,21 @@ def test_draws_keep_only_their_common_metrics() -> None:
     without, valued = draw("a0", 2, 0, None), draw("a1", 2, 1, 0.4)
     more = {subset: {**entries, "mrr": entries["f1"]} for subset, entries in without.metrics.items()}
     for draws in ([replace(without, metrics=more), valued], [valued, replace(without, metrics=more)]):
-        (row,), _ = over_draws(draws, OWN_MEANS)
+        (row,), _ = join_draws(draws, OWN_MEANS)
         assert row.metrics["read"] == {"f1": {"value": None}}
         assert list(row.metrics["overall"]) == ["f1"]
 
 
 def test_failed_draw_is_a_separate_row_outside_the_mean() -> None:
     failed = replace(DRAWS[1], status="FAILED", metrics={})
-    rows, _ = over_draws([DRAWS[0], failed, DRAWS[3]], OWN_MEANS)
+    rows, _ = join_draws([DRAWS[0], failed, DRAWS[3]], OWN_MEANS)
     assert [(row.cell_id, row.status) for row in rows] == [("a0 +1", "OK"), ("a1", "FAILED")]
     assert rows[0].value("f1") == pytest.approx(0.4)
 
 
 def test_means_over_common_samples_are_means_over_the_draws_too() -> None:
     common = CommonMeans(3, {"a0": 0.1, "a1": 0.2, "a2": 0.6, "b0": 0.5}, n_known=4)
-    _, of_rows = over_draws(DRAWS, common)
+    _, of_rows = join_draws(DRAWS, common)
     assert of_rows == CommonMeans(3, {"a0 +2": pytest.approx(0.3)}, n_known=4)
 
 
@@ -76,12 +76,12 @@ def test_different_settings_of_one_class_are_not_draws() -> None:
         replace(each, axes={**each.axes, "retriever.sparse_index": "Bm25"}, overrides=(f"index={{k1: {k1}}}", repeat))
         for each, k1, repeat in zip(DRAWS[:2] * 2, [1, 1, 2, 2], ["repeat=0", "repeat=1"] * 2, strict=True)
     ]
-    rows, _ = over_draws(cells, OWN_MEANS)
+    rows, _ = join_draws(cells, OWN_MEANS)
     assert [(row.overrides[0], row.axes["draws"]) for row in rows] == [("index={k1: 1}", 2), ("index={k1: 2}", 2)]
 
 
 def test_cells_without_repeats_are_unchanged() -> None:
-    assert over_draws([DRAWS[0], DRAWS[2]], OWN_MEANS) == ([DRAWS[0], DRAWS[2]], OWN_MEANS)
+    assert join_draws([DRAWS[0], DRAWS[2]], OWN_MEANS) == ([DRAWS[0], DRAWS[2]], OWN_MEANS)
 
 
 def test_a_sweep_shows_configurations_and_keeps_draws(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from runner.output import terminal
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.results import CellResult, read_cell, read_sweep
-from runner.results.leaderboard_order import rank_cells, ranked_part
+from runner.results.leaderboard_order import rank_cells, select_ranked_part
 from tests.runner.sweeping import SWEEP_ID, cells_in, entries_by_kind, run_small, samples_in, store_of
 
 
@@ -67,7 +67,7 @@ class TestPictures:
 def test_leaderboards_read_no_more_of_a_cell_than_is_held_in_memory(tmp_path: Path) -> None:
     run_small(tmp_path, ("top_k=2",), ("top_k=4",))
     whole = cells_in(tmp_path)
-    parts = [ranked_part(cell) for cell in whole]
+    parts = [select_ranked_part(cell) for cell in whole]
     assert len(pickle.dumps(parts)) < len(pickle.dumps(whole)) / 15
     assert _shown(parts) == _shown(whole)
     assert "by subset" in _shown(parts)
@@ -89,7 +89,7 @@ def test_a_sweep_holds_the_parts_of_cells_that_leaderboards_read(
     monkeypatch.setattr(terminal, "show_leaderboard", lambda console, metrics, cells, *_: shown.extend(cells))
     run_small(tmp_path)
     headline = read_sweep(tmp_path / "results" / SWEEP_ID).headline
-    assert shown == [ranked_part(read_cell(only_folder(tmp_path)), headline)]
+    assert shown == [select_ranked_part(read_cell(only_folder(tmp_path)), headline)]
 
 
 def test_subset_values_are_kept_only_for_ranking_metrics(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_subset_values_are_kept_only_for_ranking_metrics(tmp_path: Path) -> None
 
 
 def _held(cell: CellResult, headline: str = "") -> set[str]:
-    part = ranked_part(cell, headline)
+    part = select_ranked_part(cell, headline)
     of_subsets = [set(entries) for subset, entries in part.metrics.items() if subset != "overall"]
     assert of_subsets, "the data has subsets"
     assert all(held == of_subsets[0] for held in of_subsets)

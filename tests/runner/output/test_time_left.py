@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from runner.output.time_left import TimeLeft, left_in_words
+from runner.output.time_left import TimeLeft, time_left_text
 
 
 @dataclass(frozen=True)
@@ -104,4 +104,4 @@ def test_stages_outside_the_plan_are_ignored() -> None:
     ],
 )  # fmt: skip
 def test_time_left_is_rounded(seconds: float | None, words: str) -> None:
-    assert left_in_words(seconds) == words
+    assert time_left_text(seconds) == words

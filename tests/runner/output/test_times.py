@@ -6,7 +6,7 @@ import pytest
 
 from runner.engine.stage import Work
 from runner.engine.store import Store
-from runner.output.collect import with_answers
+from runner.output.collect import add_answer_latency
 from runner.pipeline.corpus.loaded_data import Samples
 from runner.pipeline.search.encoded_search import DenseHead
 from runner.pipeline.search.existing_index import IndexedCorpus
@@ -36,8 +36,8 @@ def test_work_is_of_the_sort_that_its_inputs_tell(tmp_path: Path) -> None:
 
 
 def test_answer_latency_is_added_to_the_batched_latency() -> None:
-    assert with_answers(0.5, {"p50": 1.0, "p95": 3.0}) == {"batched": 0.5, "p50": 1.5, "p95": 3.5}
-    assert with_answers(0.5, {}) == {"batched": 0.5, "p50": 0.5, "p95": 0.5}
+    assert add_answer_latency(0.5, {"p50": 1.0, "p95": 3.0}) == {"batched": 0.5, "p50": 1.5, "p95": 3.5}
+    assert add_answer_latency(0.5, {}) == {"batched": 0.5, "p50": 0.5, "p95": 0.5}
 
 
 def test_seconds_of_a_sweep_are_split_into_one_time_and_per_query(tmp_path: Path) -> None:

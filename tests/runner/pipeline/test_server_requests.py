@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.rerankers.rerank_api import RerankApi
-from runner.pipeline.corpus.server_requests import reranking_requests, to_rerank_at_most
+from runner.pipeline.corpus.server_requests import max_reranking_requests, reranking_requests
 from runner.pipeline.planned import SweepPlan
 from tests.embedders.test_openai_embeddings import embeddings, vectors_of
 from tests.llms.chat_server import ChatServer, Reply, chat_server
@@ -119,6 +119,6 @@ class TestRerank:
         assert found.n_tokens == (2 + 3 + 2 + 2) // 3
 
     def test_rerank_estimate_of_unknown_hits_assumes_the_longest_chunks(self) -> None:
-        found = to_rerank_at_most(RERANKER, ["q", "p", "q", ""], 3, ["a", "bbb"], block_size=4)
+        found = max_reranking_requests(RERANKER, ["q", "p", "q", ""], 3, ["a", "bbb"], block_size=4)
         assert (found.n_requests, found.is_exact) == (2 * 2 + 1, False)
         assert found.n_tokens == (2 * (2 + 3 * 3)) // 3

@@ -8,7 +8,7 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from components.errors import DataError
-from runner.results.joined_samples import OWN_MEANS, CommonSamples, common_means, common_samples, is_of_a_corpus
+from runner.results.joined_samples import OWN_MEANS, CommonSamples, common_means, common_samples, is_corpus_metric
 from runner.results.loaded_sweep import load
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import TinyCell
@@ -173,8 +173,8 @@ class TestCellsWithoutACommonSample:
 class TestMetricsOfACorpus:
     def test_metrics_of_a_corpus_are_reported_by_their_statistics(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path) / tiny_sweep.CELLS[0].cell_id
-        assert is_of_a_corpus(folder, "bleu")
-        assert not is_of_a_corpus(folder, "rouge_l")
+        assert is_corpus_metric(folder, "bleu")
+        assert not is_corpus_metric(folder, "rouge_l")
 
     def test_corpus_metrics_are_joined_by_their_statistics(self, tmp_path: Path) -> None:
         found = joined(tmp_path, [tiny_sweep.CELLS[0], tiny_sweep.CELLS[1], tiny_sweep.CELLS[3]], "bleu")

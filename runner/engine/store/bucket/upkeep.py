@@ -28,7 +28,7 @@ from runner.engine.store.bucket.paths import (
     result_at,
     result_of_part,
 )
-from runner.engine.store.leases import Leased, needed_by_all, read_lease
+from runner.engine.store.leases import Leased, read_lease, union_of_leases
 from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.engine.store.writers import LEASE_S
 
@@ -141,7 +141,7 @@ class Upkeep:
                 process, needed = read_lease(run.contents)
                 if process in self._live_writers:
                     needs.append(needed)
-        return needed_by_all(needs)
+        return union_of_leases(needs)
 
     @cached_property
     def _live_writers(self) -> frozenset[str]:

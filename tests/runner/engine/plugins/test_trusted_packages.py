@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import runner
-from runner.engine.plugins.trusted_packages import how_to_trust
+from runner.engine.plugins.trusted_packages import trust_advice
 
 
 def test_a_recommended_command_quotes_the_names_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", [str(Path(runner.__file__).with_name("export.py")), "sweep", "cell"])
-    said = how_to_trust(["evil; touch owned.Metric", "$(id).Metric"])
+    said = trust_advice(["evil; touch owned.Metric", "$(id).Metric"])
     assert "runner.export sweep cell --plugins 'evil; touch owned,$(id)', or" in said
     assert shlex.split(said.rpartition("RAG_GRID_PLUGINS=")[2]) == ["evil; touch owned,$(id)"]

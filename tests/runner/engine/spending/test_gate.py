@@ -15,7 +15,7 @@ import pytest
 from benchmarks.chat_endpoint import Behaviour, Chaos, serving
 from components.errors import BudgetReached, StoreError
 from components.llms.openai_chat import OpenAIChat
-from components.openai_server.gate import Account, Attempt, Tokens, current_gate, through_gate
+from components.openai_server.gate import Account, Attempt, Tokens, current_gate, use_gate
 from components.prices import Price, PriceList, Prices
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
@@ -55,7 +55,7 @@ def ask(url: str, folder: Path, names: Sequence[str], max_requests_per_minute: i
         max_requests_per_minute=max_requests_per_minute,
     )
     gate = NotingGate(folder)
-    with through_gate(gate):
+    with use_gate(gate):
         answers = list(llm.generate([request(name) for name in names]))
     assert {answer.state for answer in answers} == {AnswerState.OK}
     return gate.admitted_at
@@ -139,7 +139,7 @@ def test_an_unreadable_reply_of_a_model_may_have_been_charged(tmp_path: Path, bo
     with chat_server(lambda *_: Reply(body=body)) as server:
         llm = OpenAIChat("m", base_url=server.url, api_key_env="", max_retries=5, backoff_s=0.0, max_new_tokens=100)
         gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=350))
-        with through_gate(gate), suppress(BudgetReached):
+        with use_gate(gate), suppress(BudgetReached):
             list(llm.generate([request("a")]))
         most = 2 if n_unanswered else 6
         assert (gate.spent.n_requests, gate.spent.n_unanswered) == (most, n_unanswered * most)
@@ -204,7 +204,7 @@ class TestModelsThatPassNoGate:
                     assert current_gate() is not gate
                     yield each
 
-        with through_gate(gate):
+        with use_gate(gate):
             for _ in admit_requests(Asking(), [request("a"), request("b")], gate):
                 assert current_gate() is gate
         assert gate.spent.n_requests == 2
