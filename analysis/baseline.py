@@ -113,8 +113,8 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
         parts = "subsets" if metric.subset == MACRO else "turns"
         raise DataError(f"{metric}: averages over {parts}; use {metric.metric}")
     folder = sweep.folder_of(cell)
-    of_a_corpus = is_corpus_metric(folder, metric.metric)
-    return results.read_scored(cell, folder, metric.metric, of_a_corpus=of_a_corpus, with_history=False).within(
+    is_corpus = is_corpus_metric(folder, metric.metric)
+    return results.read_scored(cell, folder, metric.metric, is_corpus=is_corpus, with_history=False).in_subset(
         metric.subset
     )
 

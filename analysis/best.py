@@ -49,13 +49,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _columns(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColumn]:
     names = CellNames(sweep.cells)
-    name_of = {cell.cell_id: escape(names.short(cell)) for cell in sweep.cells}
+    name_of = {cell.cell_id: escape(names.short_name(cell)) for cell in sweep.cells}
     cells = {cell.cell_id: cell for cell in sweep.cells}
     digits = terminal.n_digits(each.cells[0].mean for each in rows)
     return [
         TableColumn("for", [_label(each) for each in rows], is_number=False),
         TableColumn("take", [_take(each, name_of) for each in rows], is_number=False),
-        TableColumn("best mean", [escape(names.of_several(_best(each, cells))) for each in rows], is_number=False),
+        TableColumn("best mean", [escape(names.joined_name(_best(each, cells))) for each in rows], is_number=False),
         TableColumn("mean", [terminal.number(each.cells[0].mean, digits) for each in rows]),
         TableColumn("n", [f"{each.n:,}" for each in rows]),
         TableColumn("may be best", [_how_many(each) for each in rows], is_number=False),

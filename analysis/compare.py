@@ -249,7 +249,8 @@ def _over_own_samples(family: Family) -> str:
     if not family.left_out_differ:
         return ""
     own_order, common_order = (
-        [standing.cell.cell_id[:8] for standing in order] for order in (family.by_own_means(), family.by_means())
+        [standing.cell.cell_id[:8] for standing in order]
+        for order in (family.standings_by_own_mean(), family.standings_by_mean())
     )
     reading = "the order is the same" if own_order == common_order else f"the order is {', '.join(own_order)}"
     return f"Cells leave out different samples; over each cell's own {reading}."

@@ -156,12 +156,12 @@ class Family:
         """All standings, the baseline first."""
         return [self.baseline, *(row.standing for row in self.rows)]
 
-    def by_own_means(self) -> list[Standing]:
+    def standings_by_own_mean(self) -> list[Standing]:
         """Return all standings, best first by the means over each cell's samples."""
         sign = 1 if self.metric.direction() else -1
         return sorted(self.standings, key=lambda standing: -sign * standing.own_mean)
 
-    def by_means(self) -> list[Standing]:
+    def standings_by_mean(self) -> list[Standing]:
         """Return all standings, best first."""
         sign = 1 if self.metric.direction() else -1
         return sorted(self.standings, key=lambda standing: -sign * standing.mean)

@@ -276,12 +276,12 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
     earlier = np.array([before.scores[sample] for sample in common])
     if earlier.shape != after.shape:
         raise DataError(f"{metric}: has {after.shape[1]} sums per sample, the baseline {earlier.shape[1]}")
-    of_a_corpus = results.is_corpus_metric(sweep.folder_of(cell), metric.metric)
+    is_corpus = results.is_corpus_metric(sweep.folder_of(cell), metric.metric)
     scores = SampleScores(
         np.stack([earlier, after], axis=1),
         scored.clusters[[rows[sample] for sample in common]],
         np.zeros(len(common), np.int64),
-        results.combiner(cell, metric.metric) if of_a_corpus else None,
+        results.combiner(cell, metric.metric) if is_corpus else None,
     )
     lost = Counter(_reason(sample, rows, scored.states) for sample in before.scores if sample not in valued)
     return Pair(name, 1 if metric.direction() else -1, scores, lost, len(valued) - len(common))

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console(options.format)
-    values = np.array([common.of(cell, metric.metric, metric.subset) for cell in cells], dtype=np.float64)
+    values = np.array([common.mean(cell, metric.metric, metric.subset) for cell in cells], dtype=np.float64)
     axes = results.varying_axes(sweep.cells)
     columns = _columns([cells[i] for i in order], metric, values[order], head, costs[order], axes)
     on_front = [mark == _FRONT for mark in columns[-1].cells]
@@ -118,7 +118,7 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
     listed = COSTS[options.against]
     prices = {"prompt": options.price_prompt, "completion": options.price_completion}
     if options.against != "cost" or set(prices.values()) == {None}:
-        return listed.head, lambda cell: _nan_if_none(listed.of(cell))
+        return listed.head, lambda cell: _nan_if_none(listed.measure(cell))
     if missing := [f"--price-{kind}" for kind, price in prices.items() if price is None]:
         raise DataError(f"--against cost: expected the prices of both kinds of tokens, missing: {', '.join(missing)}")
 

@@ -136,7 +136,7 @@ def show_comparison(console: Console, beside: PrintedComparison) -> None:
     for block in beside.blocks:
         if block.ours and any(line.pair for line in block.lines):
             console.print()
-            scale = _Scale.of(block, percent=_in_percent(console))
+            scale = _Scale.for_block(block, percent=_in_percent(console))
             title = _title(beside.table, block, scale, is_alone=_in_percent(console))
             terminal.show_table(console, title, _block_columns(beside.table, block, scale), _marks(block))
     console.print()
@@ -154,12 +154,12 @@ class _Scale(NamedTuple):
     digits: int
 
     @classmethod
-    def of(cls, block: PrintedBlock, *, percent: bool) -> "_Scale":
+    def for_block(cls, block: PrintedBlock, *, percent: bool) -> "_Scale":
         if percent and block.lines[0].number.unit == _PERCENT:
             return cls(100, 2)
         return cls(1, terminal.n_digits(line.number.value for line in block.lines if line.pair))
 
-    def written(self, value: float | None, sign: str = "") -> str:
+    def format(self, value: float | None, sign: str = "") -> str:
         return terminal.number(None if value is None else self.factor * value, self.digits, sign)
 
 
@@ -180,10 +180,10 @@ def _block_columns(table: PrintedTable, block: PrintedBlock, scale: _Scale) -> l
             TableColumn(axis, [results.format_level(cell.axes.get(axis)) for cell in cells], is_number=False)
             for axis in _further_axes(lines)
         ),
-        TableColumn("ours", [scale.written(line.value) for line in lines]),
+        TableColumn("ours", [scale.format(line.value) for line in lines]),
         TableColumn(_interval_head(cells), [_interval(line, scale) for line in lines]),
-        TableColumn("paper", [scale.written(line.number.value) for line in lines]),
-        TableColumn("difference", [scale.written(line.difference, "+") for line in lines]),
+        TableColumn("paper", [scale.format(line.number.value) for line in lines]),
+        TableColumn("difference", [scale.format(line.difference, "+") for line in lines]),
         TableColumn("n", [UNKNOWN if line.n is None else f"{line.n:,}" for line in lines]),
         TableColumn("paper's n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes], optional=True),
         TableColumn("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True, is_id=True),
@@ -216,7 +216,7 @@ def _interval_head(cells: Sequence[CellResult]) -> str:
 def _interval(line: PrintedLine, scale: _Scale) -> str:
     if line.low is None or line.high is None:
         return UNKNOWN
-    return f"{scale.written(line.low)} {scale.written(line.high)}"
+    return f"{scale.format(line.low)} {scale.format(line.high)}"
 
 
 def _differences(beside: PrintedComparison) -> list[str]:

@@ -152,7 +152,7 @@ def _intervals(
     clusters = (len(n_in_clusters) * np.arange(n_data_sets)[:, np.newaxis] + in_data_set).ravel()
     subsets = [slice(first, first + n) for first in range(0, n_data_sets * n, n)]
     column = Column(kind.statistics(normal, random), kind.combine, kind.is_share)
-    found = Intervals(n_resamples=1000).of_subsets([column], subsets, clusters)
+    found = Intervals(n_resamples=1000).subset_intervals([column], subsets, clusters)
     return [(one.low, one.high) for (one,) in found if one.low is not None and one.high is not None]
 
 

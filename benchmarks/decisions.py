@@ -188,7 +188,7 @@ def names_any(found: Recommendations) -> bool:
 
 def finds_planted(found: Recommendations, within: str) -> bool:
     """Return True if the planted level is recommended and another one is ruled out."""
-    entry = found.of(within, PLANTED_AXIS)
+    entry = found.find(within, PLANTED_AXIS)
     return entry is not None and entry.verdict == SHOWN and PLANTED_LEVEL in entry.best
 
 
@@ -197,7 +197,7 @@ def stated(setting: Setting, within: str, random: Generator, n_sweeps: int = _N_
     sizes = []
     for _ in range(n_sweeps):
         samples = draw_samples(setting.n, random)
-        entry = simulate(setting, random, samples=samples).of(within, PLANTED_AXIS)
+        entry = simulate(setting, random, samples=samples).find(within, PLANTED_AXIS)
         if entry is not None and entry.detectable is not None:
             sizes.append((samples, entry.detectable))
     return sizes

@@ -82,7 +82,7 @@ def _passages(settings: Settings) -> "tuple[Passages, Passages]":
     spans = Spans(spans.document[:n], spans.start[:n], spans.end[:n])
     table = build_term_table(documents, words)
     events = crud_rag.queries(settings.crud_rag, scale.n_queries)
-    chunks = Passages(SpanTexts(documents, spans), table.of_chunks(spans))
+    chunks = Passages(SpanTexts(documents, spans), table.chunk_terms(spans))
     return chunks, Passages(events, query_terms(events, words, table))
 
 

@@ -23,7 +23,7 @@ class Price:
     completion: float = 0.0
     cached: float | None = None
 
-    def of(self, n_prompt: int, n_completion: int, n_cached: int = 0) -> float:
+    def cost(self, n_prompt: int, n_completion: int, n_cached: int = 0) -> float:
         """Return the price of a request. `n_prompt` includes the `n_cached` cached tokens."""
         cached = self.prompt if self.cached is None else self.cached
         return (self.prompt * (n_prompt - n_cached) + cached * n_cached + self.completion * n_completion) / _PER
@@ -65,7 +65,7 @@ class Prices:
 
     is_axis: ClassVar[bool] = False
 
-    def of(self, model: str, host: str) -> Price | None:
+    def find(self, model: str, host: str) -> Price | None:
         """Return the price of a model at a server, or None if no list names it there: an unknown price is not 0.
 
         On OWN_MACHINES, a model costs nothing unless a list names it.

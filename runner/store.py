@@ -90,7 +90,7 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
 def _prune_unleased(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
     now = time.time()
     before = now - older_than_days * _DAY_S
-    leased = store.leases.of_live_runs()
+    leased = store.leases.live_leases()
     old = [
         entry
         for entry in store.entries()
@@ -126,7 +126,7 @@ def _prune_unleased(store: Store, console: Console, older_than_days: float, stag
 
 
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
-    temporary = [*_files(store, "tmp"), *store.half_written(), *store.abandoned_locks()]
+    temporary = [*_files(store, "tmp"), *store.find_half_written(), *store.abandoned_locks()]
     # A process may leave its file unchanged for hours before it moves it to its place.
     age_s = _DAY_S if store.writers.has_others() else _MINUTE_S
     leftovers = [path for path in temporary if _last_changed(path) < time.time() - age_s]

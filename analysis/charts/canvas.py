@@ -40,7 +40,7 @@ class Scale:
     start: float
     end: float
 
-    def of(self, value: float) -> float:
+    def at(self, value: float) -> float:
         """Return the position of a value in pixels, rounded to a tenth."""
         if self.high <= self.low:
             return round((self.start + self.end) / 2, 1)

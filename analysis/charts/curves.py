@@ -35,15 +35,25 @@ def curves(x_labels: Sequence[str], series: Sequence[Curve], x_title: str, title
     bottom = _TOP + _PLOT_HEIGHT
     parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts.append(line(_LEFT, ys.of(share), _LEFT + _PLOT_WIDTH, ys.of(share), stroke=LINE))
-        parts.append(text(_LEFT - 6, ys.of(share) + 4, f"{share:.0%}", anchor="end", ink=MUTED, size=11))
+        parts.append(line(_LEFT, ys.at(share), _LEFT + _PLOT_WIDTH, ys.at(share), stroke=LINE))
+        parts.append(text(_LEFT - 6, ys.at(share) + 4, f"{share:.0%}", anchor="end", ink=MUTED, size=11))
     for number, x_label in enumerate(x_labels):
-        parts.append(text(xs.of(number), bottom + 16, x_label, anchor="middle", ink=MUTED, size=11))
+        parts.append(text(xs.at(number), bottom + 16, x_label, anchor="middle", ink=MUTED, size=11))
     parts.append(text(_LEFT + _PLOT_WIDTH / 2, bottom + 34, x_title, anchor="middle", ink=MUTED))
     for number, curve in enumerate(series):
         stroke, dash = stroke_of(number)
         for i, (a, b) in enumerate(pairwise(curve.shares)):
-            parts.append(line(xs.of(i), ys.of(a), xs.of(i + 1), ys.of(b), stroke=stroke, width=2, dash=dash))
+            parts.append(
+                line(
+                    xs.at(i),
+                    ys.at(a),
+                    xs.at(i + 1),
+                    ys.at(b),
+                    stroke=stroke,
+                    width=2,
+                    dash=dash,
+                )
+            )
     labels = [curve.label for curve in series]
     right = _LEFT + _PLOT_WIDTH + 20
     parts += legend(labels, right, _TOP)

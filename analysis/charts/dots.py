@@ -42,7 +42,7 @@ def dots(rows: Sequence[Dot], title: str, *, with_zero: bool = False, plot_width
     bottom = _MARGIN + len(rows) * _ROW
     parts = [_tick(scale, value, bottom) for value in scale.ticks(4)]
     if with_zero:
-        parts.append(line(scale.of(0.0), _MARGIN, scale.of(0.0), bottom, stroke=MUTED))
+        parts.append(line(scale.at(0.0), _MARGIN, scale.at(0.0), bottom, stroke=MUTED))
     for number, row in enumerate(rows):
         y = _MARGIN + number * _ROW + _ROW / 2
         parts += [
@@ -58,8 +58,8 @@ def mark(scale: Scale, row: Dot, y: float) -> str:
     colour = ACCENT if row.is_strong else PALE
     bar = ""
     if row.low is not None and row.high is not None:
-        bar = line(scale.of(row.low), y, scale.of(row.high), y, stroke=colour, width=5)
-    return f'{bar}<circle cx="{scale.of(row.value):g}" cy="{y:g}" r="3.5" fill="{INK}"/>'
+        bar = line(scale.at(row.low), y, scale.at(row.high), y, stroke=colour, width=5)
+    return f'{bar}<circle cx="{scale.at(row.value):g}" cy="{y:g}" r="3.5" fill="{INK}"/>'
 
 
 def _ends(rows: Sequence[Dot]) -> list[float]:
@@ -67,7 +67,7 @@ def _ends(rows: Sequence[Dot]) -> list[float]:
 
 
 def _tick(scale: Scale, value: float, bottom: float) -> str:
-    x = scale.of(value)
+    x = scale.at(value)
     return line(x, _MARGIN, x, bottom, stroke=LINE) + text(
         x, bottom + 14, tick_label(value), anchor="middle", ink=MUTED, size=11
     )

@@ -56,15 +56,15 @@ def line_plot(lines: Sequence[PlotLine], x_title: str, y_title: str, *, notes: S
     before (64, 128, 256). Other levels are equidistant, in order of first appearance.
     """
     levels = list(dict.fromkeys(point.level for each in lines for point in each.points))
-    axis = _Axis.of(levels)
+    axis = _Axis.from_levels(levels)
     ends = [end for each in lines for point in each.points for end in (point.value, point.low, point.high)]
     bottom = _TOP + _PLOT_HEIGHT
     ys = Scale(*padded_range(end for end in ends if end is not None), bottom, _TOP)
     right = _LEFT + axis.width
     parts = [f'<rect width="100%" height="100%" fill="{PAPER}"/>', text(8, 18, y_title, ink=INK)]
     for value in ys.ticks():
-        parts.append(line(_LEFT, ys.of(value), right, ys.of(value), stroke=LINE))
-        parts.append(text(_LEFT - 6, ys.of(value) + 4, tick_label(value), anchor="end", ink=MUTED, size=11))
+        parts.append(line(_LEFT, ys.at(value), right, ys.at(value), stroke=LINE))
+        parts.append(text(_LEFT - 6, ys.at(value) + 4, tick_label(value), anchor="end", ink=MUTED, size=11))
     parts += _level_labels(axis, bottom)
     parts.append(text((_LEFT + right) / 2, bottom + 38, x_title, anchor="middle", ink=MUTED))
     for number, each in enumerate(lines):
@@ -90,7 +90,7 @@ class _Axis:
     width: int
 
     @classmethod
-    def of(cls, levels: Sequence[Level]) -> "_Axis":
+    def from_levels(cls, levels: Sequence[Level]) -> "_Axis":
         if not levels or any(isinstance(level, str) for level in levels):
             widest = max((text_width(str(level), 11) for level in levels), default=0)
             width = max(_PLOT_WIDTH, len(levels) * (widest + _BETWEEN_LABELS))
@@ -100,7 +100,7 @@ class _Axis:
         is_log = _is_log(numbers)
         ends = (log(numbers[0]), log(numbers[-1])) if is_log else (numbers[0], numbers[-1])
         scale = Scale(*ends, _LEFT + _INSET, _LEFT + _PLOT_WIDTH - _INSET)
-        return cls({number: scale.of(log(number) if is_log else number) for number in numbers}, _PLOT_WIDTH)
+        return cls({number: scale.at(log(number) if is_log else number) for number in numbers}, _PLOT_WIDTH)
 
 
 def _is_log(numbers: Sequence[float]) -> bool:
@@ -129,11 +129,11 @@ def _draw_line(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float
     points = sorted(each.points, key=lambda point: axis.places[point.level])
     xs = [round(axis.places[point.level] + shift, 1) for point in points]
     parts = [
-        line(x1, ys.of(a.value), x2, ys.of(b.value), stroke=stroke, width=2, dash=dash)
+        line(x1, ys.at(a.value), x2, ys.at(b.value), stroke=stroke, width=2, dash=dash)
         for (x1, a), (x2, b) in pairwise(zip(xs, points, strict=True))
     ]
     for x, point in zip(xs, points, strict=True):
         if point.low is not None and point.high is not None:
-            parts.append(line(x, ys.of(point.low), x, ys.of(point.high), stroke=stroke))
-        parts.append(f'<circle cx="{x:g}" cy="{ys.of(point.value):g}" r="3.5" fill="{stroke}"/>')
+            parts.append(line(x, ys.at(point.low), x, ys.at(point.high), stroke=stroke))
+        parts.append(f'<circle cx="{x:g}" cy="{ys.at(point.value):g}" r="3.5" fill="{stroke}"/>')
     return parts

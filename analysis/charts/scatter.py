@@ -47,7 +47,7 @@ def scatter(points: Sequence[Point], x_title: str, y_title: str, title: str) -> 
     bottom = _TOP + _PLOT_HEIGHT
     parts = [*_axes(xs, ys, bottom)]
     parts += [_whisker(xs, ys, point) for point in points]
-    parts += [line(xs.of(a.x), ys.of(a.y), xs.of(b.x), ys.of(b.y), stroke=SOFT, width=1.5) for a, b in pairwise(front)]
+    parts += [line(xs.at(a.x), ys.at(a.y), xs.at(b.x), ys.at(b.y), stroke=SOFT, width=1.5) for a, b in pairwise(front)]
     parts += [_dot(xs, ys, point) for point in sorted(points, key=lambda point: point.is_on_front)]
     parts += _labels(xs, ys, [point for point in points if point.is_on_front or point.is_strong])
     parts.append(text(_LEFT + _PLOT_WIDTH / 2, bottom + 38, x_title, anchor="middle", ink=MUTED))
@@ -58,37 +58,37 @@ def scatter(points: Sequence[Point], x_title: str, y_title: str, title: str) -> 
 def _axes(xs: Scale, ys: Scale, bottom: float) -> list[str]:
     parts = []
     for value in ys.ticks():
-        y = ys.of(value)
+        y = ys.at(value)
         parts.append(line(_LEFT, y, _LEFT + _PLOT_WIDTH, y, stroke=LINE))
         parts.append(text(_LEFT - 6, y + 4, tick_label(value), anchor="end", ink=MUTED, size=11))
     for value in xs.ticks():
-        parts.append(line(xs.of(value), bottom, xs.of(value), bottom + 4, stroke=MUTED))
-        parts.append(text(xs.of(value), bottom + 18, tick_label(value), anchor="middle", ink=MUTED, size=11))
+        parts.append(line(xs.at(value), bottom, xs.at(value), bottom + 4, stroke=MUTED))
+        parts.append(text(xs.at(value), bottom + 18, tick_label(value), anchor="middle", ink=MUTED, size=11))
     return parts
 
 
 def _whisker(xs: Scale, ys: Scale, point: Point) -> str:
     if point.low is None or point.high is None:
         return ""
-    return line(xs.of(point.x), ys.of(point.low), xs.of(point.x), ys.of(point.high), stroke=PALE)
+    return line(xs.at(point.x), ys.at(point.low), xs.at(point.x), ys.at(point.high), stroke=PALE)
 
 
 def _dot(xs: Scale, ys: Scale, point: Point) -> str:
     fill = ACCENT if point.is_on_front else PALE
     radius = 5 if point.is_on_front or point.is_strong else 4
-    return f'<circle cx="{xs.of(point.x):g}" cy="{ys.of(point.y):g}" r="{radius}" fill="{fill}"/>'
+    return f'<circle cx="{xs.at(point.x):g}" cy="{ys.at(point.y):g}" r="{radius}" fill="{fill}"/>'
 
 
 def _labels(xs: Scale, ys: Scale, points: Sequence[Point]) -> list[str]:
     """Return labels beside their points. A label that would overlap a higher one moves down."""
     parts = []
     taken: list[tuple[float, float, float]] = []
-    for point in sorted(points, key=lambda point: ys.of(point.y)):
+    for point in sorted(points, key=lambda point: ys.at(point.y)):
         width = text_width(point.label)
-        is_left = xs.of(point.x) + 8 + width > _LEFT + _PLOT_WIDTH + _RIGHT
-        x = xs.of(point.x) + (-8 if is_left else 8)
+        is_left = xs.at(point.x) + 8 + width > _LEFT + _PLOT_WIDTH + _RIGHT
+        x = xs.at(point.x) + (-8 if is_left else 8)
         start = x - width if is_left else x
-        y = ys.of(point.y) + 4
+        y = ys.at(point.y) + 4
         while any(abs(y - other) < _LABEL and start < end and begin < start + width for begin, end, other in taken):
             y += 1
         taken.append((start, start + width, y))

@@ -84,7 +84,7 @@ def axis_effects(
     sweep.require_grid(NO_EFFECTS)
     scores = scores or ScenarioScores.read(sweep, metric)
     parsed = sweep.metric(metric) if isinstance(metric, str) else metric
-    scored = scores.of(parsed)
+    scored = scores.for_metric(parsed)
     base = common_base((cell.axes for cell in scored.cells), list(scored.levels)) or {}
     effects = [
         _axis_effect(scored, design, format_level(base[axis]) if axis in base else None, alpha)
@@ -98,7 +98,7 @@ def axis_effects(
 
 def _axis_effect(scored: ScoredCells, design: LevelDesign, base: str | None, alpha: float) -> AxisEffect:
     means = scored.contributions.values @ design.weights
-    order = np.argsort(-scored.ahead(means), kind="stable").tolist()
+    order = np.argsort(-scored.orient(means), kind="stable").tolist()
     has_base = base in design.levels
     reference = design.levels.index(base) if base is not None and has_base else order[0]
     others = [index for index in order if index != reference]

@@ -82,7 +82,7 @@ def candidates(
 def _candidates(scored: ScoredCells, metric: str, alpha: float, *, is_exact: bool) -> Candidates:
     means = scored.samples.means()
     is_in = p_of_cells(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
-    order = np.argsort(-scored.ahead(means), kind="stable")
+    order = np.argsort(-scored.orient(means), kind="stable")
     indices = [int(index) for index in order if is_in[index]]
     cells = [scored.cells[index] for index in indices]
     costs = mean_costs(scored.cells, np.eye(len(means))[:, indices], weighs_tokens=scored.weighs_tokens)
@@ -110,7 +110,7 @@ def _take(scored: ScoredCells, metric: str, indices: Sequence[int], means: NDArr
     for index in indices:
         groups.setdefault(scored.samples.statistics[:, index].tobytes(), []).append(index)
     firsts = [group[0] for group in groups.values()]
-    is_near = within_standard_error(scored.contributions.only(np.array(firsts))).tolist()
+    is_near = within_standard_error(scored.contributions.select(np.array(firsts))).tolist()
     by_id = {cell.cell_id: float(mean) for cell, mean in zip(scored.cells, means, strict=True)}
     return choose(
         [[scored.cells[index] for index in group] for group in groups.values()], is_near, scored.cells, metric, by_id

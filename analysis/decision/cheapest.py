@@ -55,22 +55,22 @@ def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[n
     known = known_costs(cells, kinds)
     if not known:
         return [None] * weights.shape[1]
-    values = np.array([known[0].of(cell) for cell in cells], dtype=np.float64)
+    values = np.array([known[0].measure(cell) for cell in cells], dtype=np.float64)
     means: list[float | None] = (values @ weights).tolist()
     return means
 
 
-def cheapest(of: Sequence[MeanCost]) -> int | None:
+def cheapest(costs: Sequence[MeanCost]) -> int | None:
     """Return the index of the cheapest: the fewest tokens per non-empty answer, then the fewest seconds, then the
     first.
 
     Small differences count as equal. Returns None if all costs are unknown, or if several all cost about the same.
     """
-    if all(cost.tokens is None and cost.seconds is None for cost in of):
+    if all(cost.tokens is None and cost.seconds is None for cost in costs):
         return None
     cheap = cheap_indices(
-        [cost_per_answer(cost.tokens, cost.given) for cost in of],
-        [cost_per_answer(cost.seconds, cost.given) for cost in of],
-        [cost.noise for cost in of],
+        [cost_per_answer(cost.tokens, cost.given) for cost in costs],
+        [cost_per_answer(cost.seconds, cost.given) for cost in costs],
+        [cost.noise for cost in costs],
     )
-    return None if 1 < len(of) == len(cheap) else cheap[0]
+    return None if 1 < len(costs) == len(cheap) else cheap[0]

@@ -64,7 +64,7 @@ class FieldMatrix:
     n_tested: int
     fields: tuple[MatrixField, ...]
 
-    def of(self, topic: str, task: str) -> MatrixField | None:
+    def field(self, topic: str, task: str) -> MatrixField | None:
         """Return a field; None without samples."""
         return next((one for one in self.fields if (one.topic, one.task) == (topic, task)), None)
 
@@ -93,7 +93,7 @@ def topic_task_matrix(
     `scores` are scores that were read already. Raises DataError if neither larger nor smaller values are better.
     """
     scores = scores or ScenarioScores.read(sweep, metric)
-    scored_fields = {key: scored for key, subset in _subsets(cell).items() if (scored := scores.within(subset))}
+    scored_fields = {key: scored for key, subset in _subsets(cell).items() if (scored := scores.in_subset(subset))}
     if not any(AVERAGE not in key for key in scored_fields):
         return None
     # No field names a best cell if cells were tested under different conditions. For margins, `candidates` names the
@@ -165,6 +165,6 @@ def _best(scored: ScoredCells, level: float, n_draws: int) -> tuple[str, ...]:
         _distinct_scores(scored), larger_is_better=scored.larger_is_better, alpha=level, n_resamples=n_draws, seed=_SEED
     )
     groups = equal_cells(scored.samples.statistics).values()
-    means = scored.ahead(scored.samples.means())
+    means = scored.orient(scored.samples.means())
     indices = [index for p, same in zip(confidence_set.p, groups, strict=True) if p > level for index in same]
     return tuple(scored.cells[index].cell_id for index in sorted(indices, key=lambda index: -means[index]))

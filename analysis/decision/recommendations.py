@@ -132,7 +132,7 @@ class Recommendations:
     n_tested: int
     entries: tuple[Recommendation, ...]
 
-    def of(self, subset: str, axis: str) -> Recommendation | None:
+    def find(self, subset: str, axis: str) -> Recommendation | None:
         """Return the entry of a scenario and axis; None if levels cannot be compared."""
         return next((one for one in self.entries if (one.scenario.subset, one.axis) == (subset, axis)), None)
 
@@ -206,7 +206,7 @@ def _level_for(index: int, p: NDArray[np.float64], alpha: float) -> float:
 
 def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float, alpha: float) -> Recommendation:
     scored, design = tested.scored, tested.design
-    order = np.argsort(-scored.ahead(tested.means), kind="stable").tolist()
+    order = np.argsort(-scored.orient(tested.means), kind="stable").tolist()
     of_levels = mean_costs(scored.cells, design.weights, weighs_tokens=scored.weighs_tokens)
     verdict = _verdict(tested, adjusted, alpha)
     p = tested.p if tested.p is not None else [None] * len(order)

@@ -87,7 +87,7 @@ class ScoredCells:
         samples = self.samples
         return SampleScores(samples.statistics, samples.clusters, samples.strata, samples.combine)
 
-    def ahead(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def orient(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Flip the sign of values if smaller ones are better."""
         return values if self.larger_is_better else -values
 
@@ -133,14 +133,14 @@ class ScenarioScores:
         parsed.direction()
         return cls(sweep, parsed, SampleReader(sweep.folder_of, parsed.metric))
 
-    def of(self, metric: SubsetMetric) -> ScoredCells:
+    def for_metric(self, metric: SubsetMetric) -> ScoredCells:
         """Return the scores in the metric's subset. Raises DataError if fewer than two cells have a value."""
-        scored = self.within(metric.subset)
+        scored = self.in_subset(metric.subset)
         if scored is None:
             raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, expected two or more")
         return scored
 
-    def within(self, subset: str) -> ScoredCells | None:
+    def in_subset(self, subset: str) -> ScoredCells | None:
         """Return the scores in a subset; None if no sample has a value in two cells."""
         if subset not in self._found:
             self._found[subset] = self._read(subset)
@@ -168,9 +168,9 @@ class ScenarioScores:
         If the metric names a subset, return only this subset.
         """
         if self.metric.subset not in (OVERALL, MACRO):
-            return [self.of(self.metric)]
+            return [self.for_metric(self.metric)]
         by_keys: dict[tuple[Key, ...], ScoredCells] = {}
-        for scored in (self.of(self.metric), *self._of_kinds(_SHOWN_FIRST[1:])):
+        for scored in (self.for_metric(self.metric), *self._of_kinds(_SHOWN_FIRST[1:])):
             keys = scored.samples.keys
             first = by_keys.setdefault(keys, scored)
             if first is not scored:
@@ -181,7 +181,7 @@ class ScenarioScores:
         names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # subsets come before their parts
         for kind in kinds:
             for name in names:
-                if _kind(name) == kind and (scored := self.within(name)):
+                if _kind(name) == kind and (scored := self.in_subset(name)):
                     yield scored
 
     def _label(self, subset: str) -> str:

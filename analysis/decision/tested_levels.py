@@ -83,10 +83,10 @@ def tested_levels(scored: ScoredCells, designs: Sequence[LevelDesign], n_draws: 
     test = PairedTest(n_resamples=n_draws)
     first = 0
     for design, level_weights in zip(designs, weights, strict=True):
-        differences = estimates.only(range(first, first + level_weights.shape[1]))
+        differences = estimates.select(range(first, first + level_weights.shape[1]))
         first += level_weights.shape[1]
         means = cells.values @ design.weights
-        p = best_levels(scored.ahead(means), differences)
+        p = best_levels(scored.orient(means), differences)
         is_same = not (differences.values.any() or differences.errors.any())
         error = float(differences.errors.max()) if estimates.has_spread else float("nan")
         (known_worst,) = right_or_wrong(scored.scores, level_weights[:, [int(differences.errors.argmax())]])

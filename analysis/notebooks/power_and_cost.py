@@ -87,7 +87,7 @@ sweep.cells[["name", *(column for column in columns if column in sweep.cells)]].
 cost = costs[0]
 cells = sweep.ranked(METRIC)
 values = np.array([cell.value(METRIC) for cell in cells])
-prices = np.array([cost.of(cell) for cell in cells])
+prices = np.array([cost.measure(cell) for cell in cells])
 on_front = pareto_front(values if sweep.metric(METRIC).direction() else -values, prices)
 points = [
     Point(names[cell.cell_id], price, value, is_on_front=bool(front), is_strong=place == 0)

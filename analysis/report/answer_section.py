@@ -73,14 +73,14 @@ def gather(source: ReportSource) -> ReportAnswer:
             else _untested_answer(source, main.metric, take, best)
         )
         figure = _best_figure(main.metric, best)
-        in_full = source.names.in_full(take)
+        in_full = source.names.full_name(take)
         return ReportAnswer(_about(source), only, take.cell_id, best.cell_id, 1, (figure,), in_full=in_full)
     family, choice = main.family, choice_of(main.family)
     sentence = choice_text(
         choice,
         family.metric.metric,
         samples_text(_samples(family.metric), family.n, family.n_known),
-        source.names.in_prose,
+        source.names.prose_name,
         larger_is_better=family.metric.direction(),
     )
     tied = () if choice.spans_conditions else (_tied_figure(family, choice),)
@@ -98,7 +98,7 @@ def gather(source: ReportSource) -> ReportAnswer:
         choice.n_tied,
         figures,
         is_recommended=not choice.spans_conditions,
-        in_full=source.names.in_full(choice.cell),
+        in_full=source.names.full_name(choice.cell),
     )
 
 
@@ -164,17 +164,19 @@ def _single_answer(source: ReportSource, metric: SubsetMetric, cell: CellResult)
     has_won = bool(race_winner_text(stopped)) and stopped[0].race["metric"] == metric.metric
     if has_won and metric.subset == OVERALL and not n_failed:
         mean = f": it has {value} by {metric.metric} over {_samples(metric)}."
-        return prose("Take ", source.names.in_prose(cell), mean) + prose(race_winner_text(stopped))
+        return prose("Take ", source.names.prose_name(cell), mean) + prose(race_winner_text(stopped))
     failed = f"{n_failed} of {count(len(source.sweep.cells), 'cell')} failed. " if n_failed else ""
     note = failed + (source.main.why_not if source.main else "")
-    return prose("", source.names.in_prose(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {note}")
+    return prose(
+        "", source.names.prose_name(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {note}"
+    )
 
 
 def _untested_answer(source: ReportSource, metric: SubsetMetric, take: CellResult, best: CellResult) -> Prose:
     """Describe the cell to take of a search by scores, and the best mean, which another cell has."""
     means = [number(metric.value(cell), digits_of([metric.value(cell)])) for cell in (take, best)]
     why = source.main.why_not if source.main else ""
-    names = [source.names.in_prose(cell) for cell in (take, best)]
+    names = [source.names.prose_name(cell) for cell in (take, best)]
     over = f" of {_samples(metric)}, and cheaper than "
     return prose(
         "Take ", names[0], f": {means[0]} by ", metric.metric, over, names[1], f", which has {means[1]}. {why}"

@@ -42,24 +42,24 @@ class CellNames:
         r"""The rule of a short name: "retriever \u00b7 top_k"."""
         return "changes from the base" if self.base is not None else " \u00b7 ".join(self.axes)
 
-    def short(self, cell: CellResult) -> str:
+    def short_name(self, cell: CellResult) -> str:
         r"""Return e.g. "hybrid \u00b7 256 \u00b7 2", or the changes of the base; the id if no axis distinguishes the
         cells.
         """
-        return self.of_several([cell])
+        return self.joined_name([cell])
 
-    def in_prose(self, cell: CellResult) -> str:
+    def prose_name(self, cell: CellResult) -> str:
         """Return the short name; a number by itself gets its axis, as in "top_k=5"."""
-        name = self.short(cell)
+        name = self.short_name(cell)
         return f"{self.axes[0]}={name}" if len(self.axes) == 1 and name[:1].isdecimal() else name
 
-    def in_full(self, cell: CellResult) -> str:
+    def full_name(self, cell: CellResult) -> str:
         """Return all values of a cell whose short name has only its change of the base; "" for other cells."""
         if self.base is None:
             return ""
         return ", ".join(f"{axis}={cell.axes[axis]}" for axis in self.axes if cell.axes.get(axis) is not None)
 
-    def of_several(self, cells: Sequence[CellResult]) -> str:
+    def joined_name(self, cells: Sequence[CellResult]) -> str:
         r"""Return a name for cells with the same values, e.g. "bm25 \u00b7 64 \u00b7 2 or 8"."""
         if self.base is not None:
             return " or ".join(change_name(cell.axes, self.base) for cell in cells)
@@ -70,7 +70,7 @@ class CellNames:
         levels = [dict.fromkeys(cell.axes.get(axis) for cell in cells) for axis in self.axes]
         return [" or ".join(map(format_level, values)) for values in levels if list(values) != [None]]
 
-    def by_axis(self, cells: Sequence[CellResult]) -> dict[str, str]:
+    def values_by_axis(self, cells: Sequence[CellResult]) -> dict[str, str]:
         """Return the value of each axis, or the values of several cells; a dash for an unused axis."""
         return {
             axis: " or ".join(dict.fromkeys(format_level(cell.axes.get(axis)) for cell in cells)) for axis in self.axes

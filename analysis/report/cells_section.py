@@ -115,7 +115,7 @@ def by_reason(source: ReportSource, cells: Iterable[CellResult]) -> tuple[tuple[
     """Return the reasons of cells without numbers, each with the names of its cells."""
     reasons: dict[str, list[str]] = {}
     for cell in cells:
-        reasons.setdefault(cell.reason or "unknown reason", []).append(source.names.in_prose(cell))
+        reasons.setdefault(cell.reason or "unknown reason", []).append(source.names.prose_name(cell))
     return tuple((reason, tuple(names)) for reason, names in reasons.items())
 
 
@@ -181,17 +181,17 @@ def _row(
     entry = standing.cell.metrics[metric.subset][metric.metric]
     return CellRow(
         cell_ids=tuple(cell.cell_id for cell in standing.cells),
-        name=source.names.of_several(standing.cells),
-        levels=source.names.by_axis(standing.cells),
+        name=source.names.joined_name(standing.cells),
+        levels=source.names.values_by_axis(standing.cells),
         mean=standing.mean,
         own_mean=standing.own_mean,
         n=standing.n_own,
         low=entry.get("ci_low"),
         high=entry.get("ci_high"),
         verdict=verdict,
-        context_tokens=_span(COSTS[CONTEXT_TOKENS].of(cell) for cell in standing.cells),
-        tokens=_span(COSTS["tokens"].of(cell) or None for cell in standing.cells),
-        seconds=_span(COSTS["seconds"].of(cell) for cell in standing.cells),
+        context_tokens=_span(COSTS[CONTEXT_TOKENS].measure(cell) for cell in standing.cells),
+        tokens=_span(COSTS["tokens"].measure(cell) or None for cell in standing.cells),
+        seconds=_span(COSTS["seconds"].measure(cell) for cell in standing.cells),
         **against,
     )
 
@@ -233,7 +233,7 @@ def _not_compared(source: ReportSource, family: Family) -> list[str]:
         ("no sample in common with the others", family.apart),
     )
     return [
-        f"Not compared, as they have {why}: {join_names(map(source.names.short, cells))}."
+        f"Not compared, as they have {why}: {join_names(map(source.names.short_name, cells))}."
         for why, cells in kinds
         if cells
     ]

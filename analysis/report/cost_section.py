@@ -54,7 +54,7 @@ def gather(source: ReportSource) -> QualityAgainstCost | None:
     metric = main.metric
     common = common_means(valued, source.sweep.folder_of, metric.metric, metric.subset)
     cells = [cell for cell in valued if not common.by_cell or cell.cell_id in common.by_cell]
-    values = {cell.cell_id: common.of(cell, metric.metric, metric.subset) or 0.0 for cell in cells}
+    values = {cell.cell_id: common.mean(cell, metric.metric, metric.subset) or 0.0 for cell in cells}
     charts = tuple(_chart(source, cells, values, cost) for cost in known_costs(cells))
     sign = 1 if metric.direction() else -1
     rows = [_row(source, cell, values[cell.cell_id], charts) for cell in cells]
@@ -72,7 +72,7 @@ def gather(source: ReportSource) -> QualityAgainstCost | None:
 def _chart(source: ReportSource, cells: list[CellResult], values: Mapping[str, float], cost: Cost) -> CostChart:
     assert source.main, "there are cells with a value"
     metric = source.main.metric
-    costs = np.array([cost.of(cell) for cell in cells], dtype=np.float64)
+    costs = np.array([cost.measure(cell) for cell in cells], dtype=np.float64)
     better = np.array([values[cell.cell_id] for cell in cells]) * (1 if metric.direction() else -1)
     is_beaten = [bool(row.any()) for row in dominators(better, costs)]
     best = max(range(len(cells)), key=lambda index: better[index])
@@ -91,15 +91,21 @@ def _point(
     assert source.main, "there are cells with a value"
     entry = cell.metrics[source.main.metric.subset][source.main.metric.metric]
     return Point(
-        source.names.short(cell), cost, value, entry.get("ci_low"), entry.get("ci_high"), bool(is_on_front), is_best
+        source.names.short_name(cell),
+        cost,
+        value,
+        entry.get("ci_low"),
+        entry.get("ci_high"),
+        bool(is_on_front),
+        is_best,
     )
 
 
 def _row(source: ReportSource, cell: CellResult, value: float, charts: tuple[CostChart, ...]) -> CostRow:
     return CostRow(
         cell.cell_id,
-        source.names.short(cell),
+        source.names.short_name(cell),
         value,
-        {cost.name: cost.of(cell) for cost in COSTS.values()},
+        {cost.name: cost.measure(cell) for cost in COSTS.values()},
         tuple(chart.cost for chart in charts if cell.cell_id in chart.front),
     )

@@ -134,7 +134,7 @@ def _row(source: ReportSource, cell: CellResult) -> FailureRow:
     counts = Counter(verdicts["class"])
     in_order = {name: counts[name] for name in CLASSES if counts[name]}
     return FailureRow(
-        cell.cell_id, source.names.short(cell), in_order, len(verdicts), int(verdicts["is_uncertain"].sum())
+        cell.cell_id, source.names.short_name(cell), in_order, len(verdicts), int(verdicts["is_uncertain"].sum())
     )
 
 
@@ -155,7 +155,7 @@ def _depths(source: ReportSource, cells: Sequence[CellResult], verdicts: "pd.Dat
         if cell.cell_id in shares:
             alike.setdefault(shares[cell.cell_id], []).append(cell)
     shares_by_name = {
-        source.names.of_several(group): own_shares for own_shares, group in list(alike.items())[:MOST_CURVES]
+        source.names.joined_name(group): own_shares for own_shares, group in list(alike.items())[:MOST_CURVES]
     }
     lines = [Curve(name, own_shares) for name, own_shares in shares_by_name.items()]
     title = "Share of samples whose gold lies whole within the first k hits"

@@ -70,7 +70,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
     if matrix is None:
         return None
     values = [field.value for field in matrix.fields if field.value is not None]
-    names = {cell.cell_id: source.names.short(cell) for cell in source.sweep.cells}
+    names = {cell.cell_id: source.names.short_name(cell) for cell in source.sweep.cells}
     inner = [field for field in matrix.fields if AVERAGE not in (field.topic, field.task)]
     return MatrixSection(
         cell.cell_id,
@@ -81,7 +81,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> MatrixSection | None:
         tuple(
             (
                 "All topics" if topic == AVERAGE else matrix.labels.get(topic, topic),
-                tuple(_field(matrix.of(topic, task), values, names) for task in (*matrix.tasks, AVERAGE)),
+                tuple(_field(matrix.field(topic, task), values, names) for task in (*matrix.tasks, AVERAGE)),
             )
             for topic in (*matrix.topics, AVERAGE)
         ),

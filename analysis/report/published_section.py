@@ -86,7 +86,7 @@ def _block(source: ReportSource, table: PrintedTable, block: PrintedBlock) -> Pu
         PublishedLine(
             line.number.subset,
             ", ".join(f"{column} {level}" for column, level in line.number.row),
-            source.names.short(line.pair.cell),
+            source.names.short_name(line.pair.cell),
             line.value,
             line.low,
             line.high,

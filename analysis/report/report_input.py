@@ -93,7 +93,7 @@ class ReportSource:
             return []
         if main.family is None:
             return self.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")
-        return [cell for standing in main.family.by_means() for cell in standing.cells]
+        return [cell for standing in main.family.standings_by_mean() for cell in standing.cells]
 
     def verdicts(self, cell: CellResult) -> "pd.DataFrame":
         """Return the causes of failure of a cell's samples.

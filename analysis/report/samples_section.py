@@ -113,7 +113,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> SamplesSection | None:
     corpus = find_corpus_texts(source.sweep, take)
     hits = [_hits_of(source, each, reasons) for each in tables]
     views = [_view(source, sample_id, why, tables, hits, corpus) for sample_id, why in reasons.items()]
-    names = tuple(source.names.short(cell) for cell in cells)
+    names = tuple(source.names.short_name(cell) for cell in cells)
     return SamplesSection(
         metric, len(tables[0].rows), names, tuple(cell.cell_id for cell in cells), corpus is not None, tuple(views)
     )
@@ -238,7 +238,7 @@ def _answer(
     row, verdict = table.rows[sample_id], table.verdicts[sample_id]
     shown_hits = _hits_to_show(hits)
     return AnswerOf(
-        source.names.short(table.cell),
+        source.names.short_name(table.cell),
         table.class_name(sample_id),
         verdict["doubts"],
         table.score(sample_id),

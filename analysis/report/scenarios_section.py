@@ -125,7 +125,7 @@ def _best(source: ReportSource, ranked: Candidates | None) -> tuple[str, str]:
     if ranked.spans_conditions:
         return "", f"none: cells differ in {CONDITION}"
     equal = [cell for cell in ranked.cells if cell.mean == ranked.cells[0].mean]
-    best = source.names.of_several([cells[cell.cell_id] for cell in equal])
+    best = source.names.joined_name([cells[cell.cell_id] for cell in equal])
     more = len(ranked.cells) - len(equal)
     if len(ranked.cells) == len(equal) < ranked.n_cells:
         return best, "all others are significantly worse"
@@ -135,7 +135,7 @@ def _best(source: ReportSource, ranked: Candidates | None) -> tuple[str, str]:
         else f"{more} more may be the best"
     )
     is_cheaper = ranked.take not in [cell.cell_id for cell in equal]
-    return best, f"{many}; take {source.names.short(cells[ranked.take])}" if is_cheaper else many
+    return best, f"{many}; take {source.names.short_name(cells[ranked.take])}" if is_cheaper else many
 
 
 def _choice(entry: Recommendation) -> ScenarioChoice:

@@ -166,7 +166,7 @@ def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
     if source.scores is None:
         return
     metric = source.scores.metric
-    if axes := source.scores.of(metric).unseen_axes:
+    if axes := source.scores.for_metric(metric).unseen_axes:
         text = f"{join_names(axes)}: cells that differ in nothing else have equal values. Judge them by another metric."
         yield TrustCheck(NOTE, f"Axes that {metric.metric} does not see", text)
 

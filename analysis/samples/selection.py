@@ -90,8 +90,8 @@ def select(
 def _read_cell_scores(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
     with_history = is_of_turns(metric.subset)
     folder = sweep.folder_of(cell)
-    scored = read_scored(cell, folder, metric.metric, of_a_corpus=False, with_history=with_history)
-    return scored.within(metric.subset)
+    scored = read_scored(cell, folder, metric.metric, is_corpus=False, with_history=with_history)
+    return scored.in_subset(metric.subset)
 
 
 def _value(scored: ScoredSamples, key: Key) -> float | None:

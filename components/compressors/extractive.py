@@ -75,7 +75,7 @@ class ExtractiveByReranker:
         table = build_term_table(sentences, words)
         of_query = Passages([query], query_terms([query], words, table))
         pairs = _as_array([(0, position) for position in range(len(sentences))])
-        return self.reranker.score(of_query, Passages(sentences, table.of_documents()), pairs)
+        return self.reranker.score(of_query, Passages(sentences, table.document_terms()), pairs)
 
 
 def _as_array(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int32]:

@@ -139,7 +139,7 @@ class ClaimChecker:
     entailment: Entailment | None
 
     @classmethod
-    def of(cls, judge: ChecksClaims) -> "ClaimChecker":
+    def from_judge(cls, judge: ChecksClaims) -> "ClaimChecker":
         """Return the checker of a judge, with the judge's fields."""
         return cls(
             judge.system,

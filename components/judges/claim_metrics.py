@@ -221,7 +221,7 @@ class ClaimMetrics:
 
     @property
     def _checker(self) -> ClaimChecker:
-        return ClaimChecker.of(self)
+        return ClaimChecker.from_judge(self)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class ContextRecall:
 
     @property
     def _checker(self) -> ClaimChecker:
-        return ClaimChecker.of(self)
+        return ClaimChecker.from_judge(self)
 
 
 def _flatten(sentences: Sequence[Claims]) -> Claims:

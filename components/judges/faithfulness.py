@@ -114,7 +114,7 @@ class Faithfulness:
 
     @property
     def _checker(self) -> ClaimChecker:
-        return ClaimChecker.of(self)
+        return ClaimChecker.from_judge(self)
 
 
 def _settle(item: JudgeInput) -> _Outcome | None:

@@ -123,7 +123,7 @@ class Graded:
             return n_passages
         return 0 if "{passages}" in self.instruction and not n_passages else 1
 
-    def lacks(self, item: JudgeInput) -> str:
+    def missing_input(self, item: JudgeInput) -> str:
         """Return "reference" or "passages" if the instruction needs them and the item lacks them; "" otherwise."""
         if _lacks_references(self.instruction, item.sample):
             return "reference"
@@ -169,7 +169,7 @@ class Graded:
             entry = preparation_of(preparation, item.sample)
             if entry["state"] != ScoreState.VALUE:
                 return GradeOutcome(ScoreState(entry["state"]), entry["reason"])
-        if missing := self.lacks(item):
+        if missing := self.missing_input(item):
             return GradeOutcome(ScoreState.NOT_APPLICABLE, f"no {missing}")
         if self.reads_answers and not item.answer.strip():
             if self.empty_answer is None:

@@ -39,7 +39,7 @@ class Phrases:
         """
         return not self._cores.isdisjoint(_cores([answer]))
 
-    def are_the_first(self, answer: str) -> bool:
+    def equal_first_phrase(self, answer: str) -> bool:
         """Return True if the answer is exactly the first phrase: the comparison of the published implementation."""
         return answer == self.phrases[0]
 

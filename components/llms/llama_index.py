@@ -114,7 +114,7 @@ class LlamaIndexChat:
                 if error:
                     breaker.failed(error, answer.error)
                 elif answer.state is not AnswerState.ERROR:
-                    breaker.succeeded()
+                    breaker.record_success()
                 yield answer
         finally:
             pool.shutdown(cancel_futures=True)

@@ -107,25 +107,25 @@ class Results:
         else:
             self.unit, self._result_of_unit = np.arange(len(table.subset)), table.subset
 
-    def over_subsets(self, values: Values | NDArray[np.bool_]) -> Values:
+    def sum_over_subsets(self, values: Values | NDArray[np.bool_]) -> Values:
         """Return sums of values of the subsets, float64[n]."""
         return _sum_at(self.subset, values, self.n)
 
-    def by_unit(self, values: Values) -> Values:
+    def sum_by_unit(self, values: Values) -> Values:
         """Return sums of values of the rows, float64[n_units]."""
         return _sum_at(self.unit, values, len(self._result_of_unit))
 
-    def over_units(self, values: Values | NDArray[np.bool_]) -> Values:
+    def sum_over_units(self, values: Values | NDArray[np.bool_]) -> Values:
         """Return sums of values of the units, float64[n]."""
         return _sum_at(self._result_of_unit, values, self.n)
 
-    def of_units(self, values: Values) -> Values:
+    def values_by_unit(self, values: Values) -> Values:
         """Return the value of each unit's result, from values of the results, float64[n]."""
         return values[self._result_of_unit]
 
     def n_clusters(self, holds: NDArray[np.bool_]) -> Values:
         """Return the number of units with a row for which `holds` is true, float64[n]."""
-        return self.over_units(self.by_unit(holds.astype(np.float64)) > 0)
+        return self.sum_over_units(self.sum_by_unit(holds.astype(np.float64)) > 0)
 
 
 def _sum_at(index: NDArray[np.int64], values: Values | NDArray[np.bool_], n: int) -> Values:

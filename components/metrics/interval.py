@@ -97,7 +97,7 @@ class Intervals:
             problems.append(f"seed: got {self.seed}, expected 0 or more")
         return problems
 
-    def of_subsets(
+    def subset_intervals(
         self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
     ) -> list[list[Interval]]:
         """Return for each subset of the samples one Interval per column.
@@ -109,7 +109,7 @@ class Intervals:
         by_column = self._intervals_by_column(columns, subsets, clusters, joined=False)
         return [list(row) for row in zip(*by_column, strict=True)] if columns else [[] for _ in subsets]
 
-    def of_mean(
+    def mean_intervals(
         self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
     ) -> list[Interval]:
         """Return one Interval per column for the mean over the subsets. Each subset with a value has equal weight.

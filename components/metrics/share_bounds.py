@@ -67,7 +67,7 @@ def _variance_of_independent(results: Results, ones: Values, sizes: Values) -> V
     n, n_ones = results.table.totals(sizes), results.table.totals(ones)
     counts = n > 0
     variances = np.where(counts, n_ones * (n - n_ones) / n**3, 0.0)
-    return results.over_subsets(variances) / results.over_subsets(counts) ** 2
+    return results.sum_over_subsets(variances) / results.sum_over_subsets(counts) ** 2
 
 
 _WEIGHT = 8.0

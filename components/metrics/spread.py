@@ -51,25 +51,25 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
     n_samples, n_holding = table.totals(sizes), table.totals(holds.astype(np.float64))
     counts = n_samples > 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        n_subsets = results.over_subsets(counts)
+        n_subsets = results.sum_over_subsets(counts)
         weight = 1 / n_subsets[results.subset]
         total = table.totals(sums)
         values = combine(total)
-        value = results.over_subsets(np.where(counts, values * weight, 0.0)) / (n_subsets > 0)
+        value = results.sum_over_subsets(np.where(counts, values * weight, 0.0)) / (n_subsets > 0)
         moves = (combine(total[subset] - sums) - values[subset]) * (np.sqrt((n_holding - 1) / n_holding) * weight)[
             subset
         ]
         moves = np.where(holds, moves, 0.0)
-        shares = results.by_unit(np.where(holds, sizes * (weight / n_samples)[subset], 0.0))
-        of_units = results.by_unit(moves) ** 2
-        variance = results.over_units(of_units)
-        differing = np.where(of_units > (_ROUNDING * results.of_units(value)) ** 2, of_units, 0.0)
-        n_differing = np.nan_to_num(results.over_units(differing) ** 2 / results.over_units(differing**2))
-        n_effective = 1 / results.over_units(shares**2)
+        shares = results.sum_by_unit(np.where(holds, sizes * (weight / n_samples)[subset], 0.0))
+        of_units = results.sum_by_unit(moves) ** 2
+        variance = results.sum_over_units(of_units)
+        differing = np.where(of_units > (_ROUNDING * results.values_by_unit(value)) ** 2, of_units, 0.0)
+        n_differing = np.nan_to_num(results.sum_over_units(differing) ** 2 / results.sum_over_units(differing**2))
+        n_effective = 1 / results.sum_over_units(shares**2)
         of_subset = table.totals(moves**2)
         degrees_of_subset = n_samples**2 / table.totals(sizes**2) - 1
-        parts = results.over_subsets(np.where(of_subset > 0, of_subset**2 / degrees_of_subset, 0.0))
-        degrees = results.over_subsets(of_subset) ** 2 / parts
+        parts = results.sum_over_subsets(np.where(of_subset > 0, of_subset**2 / degrees_of_subset, 0.0))
+        degrees = results.sum_over_subsets(of_subset) ** 2 / parts
     # Without variance, Satterthwaite's degrees are undefined, and only the effective number of clusters counts.
     degrees = np.fmax(np.fmin(degrees, n_effective - 1), 1.0)
-    return Spread(value, variance, degrees, results.over_units(shares > 0), n_effective, n_differing)
+    return Spread(value, variance, degrees, results.sum_over_units(shares > 0), n_effective, n_differing)

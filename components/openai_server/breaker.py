@@ -83,10 +83,10 @@ class Breaker:
         """Return False for a server that never accepted a connection, or was down and has not answered since."""
         return not self._was_down and (self._health.has_answered or not isinstance(error, Refused))
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Record an answer of the server."""
         self._health.has_answered = True
-        self._health.retries.answered()
+        self._health.retries.record_answer()
         self._is_up()
 
     def failed(self, error: Exception, reason: str) -> None:

@@ -34,11 +34,11 @@ class RetryReport:
         self._n_answered = 0
         self._lock = threading.Lock()
 
-    def answered(self) -> None:
+    def record_answer(self) -> None:
         """Count a request that was answered."""
         self._n_answered += 1
 
-    def asked_again(self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str) -> None:
+    def record_retry(self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str) -> None:
         """Count a request that failed for `reason` and is sent again, and log it if a report is due.
 
         `settings` is the configuration group of the server's fields. `n_at_once` is a sentence about reduced

@@ -173,7 +173,7 @@ class Server:
                 self._report(error, attempt, breaker, wait_s)
                 await breaker.wait(wait_s)
             else:
-                breaker.succeeded()
+                breaker.record_success()
                 return result
         raise AssertionError("the last attempt returns")
 
@@ -193,7 +193,7 @@ class Server:
         limit = breaker.health.window.limit(self.concurrency)
         in_s = f" in {wait_s:.0f} s" if wait_s >= _LONG_WAIT_S else ""
         at_once = f"It gets {limit} concurrent requests instead of {self.settings}.concurrency={self.concurrency}"
-        breaker.health.retries.asked_again(
+        breaker.health.retries.record_retry(
             f"{self.model} at {host_of(self.base_url)}",
             f"{message_of(error, secret=key_in(self.api_key_env))} (attempt {attempt} of {self.max_retries + 1}, "
             f"{self.settings}.timeout_s={self.timeout_s:g}); retrying{in_s}",

@@ -67,11 +67,11 @@ class Session:
             async with run_within(self.timeout_s):
                 content = await self.connection.post(self.path, sent, most_bytes)
             used = counted_at.used(content, attempt.most)
-            window.answered(self.concurrency)
+            window.record_answer(self.concurrency)
         except (HttpError, WebPage, TimeoutError, Unreachable) as error:
             was_sent = not isinstance(error, Unreachable)
             if is_too_slow(error):
-                window.timed_out(self.concurrency, sent_at)
+                window.record_timeout(self.concurrency, sent_at)
             elif was_sent:
                 used = Tokens()
             raise  # any other unreadable reply may be that of a model, and may have been charged

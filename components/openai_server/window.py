@@ -41,7 +41,7 @@ class Window:
         with self._lock:
             self._n_under_way -= 1
 
-    def answered(self, concurrency: int) -> None:
+    def record_answer(self, concurrency: int) -> None:
         """Record a request that was answered in time."""
         with self._lock:
             if self._limit == inf:
@@ -51,7 +51,7 @@ class Window:
             if self._limit >= concurrency:
                 self._limit = inf
 
-    def timed_out(self, concurrency: int, sent_at: float) -> None:
+    def record_timeout(self, concurrency: int, sent_at: float) -> None:
         """Record a timeout of a request that was sent at `sent_at`, a time of `time.monotonic`.
 
         Requests sent before the last cut are ignored: they belong to the number that caused that cut.

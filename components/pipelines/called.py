@@ -57,7 +57,7 @@ class CalledPipeline(CallsUserCode):
             if outcome is None:
                 yield Answer.failed(request, f"not asked: {breaker.reason}", breaker.error_class)
             elif isinstance(outcome, Answer):
-                breaker.succeeded()
+                breaker.record_success()
                 yield outcome
             else:
                 yield self._failed_call(request, outcome, breaker)

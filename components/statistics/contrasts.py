@@ -47,7 +47,7 @@ class Contrasts:
     ways: tuple[Way, ...]
     floors: NDArray[np.float64]
 
-    def only(self, places: Sequence[int]) -> "Contrasts":
+    def select(self, places: Sequence[int]) -> "Contrasts":
         """Return the contrasts at these places."""
         at = np.asarray(places, dtype=np.int64)
         ways = tuple(Way(way.sizes[at], way.drawn[:, at], way.unit[at]) for way in self.ways)

@@ -90,7 +90,7 @@ class Contributions:
         """True if the variance of the metric can be estimated, which a stratum of one cluster prevents."""
         return self.df > 0 and not self.n_lone_strata
 
-    def only(self, cells: NDArray[np.intp]) -> "Contributions":
+    def select(self, cells: NDArray[np.intp]) -> "Contributions":
         """Return the contributions to some cells."""
         return replace(
             self,
@@ -113,7 +113,7 @@ class Contributions:
         bounds = np.where(sizes > 0.0, self.bound[:, np.newaxis], 0.0) * sizes
         return replace(self, values=values, total=total, centred=centred, bound=bounds.sum(axis=0) / 2)
 
-    def against(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
+    def differences_from(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
         """Return the contributions to the differences between `others` and one cell. Differences from rounding are set
         to 0.
         """

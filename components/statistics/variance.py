@@ -86,7 +86,7 @@ def variance_shares(
     mains = {name: column for name, column in _varying_axes(axes).items() if name not in determined_by}
     columns: dict[tuple[str, ...], Columns] = {(name,): main for name, main in mains.items()}
     columns |= {(a, b): _products(mains[a], mains[b]) for a, b in combinations(mains, 2)}
-    samples = _Samples.of(values, errors)
+    samples = _Samples.from_values(values, errors)
     sums = _Sums(samples, errors, alpha)
     terms, aliased = [], []
     for names in columns:
@@ -108,7 +108,7 @@ class _Samples:
     n_draws: int
 
     @classmethod
-    def of(cls, values: NDArray[np.float64], errors: SamplingErrors | None) -> "_Samples":
+    def from_values(cls, values: NDArray[np.float64], errors: SamplingErrors | None) -> "_Samples":
         draws = np.zeros((len(values), 0)) if errors is None else errors.draws.T
         column = values[:, np.newaxis]
         return cls(np.hstack([column, column + draws, draws]), draws.shape[1])

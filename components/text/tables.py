@@ -68,15 +68,15 @@ class TermTable:
     vocabulary: Sequence[str]
 
     @cached_property
-    def number_of(self) -> Mapping[str, int]:
+    def term_positions(self) -> Mapping[str, int]:
         """The position of each term in the vocabulary."""
         return {term: i for i, term in enumerate(self.vocabulary)}
 
-    def of_documents(self) -> Terms:
+    def document_terms(self) -> Terms:
         """Return the terms of every document."""
         return Terms(self.ids, self.offsets[:-1], self.offsets[1:], len(self.vocabulary))
 
-    def of_chunks(self, chunks: Spans) -> Terms:
+    def chunk_terms(self, chunks: Spans) -> Terms:
         """Return the terms that are completely inside each chunk."""
         # Documents are laid end to end on one number line, so that a single sorted search serves all chunks.
         longest = int(max(self.end.max(initial=0), chunks.end.max(initial=0))) + 1
@@ -131,7 +131,7 @@ def joined_tables(tables: Sequence[TermTable], rows: Sequence[NDArray[np.int64]]
 
 def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, table: TermTable) -> Terms:
     """Return the terms of the queries in a corpus's vocabulary, without words that the corpus does not contain."""
-    number_of = table.number_of
+    number_of = table.term_positions
     rows = [
         np.array(
             [number_of[term] for term in map(tokenizer.normalize, words.words) if term in number_of],

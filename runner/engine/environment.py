@@ -67,15 +67,15 @@ def installed_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **_all_versions()}
 
 
-def changed_versions(made_with: Mapping[str, str]) -> dict[str, str]:
-    """Return the packages whose installed version differs from `made_with`, with their versions in `made_with`.
+def changed_versions(stored: Mapping[str, str]) -> dict[str, str]:
+    """Return the packages whose installed version differs from `stored`, with their versions in `stored`.
 
     For Python, only the first two numbers count. A package that is not installed here is left out, because it cannot
     compute the result again.
     """
     here = {name: version for name, version in _all_versions().items() if name not in _NO_RESULTS}
-    different = {name: then for name, then in made_with.items() if here.get(name, then) != then}
-    python = made_with.get("python", "")
+    different = {name: then for name, then in stored.items() if here.get(name, then) != then}
+    python = stored.get("python", "")
     if python and python.split(".")[:2] != platform.python_version().split(".")[:2]:
         different["python"] = python
     return different

@@ -170,7 +170,7 @@ class _Schedule:
 
     def _wait(self) -> Sequence[StageRun | Lost]:
         if self._running or not self._steering.is_paused:
-            return self._workers.ended()
+            return self._workers.wait_for_outcomes()
         time.sleep(_LOOK_EVERY_S)
         return ()
 

@@ -61,7 +61,7 @@ class Run:
             )
         return entry
 
-    def kept(self, kind: str) -> Iterator[Parts]:
+    def stored_results(self, kind: str) -> Iterator[Parts]:
         """Yield the parts of all stored results of a kind, for a stage that can continue from any of them."""
         return (entry.parts() for entry in self._store.entries(kind))
 

@@ -36,7 +36,7 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
                 )
             if graders[name].reads_answers and not item.has_answer:
                 raise DataError(f"item '{item.judged.sample.id}': has no answer, which {name} grades.")
-            if missing := graders[name].lacks(item.judged):
+            if missing := graders[name].missing_input(item.judged):
                 raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads.")
             if not graders[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(

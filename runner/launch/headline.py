@@ -126,7 +126,7 @@ def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str
     if asks or is_given:
         is_computed = any(_CONTAINS in cell.computed_metrics for cell in cells)
         return _CONTAINS if has_answer_parts and is_computed and not any(cell.judge.scores for cell in cells) else ""
-    of_retrieval = [{**cell.metrics.of_rankings, **cell.metrics.of_contexts} for cell in cells]
+    of_retrieval = [{**cell.metrics.ranking_metrics, **cell.metrics.of_contexts} for cell in cells]
     names = {name for metrics in of_retrieval for metric in metrics.values() for name in metric.names}
     return next((name for name in HEADLINES if name in names), "")
 

@@ -36,7 +36,7 @@ class Objective:
 
     def value(self, result: CellResult) -> float | None:
         """Return the value of a cell, None if it has none."""
-        return COSTS[self.name].of(result) if self.is_cost else result.value(self.name)
+        return COSTS[self.name].measure(result) if self.is_cost else result.value(self.name)
 
 
 @dataclass(frozen=True)

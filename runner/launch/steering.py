@@ -133,7 +133,7 @@ class SweepSteering(Steering):
         for stage in stages:
             cells_of[stage.title] |= self._cells_of.get(stage.key, set()) - self.stopped
         n_of = Counter(stage.title for stage in stages)
-        n_done, n_all, left_s = self.progress.so_far() if self.progress else (0, 0, None)
+        n_done, n_all, left_s = self.progress.summarize() if self.progress else (0, 0, None)
         return Progress(
             process=self._file.process,
             ledger=self.ledger.name,

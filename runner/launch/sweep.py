@@ -413,7 +413,7 @@ class RunningSweep:
         progress = StageProgress(self._console, order, len(by_result), self._run.progress, with_kinds=not self._search)
         self._steering.progress = progress
         # Workers are forked here, before the progress bar starts a thread.
-        with self._workers.running(order, progress.within) as outcomes:
+        with self._workers.running(order, progress.update) as outcomes:
             for key, cell in by_result.items():
                 if key not in to_run:
                     self._finish_cell(cell, runs)

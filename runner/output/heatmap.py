@@ -101,7 +101,7 @@ class _Colours:
         self.n_decimals = 3 if self.high < 10 else 0
         """Three for shares, none for lengths and tokens."""
 
-    def of(self, value: float) -> tuple[str, str]:
+    def for_value(self, value: float) -> tuple[str, str]:
         """Return the colours of a field and of the text on it."""
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return _viridis()[round(share * 255)], "white" if share < 0.6 else "black"
@@ -109,7 +109,7 @@ class _Colours:
 
 def _cell(x: int, y: int, cell: Cell, colours: _Colours) -> str:
     value = cell["value"]
-    fill, ink = (_MISSING, "black") if value is None else colours.of(value)
+    fill, ink = (_MISSING, "black") if value is None else colours.for_value(value)
     number = "–" if value is None else f"{value:.{colours.n_decimals}f}"
     middle = x + _WIDTH // 2
     return (

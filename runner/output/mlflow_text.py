@@ -121,7 +121,7 @@ def _coverage(standings: Standings, cell: CellResult, metric: str) -> str:
 
 
 def _mean(standings: Standings, cell: CellResult) -> float | None:
-    return standings.common.of(cell, standings.metrics[0])
+    return standings.common.mean(cell, standings.metrics[0])
 
 
 def _name(cell: CellResult, axes: Sequence[str], base: Mapping[str, Json] | None) -> str:

@@ -23,7 +23,7 @@ from runner.results import CellResult
 def price_of(model: object, prices: Prices) -> Price | None:
     """Return the price of a model, behind a server or in this process; None if no price list names it."""
     account = account_of(model)
-    return prices.of(account.model, account.priced_at)
+    return prices.find(account.model, account.priced_at)
 
 
 def usage_fields(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[str, Json]:
@@ -69,7 +69,7 @@ def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | N
     n_prompt, n_completion = counts["n_prompt_tokens"], counts["n_completion_tokens"]
     if price is None or n_prompt is None or n_completion is None:
         return None
-    return price.of(n_prompt, n_completion, counts["n_cached_tokens"] or 0)
+    return price.cost(n_prompt, n_completion, counts["n_cached_tokens"] or 0)
 
 
 def money_lines(cells: Sequence[CellResult], spent: Spending, prices: Prices) -> list[str]:
@@ -131,7 +131,7 @@ def _costs_nothing(llm: object) -> bool:
 def _n_tokens_and_cost(by_model: Sequence[tuple[object, Tokens]], prices: Prices) -> tuple[int, float]:
     """Sum the tokens and their cost. Models without a price add no cost."""
     priced_tokens = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
-    cost = sum(price.of(tokens.n_prompt, tokens.n_completion) for price, tokens in priced_tokens if price)
+    cost = sum(price.cost(tokens.n_prompt, tokens.n_completion) for price, tokens in priced_tokens if price)
     return sum(tokens.n_all for _, tokens in by_model), cost
 
 

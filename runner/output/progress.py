@@ -63,26 +63,28 @@ class StageProgress:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def within(self, stage: Stage[object], done: int, total: int) -> None:
+    def update(self, stage: Stage[object], done: int, total: int) -> None:
         """Report that a stage has done `done` of `total` units of its work. A `total` of 0 means unknown."""
         now = time.monotonic()
         if total:
-            self._left.within(stage.key, done / total, now)
+            self._left.update(stage.key, done / total, now)
         if self._live and total:
             self._bars.start_task(self._tasks[stage.kind])
             completed = self._done[stage.kind] + done / total
-            time_left = time_left_text(self._left.of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
+            time_left = (
+                time_left_text(self._left.seconds_of_stage(stage.key)) if self._n_stages[stage.kind] == 1 else ""
+            )
             self._bars.update(self._tasks[stage.kind], completed=completed, visible=True, left=time_left)
-            self._bars.update(self._all, left=time_left_text(self._left.of_sweep(now)))
+            self._bars.update(self._all, left=time_left_text(self._left.seconds_of_sweep(now)))
         self._print_periodically(stage, done, total)
 
     def idle(self, seconds: float) -> None:
         """Record that nothing ran for some seconds, because the sweep was paused."""
         self._left.idle(seconds)
 
-    def so_far(self) -> tuple[int, int, float | None]:
+    def summarize(self) -> tuple[int, int, float | None]:
         """Return the number of stages that ended, the number of all, and the seconds left, None if unknown."""
-        return sum(self._done.values()), sum(self._n_stages.values()), self._left.of_sweep(time.monotonic())
+        return sum(self._done.values()), sum(self._n_stages.values()), self._left.seconds_of_sweep(time.monotonic())
 
     def cell_finished(self) -> None:
         """Report that all results of a cell are written."""
@@ -98,7 +100,7 @@ class StageProgress:
         is_done = self._done[kind] == self._n_stages[kind]
         self._bars.start_task(self._tasks[kind])
         self._bars.update(self._tasks[kind], completed=self._done[kind], visible=not is_done)
-        self._bars.update(self._all, advance=1, left=time_left_text(self._left.of_sweep(time.monotonic())))
+        self._bars.update(self._all, advance=1, left=time_left_text(self._left.seconds_of_sweep(time.monotonic())))
         if is_done:
             self._bars.stop_task(self._tasks[kind])
             if self._enabled and self._with_kinds and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
@@ -115,11 +117,11 @@ class StageProgress:
             cells = f" and {self._n_cells_done:,} of {self._n_cells:,} cells" if self._n_cells > 1 else ""
             elapsed = timedelta(seconds=round(now - self._began))
             line = f"  {n_done:,} of {n_all:,} stages{cells} done after {elapsed}"
-            all_left = time_left_text(self._left.of_sweep(now))
+            all_left = time_left_text(self._left.seconds_of_sweep(now))
             if all_left:
                 line += f", {all_left}"
             if running and total:
                 line += f"; {self._titles[running.kind]}: {done:,} of {total:,}"
-                time_left = time_left_text(self._left.of_stage(running.key))
+                time_left = time_left_text(self._left.seconds_of_stage(running.key))
                 line += f" ({time_left})" if time_left and not all_left else ""
             self._console.print(line, markup=False)

@@ -47,7 +47,7 @@ class TimeLeft:
         self._seconds: dict[_Group, float] = {}
         self._running: dict[str, _Running] = {}
 
-    def within(self, key: str, share: float, now: float) -> None:
+    def update(self, key: str, share: float, now: float) -> None:
         """Record that this share of a stage is done."""
         if key in self._groups:
             running = self._running.setdefault(key, _Running(self._groups[key], share, now, share, now))
@@ -68,13 +68,13 @@ class TimeLeft:
         """Record that nothing ran for some seconds, because the sweep was paused."""
         self._began += seconds
 
-    def of_stage(self, key: str) -> float | None:
+    def seconds_of_stage(self, key: str) -> float | None:
         """Return the seconds that a running stage still needs, or None if too little of it was done to tell."""
         running = self._running.get(key)
         seconds = running.seconds() if running else None
         return seconds * (1 - running.share) if running and seconds is not None else None
 
-    def of_sweep(self, now: float) -> float | None:
+    def seconds_of_sweep(self, now: float) -> float | None:
         """Return the seconds that all remaining stages need at the present pace, or None if it is too early to tell."""
         if now - self._began < _LEAST_S:
             return None

@@ -89,7 +89,7 @@ def combination_problems(
         problems += compressor_problems(compressor) if compressor is not None else []
         problems += reviser_problems(reviser, llm) if reviser is not None and llm is not None else []
     if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
-        problems += selection_problems(reranker, metrics.of_rankings)
+        problems += selection_problems(reranker, metrics.ranking_metrics)
     return problems
 
 

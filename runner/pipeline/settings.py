@@ -47,7 +47,7 @@ class MetricSettings:
     without_citations: bool = False
 
     @cached_property
-    def of_rankings(self) -> dict[str, RankingMetric]:
+    def ranking_metrics(self) -> dict[str, RankingMetric]:
         """Metrics that score rankings.
 
         The next three properties are cached too, because the cells of a sweep share these settings.
@@ -65,7 +65,7 @@ class MetricSettings:
         return _select_kind(self.scores, AnswerMetric)
 
     @cached_property
-    def of_citations(self) -> dict[str, CitationMetric]:
+    def citation_metrics(self) -> dict[str, CitationMetric]:
         """Metrics that score the citations of answers."""
         return _select_kind(self.scores, CitationMetric)
 
@@ -75,7 +75,7 @@ class MetricSettings:
         """
         if problems := _bad_declarations(self.scores):
             return problems
-        usable = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
+        usable = {*self.ranking_metrics, *self.of_contexts, *self.of_answers, *self.citation_metrics}
         return [
             *_duplicate_metrics(self.scores, "~metrics.scores"),
             *_bad_names(self.scores),

@@ -60,7 +60,7 @@ class Choice:
         if self.cell in self.tied[0]:
             return self.cell
         cost = self.tokens
-        return min(self.tied[0], key=lambda cell: cost.of(cell) or 0.0) if cost else self.tied[0][0]
+        return min(self.tied[0], key=lambda cell: cost.measure(cell) or 0.0) if cost else self.tied[0][0]
 
     @property
     def equal(self) -> tuple[CellResult, ...]:
@@ -99,7 +99,7 @@ class Choice:
     def saves_tokens(self) -> bool:
         """True if the cell takes noticeably fewer tokens than the cell with the best mean."""
         cost = self.tokens
-        return cost is not None and (cost.of(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.of(self.best) or 0.0)
+        return cost is not None and (cost.measure(self.cell) or 0.0) * EQUALLY_CHEAP < (cost.measure(self.best) or 0.0)
 
 
 def spans_conditions(cells: Iterable[CellResult]) -> bool:
@@ -154,7 +154,10 @@ def choose(
     noise = noise_of_seconds(compared)
     shares = [answered_share(cell) if weighs_tokens else 1.0 for cell in options]
     cheap = cheap_indices(
-        [cost_per_answer(cost.of(cell) if cost else None, share) for cell, share in zip(options, shares, strict=True)],
+        [
+            cost_per_answer(cost.measure(cell) if cost else None, share)
+            for cell, share in zip(options, shares, strict=True)
+        ],
         [cost_per_answer(cell.latency_s.get("p50"), share) for cell, share in zip(options, shares, strict=True)],
         [noise[cell.cell_id] for cell in options],
     )

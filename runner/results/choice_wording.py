@@ -149,8 +149,8 @@ def _recommend_cheaper(choice: Choice, metric: str, by: str, name: Name) -> Pros
 def _advantage(choice: Choice) -> str:
     options = [cell for group in choice.near for cell in group]
     if choice.saves_tokens and (cost := choice.tokens):
-        fewest = min(cost.of(cell) or 0.0 for cell in options)
-        return "the fewest tokens" if (cost.of(choice.cell) or 0.0) <= fewest else "nearly the fewest tokens"
+        fewest = min(cost.measure(cell) or 0.0 for cell in options)
+        return "the fewest tokens" if (cost.measure(choice.cell) or 0.0) <= fewest else "nearly the fewest tokens"
     fastest = min(cell.latency_s.get("p50", 0.0) for cell in options)
     return "the fastest" if choice.cell.latency_s.get("p50", 0.0) <= fastest else "one of the fastest"
 
@@ -159,7 +159,7 @@ def _saving(choice: Choice, name: Name) -> str:
     """Return the saving, such as "It takes 207 instead of 444 tokens of passages per prompt."."""
     chosen, best = choice.cell, choice.best
     if choice.saves_tokens and (cost := choice.tokens):
-        return f"It takes {cost.of(chosen) or 0.0:,.0f} instead of {cost.of(best) or 0.0:,.0f} {cost.head}."
+        return f"It takes {cost.measure(chosen) or 0.0:,.0f} instead of {cost.measure(best) or 0.0:,.0f} {cost.head}."
     seconds, of_best = (duration(cell.latency_s.get("p50", 0.0)) for cell in (chosen, best))
     return f"It takes {seconds} instead of {of_best} per question{_context(choice, name)}."
 

@@ -37,7 +37,7 @@ class Cost:
 
     name: str
     head: str
-    of: Callable[[CellResult], float | None]
+    measure: Callable[[CellResult], float | None]
 
 
 def tokens_per_sample(cell: CellResult) -> float | None:
@@ -118,7 +118,7 @@ COSTS: Mapping[str, Cost] = {
 def known_costs(cells: Iterable[CellResult], names: Iterable[str] = COSTS) -> list[Cost]:
     """Return the kinds of cost that are known of all cells and are not 0 in all of them."""
     cells = list(cells)
-    costs = [(COSTS[name], [COSTS[name].of(cell) for cell in cells]) for name in names]
+    costs = [(COSTS[name], [COSTS[name].measure(cell) for cell in cells]) for name in names]
     return [cost for cost, values in costs if None not in values and any(values)]
 
 

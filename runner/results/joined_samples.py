@@ -86,7 +86,7 @@ class CommonMeans:
     by_cell: Mapping[str, float] = field(default_factory=dict)
     n_known: int = 0
 
-    def of(self, cell: CellResult, metric: str, subset: str = OVERALL) -> float | None:
+    def mean(self, cell: CellResult, metric: str, subset: str = OVERALL) -> float | None:
         """Return the value by which a cell is ranked: its value on the common samples, or its own mean if it
         has none.
         """
@@ -136,8 +136,8 @@ class SampleReader:
 
     def common(self, cells: Sequence[CellResult], subset: str) -> CommonSamples:
         """Return the common samples of the cells: see `common_samples`."""
-        of_a_corpus = is_corpus_metric(self.folder_of(cells[0]), self.metric)
-        scored = [self._read(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
+        is_corpus = is_corpus_metric(self.folder_of(cells[0]), self.metric)
+        scored = [self._read(cell, subset, is_corpus=is_corpus) for cell in cells]
         together, common = _overlapping_cells(scored)
         overlapping = [(cells[index], scored[index]) for index in sorted(together)]
         first = scored[0]
@@ -153,20 +153,20 @@ class SampleReader:
             statistics=np.stack(statistics, axis=1),
             clusters=grouped.clusters[[grouped.rows[key] for key in order]],
             strata=first.strata(subset, rows),
-            combine=combiner(cells[0], self.metric) if of_a_corpus else None,
+            combine=combiner(cells[0], self.metric) if is_corpus else None,
             n_known=len(known),
             left_out=tuple(_missing_by_reason(samples, known) for _, samples in overlapping),
             apart=tuple(cell for index, cell in enumerate(cells) if index not in together),
         )
 
-    def _read(self, cell: CellResult, subset: str, *, of_a_corpus: bool) -> ScoredSamples:
+    def _read(self, cell: CellResult, subset: str, *, is_corpus: bool) -> ScoredSamples:
         key = cell.cell_id, is_of_turns(subset)
         if key not in self._tables:
             folder = self.folder_of(cell)
             self._tables[key] = read_scored(
-                cell, folder, self.metric, of_a_corpus=of_a_corpus, with_history=is_of_turns(subset)
+                cell, folder, self.metric, is_corpus=is_corpus, with_history=is_of_turns(subset)
             )
-        return self._tables[key].within(subset)
+        return self._tables[key].in_subset(subset)
 
 
 def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:

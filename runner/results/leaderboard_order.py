@@ -94,7 +94,7 @@ def rank_cells(
     sign = direction_sign(metrics[0], cells) if metrics else 0
 
     def place(cell: CellResult) -> tuple[bool, bool, float]:
-        value = common.of(cell, metrics[0]) if metrics else None
+        value = common.mean(cell, metrics[0]) if metrics else None
         return cell.status != OK, value is None, -sign * (value or 0.0)
 
     return metrics, sorted(cells, key=place)

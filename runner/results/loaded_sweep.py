@@ -111,7 +111,7 @@ class LoadedSweep:
         parsed = self.metric(metric or self.headline_metric())
         sign = 1 if parsed.direction() else -1
         common = common_means(self.cells, self.folder_of, parsed.metric, parsed.subset)
-        values = {cell.cell_id: common.of(cell, parsed.metric, parsed.subset) for cell in self.cells}
+        values = {cell.cell_id: common.mean(cell, parsed.metric, parsed.subset) for cell in self.cells}
         valued = [cell for cell in self.cells if cell.status == OK and values[cell.cell_id] is not None]
         return sorted(valued, key=lambda cell: -sign * (values[cell.cell_id] or 0.0))
 

@@ -49,7 +49,7 @@ class ScoredSamples:
         """Return the samples for which the metric has a value."""
         return {key for key, row in self.rows.items() if self.states[row] == ScoreState.VALUE}
 
-    def within(self, subset: str) -> "ScoredSamples":
+    def in_subset(self, subset: str) -> "ScoredSamples":
         """Return the samples of a subset; all samples for "macro" and "overall"."""
         if subset in (MACRO, OVERALL):
             return self
@@ -102,9 +102,9 @@ def is_of_turns(subset: str) -> bool:
     return subset.partition("/")[0] == TURN
 
 
-def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool, with_history: bool) -> ScoredSamples:
+def read_scored(cell: CellResult, folder: Path, metric: str, *, is_corpus: bool, with_history: bool) -> ScoredSamples:
     """Read all samples of the cell. Raises DataError if the file cannot be read or lacks the metric."""
-    column = f"score_statistics/{metric}" if of_a_corpus else f"score/{metric}"
+    column = f"score_statistics/{metric}" if is_corpus else f"score/{metric}"
     table = _read(folder, [column, f"score_state/{metric}", "cluster"], with_history=with_history)
     ids = table["id"].to_pylist()
     if len(set(ids)) < len(ids):
@@ -112,7 +112,7 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
     name = cell.dataset.get("name")
     questions = table["question"].to_pylist()
     values = table[column].to_pylist()
-    values = values if of_a_corpus else [[0.0 if value is None else value] for value in values]
+    values = values if is_corpus else [[0.0 if value is None else value] for value in values]
     scored = ScoredSamples(
         rows={(name, *key): row for row, key in enumerate(zip(ids, questions, strict=True))},
         statistics=np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1),
@@ -121,7 +121,7 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
         groups=list(zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)),
         asked=_asked_questions(table["history"].to_pylist(), questions) if with_history else [],
     )
-    _check_belongs(scored, cell, folder, metric, of_a_corpus=of_a_corpus)
+    _check_belongs(scored, cell, folder, metric, is_corpus=is_corpus)
     return scored
 
 
@@ -132,11 +132,11 @@ def require_own_samples(cell: CellResult, folder: Path) -> None:
     columns = columns_of(folder)
     for name, entry in cell.metrics.get(OVERALL, {}).items():
         if entry.get("n"):
-            of_a_corpus = f"score_statistics/{name}" in columns
-            read_scored(cell, folder, name, of_a_corpus=of_a_corpus, with_history=False)
+            is_corpus = f"score_statistics/{name}" in columns
+            read_scored(cell, folder, name, is_corpus=is_corpus, with_history=False)
 
 
-def _check_belongs(scored: ScoredSamples, cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool) -> None:
+def _check_belongs(scored: ScoredSamples, cell: CellResult, folder: Path, metric: str, *, is_corpus: bool) -> None:
     """Raise DataError unless these samples match the value and the count in `cell.json`.
 
     After files were copied, they may belong to another cell. Metrics of a corpus and custom metrics may not be means,
@@ -146,7 +146,7 @@ def _check_belongs(scored: ScoredSamples, cell: CellResult, folder: Path, metric
     is_valued = np.array([state == ScoreState.VALUE for state in scored.states], dtype=np.bool_)
     n = int(is_valued.sum())
     differ = "n" in recorded and recorded["n"] != n
-    is_mean = not of_a_corpus and metric not in cell.own_metrics
+    is_mean = not is_corpus and metric not in cell.own_metrics
     if not differ and n and is_mean and recorded.get("value") is not None:
         mean = float(scored.statistics[is_valued, 0].mean())
         differ = not np.isclose(mean, recorded["value"], rtol=_ROUNDING, atol=_ROUNDING)

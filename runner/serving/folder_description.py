@@ -69,7 +69,7 @@ class Description:
     format: int = FORMAT
 
     @property
-    def kept(self) -> list[StageFiles]:
+    def stage_files(self) -> list[StageFiles]:
         """The cached stages in the folder."""
         return [StageFiles(**stage) for stage in self.stages]
 
@@ -106,7 +106,7 @@ def read_description(folder: Path) -> Description:
         require_types(raw, Description)
         description = Description(**_lists_as_tuples(raw))
         _ = (description.question_defaults, data_facts(description.data))  # these properties raise if a fact is invalid
-        for files in description.kept:
+        for files in description.stage_files:
             require_types({"folder": files.folder, "made_by": files.made_by}, StageFiles)
             named_files({"files": files.files})
         if description.rerankers and "" not in description.rerankers:

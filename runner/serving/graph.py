@@ -147,5 +147,5 @@ def _data(facts: DataFacts) -> Data:
         facts.language,
         key_of([facts.corpus, facts.samples]),
         facts.n_by_turn,
-        CorpusParts.of(partition, facts.parts),
+        CorpusParts.from_partition(partition, facts.parts),
     )

@@ -65,7 +65,7 @@ class Pipeline:
             for subset, reranker in chosen.items()
         }
         needed = stages_of_graphs(list(self._graphs.values()))
-        self._kept = CachedStages(folder, needed, description.kept)
+        self._cached = CachedStages(folder, needed, description.stage_files)
         self._choices = Choices(
             [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
         )
@@ -157,7 +157,7 @@ class Pipeline:
         return self._graphs.get(sample.subset.split("/")[0]) or self._graphs[""]
 
     def _run(self, graph: ServedGraph, sample: Sample) -> QuestionRun:
-        return QuestionRun(self._kept, {graph.samples.key: SampleSet((sample,), {})})
+        return QuestionRun(self._cached, {graph.samples.key: SampleSet((sample,), {})})
 
 
 _OPTIONS = ", ".join(name for name in Question.__dataclass_fields__ if name != "text")

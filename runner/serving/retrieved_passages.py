@@ -53,7 +53,7 @@ def best_passages(search: SearchStages, run: Run, n: int) -> tuple[Passage, ...]
     ranking = run.read(search.ranking)
     hits = [(chunk, score) for chunk, score in zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True)]
     passages = _Passages(search, run)
-    return tuple(passages.of((chunk,), score) for chunk, score in hits[:n] if chunk >= 0)
+    return tuple(passages.passage((chunk,), score) for chunk, score in hits[:n] if chunk >= 0)
 
 
 def prompt_passages(search: SearchStages, run: Run) -> tuple[Passage, ...]:
@@ -70,7 +70,7 @@ def prompt_passages(search: SearchStages, run: Run) -> tuple[Passage, ...]:
     for chunks in chunk_groups:
         hits = search.read.hits_of(run, chunks)
         best = max((score[hit] for hit in hits if hit in score), default=None)
-        prompt.append(passages.of(hits, best, search.read.text_of(texts, chunks), _range(spans, chunks)))
+        prompt.append(passages.passage(hits, best, search.read.text_of(texts, chunks), _range(spans, chunks)))
     return tuple(prompt)
 
 
@@ -81,7 +81,7 @@ class _Passages:
         self._facts = next((run.read(stage) for stage in search.read.facts), None)
         self._places = run.read(search.chunks)
 
-    def of(
+    def passage(
         self,
         chunks: Sequence[int],
         score: float | None,

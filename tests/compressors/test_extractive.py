@@ -73,7 +73,7 @@ def test_extraction_by_words_equals_selecting_sentences_one_by_one(row: int, sha
         table = build_term_table(texts, EnglishStems())
         queries = Passages([QUERIES[row]], query_terms([QUERIES[row]], EnglishStems(), table))
         pair = np.array([[0, texts.index(sentence)]], dtype=np.int32)
-        return float(WORDS.score(queries, Passages(texts, table.of_documents()), pair)[0])
+        return float(WORDS.score(queries, Passages(texts, table.document_terms()), pair)[0])
 
     compressor = ExtractiveByReranker(WORDS, share, Characters())  # type: ignore[arg-type]
     found = shown(compressor.compress(QUERIES, PASSAGES)[row], PASSAGES[row])

@@ -22,7 +22,7 @@ def term_table(texts: Sequence[str], tokenizer: WordTokenizer | None) -> TermTab
 
 def passages(texts: Sequence[str], table: TermTable | None) -> Passages:
     """The texts of the table."""
-    return Passages(texts, table.of_documents() if table else None)
+    return Passages(texts, table.document_terms() if table else None)
 
 
 def index_block(index: Mapping[str, Any], n_chunks: int, table: TermTable) -> IndexBlock:

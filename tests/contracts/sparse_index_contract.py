@@ -47,10 +47,10 @@ class SparseIndexContract(ComponentContract):
         for rows in ([1, 4, 5, 9], [], [0, 2, 3, 6, 7, 8]):
             texts = [CHUNKS[row] for row in rows]
             table = build_term_table(texts, self.component.tokenizer)
-            places = [table.number_of.get(term, -1) for term in words.vocabulary]
+            places = [table.term_positions.get(term, -1) for term in words.vocabulary]
             index = self.component.build(passages(texts, table))
             blocks.append(IndexBlock(index, np.array(rows, dtype=np.int32), np.array(places, dtype=np.int32)))
-        found = self.component.search(blocks, Passages(queries, words.of_documents()), depth)
+        found = self.component.search(blocks, Passages(queries, words.document_terms()), depth)
         whole = self.search(CHUNKS, queries, depth)
         np.testing.assert_array_equal(found.chunk, whole.chunk)
         np.testing.assert_array_equal(found.score, whole.score)

@@ -21,7 +21,7 @@ class _Elsewhere(Demo):
 
     def fingerprint(self) -> str:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(demo, "packaged", lambda name, *_: self.folder / name)
+            patch.setattr(demo, "bundled_file", lambda name, *_: self.folder / name)
             return super().fingerprint()
 
 

@@ -190,7 +190,7 @@ def test_a_copied_form_is_no_verdict(language: str) -> None:
     ]
     check = Check("check", sample, ("a", "b"), ("A text.",))
     judges = claims["claims"], faithfulness["faithfulness"], faithfulness["context_recall"]
-    inquiries += [ClaimChecker.of(judge)._verdicts_on(check) for judge in judges]
+    inquiries += [ClaimChecker.from_judge(judge)._verdicts_on(check) for judge in judges]
     for read in ask_until_readable(inquiries, copying, "Again.", 1):
         assert isinstance(read, Unread)
 

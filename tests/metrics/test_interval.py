@@ -23,7 +23,7 @@ def _column(values: NDArray[np.float64], *, is_share: bool = True) -> Column:
 def _interval(
     values: NDArray[np.float64], clusters: NDArray[np.int64] | None = None, *, is_share: bool = True
 ) -> Interval:
-    ((interval,),) = Intervals().of_subsets([_column(values, is_share=is_share)], ALL, clusters)
+    ((interval,),) = Intervals().subset_intervals([_column(values, is_share=is_share)], ALL, clusters)
     return interval
 
 
@@ -37,7 +37,7 @@ def _of_corpus(values: NDArray[np.float64], clusters: NDArray[np.int64] | None =
     """A mean that does not say that it is one, as a metric of a corpus does."""
     statistics = np.column_stack([values, np.ones(len(values)), np.zeros(len(values))])
     column = Column(statistics, lambda sums: combine_mean(sums[..., :2]), is_share=False)
-    ((interval,),) = Intervals().of_subsets([column], ALL, clusters)
+    ((interval,),) = Intervals().subset_intervals([column], ALL, clusters)
     return interval
 
 
@@ -74,7 +74,7 @@ class TestWhichMethod:
         assert _interval((np.arange(n) % 3 == 0).astype(np.float64)).method is IntervalMethod.WILSON
 
     def test_corpus_metric_uses_a_jackknife_t_interval(self) -> None:
-        ((interval,),) = Intervals(n_resamples=100).of_subsets([_bleu_columns(50)], ALL)
+        ((interval,),) = Intervals(n_resamples=100).subset_intervals([_bleu_columns(50)], ALL)
         assert interval.method is IntervalMethod.T
 
     def test_a_count_that_is_zero_or_one_is_not_a_share(self) -> None:
@@ -132,7 +132,7 @@ class TestStudentsT:
         without = np.array([combine(statistics[clusters != one].sum(axis=0)) for one in range(8)])
         value = float(combine(statistics.sum(axis=0)))
         error = np.sqrt(7 / 8 * ((without - value) ** 2).sum())
-        ((found,),) = Intervals().of_subsets([Column(statistics, combine, is_share=False)], ALL, clusters)
+        ((found,),) = Intervals().subset_intervals([Column(statistics, combine, is_share=False)], ALL, clusters)
         assert found.value == value
         half = stats.t.ppf(0.975, 7) * error
         assert _bounds(found) == pytest.approx((value - half, value + half))
@@ -211,7 +211,7 @@ class TestBootstrap:
         drawn = values[random.integers(80, size=(20_000, 80))]
         distances = (drawn.mean(axis=1) - mean) / (drawn.std(axis=1) / np.sqrt(80))
         below, above = np.quantile(distances, [0.025, 0.975])
-        ((ours,),) = Intervals(n_resamples=20_000).of_subsets([_column(values, is_share=False)], ALL)
+        ((ours,),) = Intervals(n_resamples=20_000).subset_intervals([_column(values, is_share=False)], ALL)
         assert ours.value == pytest.approx(mean)
         plain = stats.t.interval(0.95, 79, mean, stats.sem(values))
         expected = min(plain[0], mean - above * stats.sem(values)), max(plain[1], mean - below * stats.sem(values))
@@ -268,33 +268,35 @@ class TestManyColumnsAndSubsets:
         sizes = [0, 1, 2, 5, 5, 8, 12, 30, 40, 40, 60]
         subsets = [sorted(random.choice(60, size, replace=False).tolist()) for size in sizes]
         intervals = Intervals(n_resamples=300, seed=7)
-        found = intervals.of_subsets(self.columns(), subsets, clusters)
+        found = intervals.subset_intervals(self.columns(), subsets, clusters)
         for rows, own in zip(subsets, found, strict=True):
             for column, interval in zip(self.columns(), own, strict=True):
                 statistics, combine, is_share = column
                 alone = Column(statistics[rows], combine, is_share)
-                assert intervals.of_subsets([alone], ALL, None if clusters is None else clusters[rows]) == [[interval]]
+                assert intervals.subset_intervals([alone], ALL, None if clusters is None else clusters[rows]) == [
+                    [interval]
+                ]
 
     def test_seed_changes_the_resamples(self) -> None:
         columns = [_column(np.random.default_rng(0).random(50), is_share=False)]
-        assert Intervals(300).of_subsets(columns, ALL) != Intervals(300, seed=1).of_subsets(columns, ALL)
+        assert Intervals(300).subset_intervals(columns, ALL) != Intervals(300, seed=1).subset_intervals(columns, ALL)
 
     def test_no_columns_give_no_intervals(self) -> None:
-        assert Intervals().of_subsets([], [slice(None), [0]]) == [[], []]
-        assert Intervals().of_mean([], [slice(None)]) == []
+        assert Intervals().subset_intervals([], [slice(None), [0]]) == [[], []]
+        assert Intervals().mean_intervals([], [slice(None)]) == []
 
     def test_columns_of_different_samples_are_an_error(self) -> None:
         with pytest.raises(ComponentError, match=r"\[2, 3\]"):
-            Intervals().of_subsets([_column(np.ones(2)), _column(np.ones(3))], ALL)
+            Intervals().subset_intervals([_column(np.ones(2)), _column(np.ones(3))], ALL)
         with pytest.raises(ComponentError, match=r"\[2, 4\]"):
-            Intervals().of_subsets([_column(np.ones(2))], ALL, np.zeros(4, dtype=np.int64))
+            Intervals().subset_intervals([_column(np.ones(2))], ALL, np.zeros(4, dtype=np.int64))
 
     def test_columns_may_have_different_statistics(self) -> None:
         answers = ["会议在北京举行", "会议在上海举行", "", "今天天气很好适合出行", "明天也好"]
         references = ["会议在北京举行", "会议于北京举行", "没有回答", "今天天气很好", "明天也很好"]
         scores = score_texts(Bleu(), [qa_sample(text) for text in references], answers)["bleu"]
         bleu = Column(scores.statistics, lambda sums: Bleu().combine("bleu", sums))
-        ((of_bleu, of_mean),) = Intervals().of_subsets([bleu, _column(np.array([0.0, 0, 1, 1, 1]))], ALL)
+        ((of_bleu, of_mean),) = Intervals().subset_intervals([bleu, _column(np.array([0.0, 0, 1, 1, 1]))], ALL)
         assert of_bleu.value == Bleu().combine("bleu", scores.statistics.sum(axis=0))
         low, high = _bounds(of_bleu)
         assert 0 <= low < high <= 1
@@ -316,18 +318,18 @@ def test_errors_in_the_fields_are_all_reported() -> None:
 
 
 class TestMeanOverSubsets:
-    def of_mean(self, *groups: list[float], clusters: list[int] | None = None) -> Interval:
+    def mean_intervals(self, *groups: list[float], clusters: list[int] | None = None) -> Interval:
         scores = mean_scores([value for group in groups for value in group])
         ends = np.cumsum([0, *map(len, groups)])
         rows = [list(range(first, last)) for first, last in pairwise(ends.tolist())]
         own = None if clusters is None else np.array(clusters)
-        (found,) = Intervals().of_mean([Column(scores.statistics, combine_mean, is_share=False)], rows, own)
+        (found,) = Intervals().mean_intervals([Column(scores.statistics, combine_mean, is_share=False)], rows, own)
         return found
 
     def test_the_variance_is_the_mean_of_variances_over_their_number(self) -> None:
         random = np.random.default_rng(0)
         groups = [random.normal(size=200).tolist() for _ in range(4)]
-        macro = self.of_mean(*groups)
+        macro = self.mean_intervals(*groups)
         error = np.sqrt(sum(stats.sem(group) ** 2 for group in groups)) / 4
         low, high = _bounds(macro)
         assert macro.value == pytest.approx(np.mean([np.mean(group) for group in groups]))
@@ -336,30 +338,30 @@ class TestMeanOverSubsets:
     def test_few_samples_in_one_group_leave_few_degrees_of_freedom(self) -> None:
         """Nearly all of the variance is from the group of three, as in Welch's test."""
         groups = [[0.0, 5.0, 13.0], np.linspace(0.0, 0.1, 50).tolist()]
-        low, high = _bounds(self.of_mean(*groups))
+        low, high = _bounds(self.mean_intervals(*groups))
         assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 2) * stats.sem(groups[0]) / 2, rel=0.01)
 
     def test_clusters_shared_by_subsets_correlate_the_subset_means(self) -> None:
         """Each document has a question in both groups, equally hard: the mean is that of one group."""
         values = np.random.default_rng(1).normal(size=12).tolist()
-        together = self.of_mean(values, values, clusters=[*range(12), *range(12)])
-        apart, one = self.of_mean(values, values), self.of_mean(values)
+        together = self.mean_intervals(values, values, clusters=[*range(12), *range(12)])
+        apart, one = self.mean_intervals(values, values), self.mean_intervals(values)
         assert _bounds(together) == pytest.approx(_bounds(one))
         low, high = _bounds(apart)
         assert high - low < 0.75 * np.subtract(*_bounds(one)[::-1])
 
     def test_a_group_of_one_leaves_the_mean_without_an_interval(self) -> None:
-        found = self.of_mean([0.1, 0.2, 0.4, 0.5, 0.9], [0.5])
+        found = self.mean_intervals([0.1, 0.2, 0.4, 0.5, 0.9], [0.5])
         assert found.value == pytest.approx((0.42 + 0.5) / 2)
         assert (found.low, found.high, found.method) == (None, None, None)
 
     def test_groups_without_values_are_left_out_of_the_mean(self) -> None:
         column = _column(np.array([0.1, 0.4, 0.2, 0.3, 0.9, np.nan, np.nan]))
-        (found,) = Intervals().of_mean([column], [range(5), [5, 6]])
-        ((alone,),) = Intervals().of_subsets([column], [range(5)])
+        (found,) = Intervals().mean_intervals([column], [range(5), [5, 6]])
+        ((alone,),) = Intervals().subset_intervals([column], [range(5)])
         assert found == alone
 
     def test_interval_of_a_mean_of_zeros_is_not_degenerate(self) -> None:
-        (found,) = Intervals().of_mean([_column(np.zeros(12))], [range(6), range(6, 12)])
+        (found,) = Intervals().mean_intervals([_column(np.zeros(12))], [range(6), range(6, 12)])
         assert found.method is IntervalMethod.WILSON
         assert _bounds(found)[1] > 0.2

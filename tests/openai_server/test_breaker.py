@@ -44,7 +44,7 @@ def test_request_specific_failure_resets_the_breaker() -> None:
 
 def test_a_key_that_was_accepted_once_is_known_to_work_in_later_calls() -> None:
     health = Health()
-    Breaker(2, health).succeeded()
+    Breaker(2, health).record_success()
     breaker = Breaker(2, health)
     breaker.failed(NO_KEY, "why")
     assert not breaker.is_open
@@ -70,7 +70,7 @@ def test_a_server_that_answers_again_is_asked_as_ever(clock: list[float]) -> Non
     fail(Breaker(2, health), 10)
     clock[0] += 61
     trial = Breaker(2, health)
-    trial.succeeded()
+    trial.record_success()
     fail(trial, 9)
     assert not trial.is_open
     assert trial.is_worth_a_retry(BUSY)
@@ -81,7 +81,7 @@ def test_unreachable_server_is_retried_only_after_a_success() -> None:
     breaker = Breaker(2, health)
     assert not breaker.is_worth_a_retry(Refused())
     assert breaker.is_worth_a_retry(Disconnected())
-    breaker.succeeded()
+    breaker.record_success()
     assert Breaker(2, health).is_worth_a_retry(Refused()), "it may be starting again"
 
 

@@ -61,7 +61,7 @@ def test_reduced_concurrency_gets_all_answers_sooner(monkeypatch: pytest.MonkeyP
     seconds, states = [], []
     for is_limited in (True, False):
         if not is_limited:
-            monkeypatch.setattr(Window, "timed_out", lambda *_: None)
+            monkeypatch.setattr(Window, "record_timeout", lambda *_: None)
         started = time.monotonic()
         with slow_server() as server:
             states.append([answer.state for answer in ask(server, 24)])
@@ -119,8 +119,8 @@ class TestReport:
         for seconds in range(130):
             now = 1000.0 + seconds
             kind = ErrorClass.RATE_LIMIT if seconds % 3 else ErrorClass.TIMEOUT
-            report.asked_again("m at host", "why; asking again", kind, "judge.llm", "")
-            report.answered()
+            report.record_retry("m at host", "why; asking again", kind, "judge.llm", "")
+            report.record_answer()
         lines = [record.getMessage() for record in caplog.records]
         assert len(lines) == 3
         assert lines[0].startswith("m at host: why; asking again. If the server is slow, raise judge.llm.timeout_s")
@@ -141,7 +141,7 @@ class TestReport:
     def test_timeout_report_recommends_smaller_batches(
         self, caplog: pytest.LogCaptureFixture, settings: str, said: str
     ) -> None:
-        RetryReport().asked_again("m at host", "why; asking again", ErrorClass.TIMEOUT, settings, "")
+        RetryReport().record_retry("m at host", "why; asking again", ErrorClass.TIMEOUT, settings, "")
         assert caplog.records[0].getMessage().endswith(said)
 
 
@@ -156,15 +156,15 @@ class TestWindow:
     def test_concurrent_timeouts_halve_the_window_once(self) -> None:
         window, sent_at = Window(), time.monotonic()
         for _ in range(8):
-            window.timed_out(8, sent_at)
+            window.record_timeout(8, sent_at)
         assert window.limit(8) == 4
-        window.timed_out(8, time.monotonic())
+        window.record_timeout(8, time.monotonic())
         assert window.limit(8) == 2
 
     def test_the_window_never_closes(self) -> None:
         window = Window()
         for _ in range(20):
-            window.timed_out(8, time.monotonic())
+            window.record_timeout(8, time.monotonic())
         assert window.limit(8) == 1
         assert window.has_room(8)
         window.enter()
@@ -174,13 +174,13 @@ class TestWindow:
 
     def test_the_window_grows_by_one_per_round_and_slowly_near_timeouts(self) -> None:
         window = Window()
-        window.timed_out(16, time.monotonic())
+        window.record_timeout(16, time.monotonic())
         rounds = []
         while window.limit(16) < 16 and len(rounds) < 200:
             n = window.limit(16)
             rounds.append(n)
             for _ in range(n):
-                window.answered(16)
+                window.record_answer(16)
         assert rounds[:4] == [8, 8, 9, 10] or rounds[:4] == [8, 9, 10, 11]
         assert 10 < len(rounds) - rounds.index(14) < 40, "near 16 each further one takes ten rounds"
         assert window._limit == inf

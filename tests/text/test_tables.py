@@ -43,7 +43,7 @@ def test_segments_of_no_texts_are_empty() -> None:
 def test_terms_of_documents_are_their_words_in_order() -> None:
     table = build_term_table(TEXTS, RjiebaWords())
     expected = [["杭州", "在", "浙江", "北京", "是", "首都"], [], ["paris", "巴黎", "paris"], []]
-    assert words_of(table.of_documents(), table) == expected
+    assert words_of(table.document_terms(), table) == expected
     assert list(table.vocabulary) == sorted({word for words in expected for word in words})
 
 
@@ -58,7 +58,7 @@ def test_chunk_terms_are_the_words_entirely_inside(tokenizer: WordTokenizer) -> 
         placed = zip(words.words, words.start, words.end, strict=True)
         terms = [tokenizer.normalize(word) for word, first, last in placed if start <= first and last <= end]
         inside.append([term for term in terms if term])
-    assert words_of(table.of_chunks(Spans(columns[:, 0], columns[:, 1], columns[:, 2])), table) == inside
+    assert words_of(table.chunk_terms(Spans(columns[:, 0], columns[:, 1], columns[:, 2])), table) == inside
 
 
 def test_query_terms_exclude_words_the_corpus_lacks() -> None:
@@ -70,8 +70,8 @@ def test_query_terms_exclude_words_the_corpus_lacks() -> None:
 def test_a_table_without_rows_has_no_index() -> None:
     table = build_term_table(("。", ""), RjiebaWords())
     assert len(table.vocabulary) == 0
-    assert words_of(table.of_documents(), table) == [[], []]
-    assert len(build_term_table((), RjiebaWords()).of_documents()) == 0
+    assert words_of(table.document_terms(), table) == [[], []]
+    assert len(build_term_table((), RjiebaWords()).document_terms()) == 0
 
 
 @pytest.mark.parametrize("rows", [[[0, 1], [2, 3, 4]], [[1, 3], [0, 2, 4]], [[0, 1, 2, 3, 4], []]])

@@ -55,7 +55,7 @@ class ThisProcess(Workers):
     def submit(self, stage: AnyStage) -> None:
         self._stage = stage
 
-    def ended(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
         stage, self._stage = self._stage, None
         assert stage is not None, "a stage was submitted: there is always room"
         with _report_exit(stage):

@@ -108,7 +108,7 @@ class _StagesToSend:
     def open(self) -> Stages:
         return self._stages
 
-    def and_more(self, stages: Stages) -> "_StagesToSend":
+    def extend(self, stages: Stages) -> "_StagesToSend":
         return _StagesToSend({**self._stages, **stages})
 
     def __reduce__(self) -> tuple[type["_PickledStages"], tuple[bytes]]:
@@ -257,7 +257,7 @@ class _Processes(Workers):
             pickled_stages = pickle.dumps(_StagesToSend(stages))
         except (pickle.PicklingError, TypeError, AttributeError):  # forked workers need no pickled stages
             return False
-        self._start = replace(self._start, stages=self._start.stages.and_more(stages))
+        self._start = replace(self._start, stages=self._start.stages.extend(stages))
         for place in self._places:
             place.extend(self._start, pickled_stages)
         self._grow(n_workers)
@@ -309,7 +309,7 @@ class _Processes(Workers):
                 n_threads = self._n_cores if has_all else self._cores_for(place.stage)
                 place.begin(min(n_threads, n_cores()))
 
-    def ended(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
         places = {place.tasks: place for place in self._places if place.tasks}
         return [each for tasks in wait(list(places)) if (each := self._receive(places[tasks]))]  # type: ignore[index]
 

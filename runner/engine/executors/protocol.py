@@ -80,7 +80,7 @@ class Workers(Protocol):
         """Start the submitted stages that have not started. No further stage is submitted before one ends."""
         return  # executors that start stages in `submit` have nothing left to start
 
-    def ended(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
         """Wait until a stage ends, and return the outcomes. Returns nothing if only more room became available.
 
         Raises errors that a worker could not return as an outcome, such as a StoreError. Raises an error if no worker

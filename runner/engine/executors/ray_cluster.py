@@ -101,9 +101,9 @@ class _JoinedWorkers(Workers):
         assert self._workers is not None, "the workers were started"
         self._workers.submit(stage)
 
-    def ended(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
         assert self._workers is not None, "the workers were started"
-        return self._workers.ended()
+        return self._workers.wait_for_outcomes()
 
     def stop(self) -> None:
         import ray

@@ -85,7 +85,7 @@ class RayWorkers(Workers):
         place = max(idle, key=lambda place: (stage.models <= place.models, not place.models))
         self._running[place.begin(stage)] = place
 
-    def ended(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
         since = time.monotonic()
         while True:
             n_ready = self._n_ready

@@ -198,7 +198,7 @@ class TaskQueueReader:
                 return task
         return None
 
-    def ended(self, task: SlurmTask, outcome: Mapping[str, Json]) -> None:
+    def record_outcome(self, task: SlurmTask, outcome: Mapping[str, Json]) -> None:
         """Record the outcome of a task. Raises OSError if the journal cannot be written."""
         self._journal.append({"ended": task.number, "process": os.getpid(), "how": dict(outcome)})
 

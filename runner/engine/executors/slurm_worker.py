@@ -180,7 +180,7 @@ def _work(assignment: Assignment) -> None:
         if task is None:
             wait.pause()
             continue
-        taker.ended(task, _outcome(worker, stages[task.key]))
+        taker.record_outcome(task, _outcome(worker, stages[task.key]))
         wait = Wait()
     if taker.is_dismissed:
         sys.exit(_DISMISSED)

@@ -150,7 +150,7 @@ class SlurmWorkers(Workers):
     def hand_out(self) -> None:
         self._offers.write()
 
-    def ended(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
         wait = Wait()
         while True:
             self._replace_jobs()

@@ -148,7 +148,7 @@ class Ledger:
                 totals.n_prompt_tokens += used.n_prompt
                 totals.n_cached_tokens += used.n_cached
                 totals.n_completion_tokens += used.n_completion
-                totals.cost += price.of(used.n_prompt, used.n_completion, used.n_cached) if price else 0.0
+                totals.cost += price.cost(used.n_prompt, used.n_completion, used.n_cached) if price else 0.0
                 totals.n_unpriced += price is None and used != Tokens()
             numbers[:] = vars(totals).values()
 
@@ -185,4 +185,4 @@ def _release(totals: _Totals, most: Tokens, price: Price | None) -> None:
 
 
 def _cost(most: Tokens, price: Price | None) -> float:
-    return price.of(most.n_prompt, most.n_completion) if price else 0.0
+    return price.cost(most.n_prompt, most.n_completion) if price else 0.0

@@ -53,7 +53,7 @@ class SharedGate:
             wait_s = pace.wait_s(now := time.time(), *account.limits)
             if wait_s == 0 and self._ledger:
                 wait_s = self._ledger.admit(
-                    attempt.most, self.prices.of(account.model, account.priced_at), attempt.timeout_s
+                    attempt.most, self.prices.find(account.model, account.priced_at), attempt.timeout_s
                 )
             if wait_s == 0:
                 pace.take_turn(now, *account.limits, attempt.most.n_all)
@@ -65,13 +65,13 @@ class SharedGate:
         with self._defer_store_error():
             self._give_back(account, attempt.n_unused(used))
             if self._ledger:
-                self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
+                self._ledger.settle(attempt.most, used, self.prices.find(account.model, account.priced_at))
 
     def withdraw(self, attempt: Attempt) -> None:
         account = attempt.account
         self._give_back(account, attempt.most.n_all)
         if self._ledger:
-            self._ledger.withdraw(attempt.most, self.prices.of(account.model, account.priced_at))
+            self._ledger.withdraw(attempt.most, self.prices.find(account.model, account.priced_at))
 
     @contextmanager
     def _defer_store_error(self) -> Iterator[None]:

@@ -77,7 +77,7 @@ class Leases:
             unfinished.chmod(shared_mode(self._folder))
             unfinished.replace(path)
 
-    def of_live_runs(self) -> Leased:
+    def live_leases(self) -> Leased:
         """Return the current leases of live runs. Removes leases of dead runs if this process may write."""
         needs = []
         for path in sorted(self._folder.glob("*.json")):

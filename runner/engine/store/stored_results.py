@@ -160,7 +160,7 @@ class Store:
             return True
         return (kind, key) in self._partial and self._find_partial(kind, key) is not None
 
-    def made_with(self, kind: str, key: str) -> Mapping[str, str]:
+    def versions_of(self, kind: str, key: str) -> Mapping[str, str]:
         """Return the versions that a cached result was computed with. Empty for a result that would have to be
         downloaded.
         """
@@ -366,7 +366,7 @@ class Store:
         """Return the locks of processes that have ended. They block no process and can be removed."""
         return abandoned_locks(self.root / "locks", self.writers)
 
-    def half_written(self) -> list[Path]:
+    def find_half_written(self) -> list[Path]:
         """Return the files beside replies and scores that a process is writing, or that a killed one left.
 
         They have hidden names until they are complete.

@@ -67,7 +67,7 @@ def rate_claims(judge: ChecksAnswers, claims: Sequence[LabelledClaim], store: St
         for texts_of_item in [enumerate(_texts(judge, item), start=1)]
     ]
     ask = asker_for(judge.llm, purpose_of(judge), store)
-    replies = iter(ClaimChecker.of(judge).verdicts(list(chain.from_iterable(checks)), ask))
+    replies = iter(ClaimChecker.from_judge(judge).verdicts(list(chain.from_iterable(checks)), ask))
     questions = questions_of([LabelledItem(item, {}) for item, _ in groups])
     return [
         rating

@@ -56,11 +56,11 @@ class AnsweredTurn(StageGroup):
     def also_read(self) -> Sequence[AnyStage]:
         return generations(self.answers)
 
-    def answer_of_row(self, run: Run) -> dict[int, Answer]:
+    def answers_by_row(self, run: Run) -> dict[int, Answer]:
         """Return the answers by position among all samples."""
         return dict(zip(run.read(self.turns).rows, run.read(self.answers), strict=True))
 
-    def prompt_of_row(self, run: Run) -> dict[int, Messages]:
+    def prompts_by_row(self, run: Run) -> dict[int, Messages]:
         """Return the prompts by position among all samples."""
         prompt_lists = [run.read(stage) for stage in self.prompts]
         prompt_lists += [run.read(stage).prompts for stage in generations(self.answers)]
@@ -70,7 +70,7 @@ class AnsweredTurn(StageGroup):
             for row, messages in zip(run.read(self.turns).rows, prompts, strict=True)
         }
 
-    def path_of_row(self, run: Run) -> dict[int, str]:
+    def paths_by_row(self, run: Run) -> dict[int, str]:
         """Return the way of generation by position among all samples, if the generator records it."""
         paths = [run.read(stage).paths for stage in generations(self.answers)]
         return {
@@ -96,7 +96,7 @@ class OwnTurns(Stage[TurnSet], kind="turns", in_words="turns of conversations", 
     def make(self, run: Run) -> TurnSet:
         """Insert the answers. Empty, refused and truncated answers are inserted as they are."""
         sample_set = run.read(self.samples)
-        answers = {row: answer for turn in self.before for row, answer in turn.answer_of_row(run).items()}
+        answers = {row: answer for turn in self.before for row, answer in turn.answers_by_row(run).items()}
         turn_samples = {
             row: earlier
             for row, earlier in enumerate(_earlier_turns(self.history, sample_set.samples))
@@ -152,9 +152,9 @@ class Conversations(Stage[Generation], kind="conversations", version=1, work=Wor
         prompts: dict[int, Messages] = {}
         paths: dict[int, str] = {}
         for turn in self.turns:
-            answers |= turn.answer_of_row(run)
-            prompts |= turn.prompt_of_row(run)
-            paths |= turn.path_of_row(run)
+            answers |= turn.answers_by_row(run)
+            prompts |= turn.prompts_by_row(run)
+            paths |= turn.paths_by_row(run)
         earlier = _earlier_turns(self.history, samples)
         for row in sorted(set(range(len(samples))) - answers.keys(), key=lambda row: len(earlier[row])):
             failed = next(answers[turn] for turn in earlier[row] if answers[turn].state is AnswerState.ERROR)

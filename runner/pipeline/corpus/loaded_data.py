@@ -296,5 +296,5 @@ def load_data(
         content["language"],
         key_of([content["documents"], content["samples"]]),
         tuple(content["n_by_turn"]),
-        read_cached(partition, store, lambda entry: CorpusParts.of(partition, entry.parts())),
+        read_cached(partition, store, lambda entry: CorpusParts.from_partition(partition, entry.parts())),
     )

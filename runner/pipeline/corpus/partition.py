@@ -74,7 +74,7 @@ class CorpusPartition(Stage[Partition], kind="partition", version=1, work=Work.B
             ranges = [prefix_range(ids, prefix) for prefix in self.prefixes]
         bounds = sorted({0, len(hashes), *(bound for both in ranges for bound in both)})
         return partition_documents(
-            hashes, bounds, ranges, self.documents_per_block, cached_blocks(run.kept(CorpusPartition.kind))
+            hashes, bounds, ranges, self.documents_per_block, cached_blocks(run.stored_results(CorpusPartition.kind))
         )
 
 
@@ -170,6 +170,6 @@ class CorpusParts:
     of_prefix: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, partition: CorpusPartition, stored: Parts) -> "CorpusParts":
+    def from_partition(cls, partition: CorpusPartition, stored: Parts) -> "CorpusParts":
         """Build the parts from a stored partition."""
         return cls(partition, tuple(stored["contents"]), tuple(map(tuple, stored["of_prefix"])))

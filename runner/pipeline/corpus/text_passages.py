@@ -27,7 +27,7 @@ class DocumentPassages(StageGroup):
     def read(self, run: Run) -> Passages:
         """Return texts and titles, and terms if there is a tokenizer."""
         documents = run.read(self.corpus)
-        terms = [run.read(stage).of_documents() for stage in self.terms]
+        terms = [run.read(stage).document_terms() for stage in self.terms]
         return Passages(documents.texts, _first_terms(terms), documents.titles)
 
 
@@ -75,7 +75,7 @@ class BlockPassages(StageGroup):
 
 def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:
     spans = run.read(chunks)
-    of_chunks = [run.read(stage).of_chunks(spans) for stage in terms]
+    of_chunks = [run.read(stage).chunk_terms(spans) for stage in terms]
     return Passages(
         SpanTexts(documents.texts, spans), _first_terms(of_chunks), TextRows(documents.titles, spans.document)
     )

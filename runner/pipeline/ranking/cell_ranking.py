@@ -79,7 +79,7 @@ def _select_by_scores(
     cell: "Cell", selection: RerankerSelection, texts: Texts, search: SearchResult, copies: Stage[GoldCopies]
 ) -> RankedHits:
     """Choose a candidate for each subset by the scores of its ranking on one part of the samples."""
-    samples, metrics, interval = texts.data.samples, cell.metrics.of_rankings, cell.metrics.interval
+    samples, metrics, interval = texts.data.samples, cell.metrics.ranking_metrics, cell.metrics.interval
     candidates = {
         name: _reranking(cell, candidate, texts, search, f"{RERANKER}/{name}")
         for name, candidate in selection.candidates.items()

@@ -65,7 +65,7 @@ def aggregate(
     subsets = rows_by_subset(samples) | _rows_by_turn(turns)
     columns = _columns(scored)
     rows = list(subsets.values())
-    intervals = interval.of_subsets(columns, rows, clusters)
+    intervals = interval.subset_intervals(columns, rows, clusters)
     metrics = dict(zip(subsets, _entries_of_subsets(scored, rows, intervals), strict=True))
     for name, column, metric_intervals in zip(scored, columns, zip(*intervals, strict=True), strict=True):
         pooled = pooled_entries(list(subsets), metric_intervals, interval.confidence, is_share=column.is_share)
@@ -108,7 +108,7 @@ def _over_conversations(
         is_known = np.isfinite(values)
         statistics = np.column_stack([np.where(is_known, values, 0.0), is_known.astype(np.float64)])
         columns.append(Column(statistics, combine_mean, column.is_share))
-    (bounds,) = interval.of_subsets(columns, [slice(None)], clusters[[turn_rows[0] for turn_rows in rows]])
+    (bounds,) = interval.subset_intervals(columns, [slice(None)], clusters[[turn_rows[0] for turn_rows in rows]])
     return {
         name: {
             **_entry(bound, _state_counts(scores.states, [of_turns])[0]),
@@ -122,7 +122,7 @@ def score_subsets(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> list[dict[str, dict[str, Json]]]:
     """Return `{metric: {value, n, ...}}` for each of the subsets. `clusters` are the groups of all samples."""
-    return _entries_of_subsets(scored, subsets, interval.of_subsets(_columns(scored), subsets, clusters))
+    return _entries_of_subsets(scored, subsets, interval.subset_intervals(_columns(scored), subsets, clusters))
 
 
 def _entries_of_subsets(
@@ -169,7 +169,7 @@ def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) ->
 def _macro(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> dict[str, dict[str, Json]]:
-    intervals = interval.of_mean(_columns(scored), subsets, clusters)
+    intervals = interval.mean_intervals(_columns(scored), subsets, clusters)
     results = {}
     for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True):
         by_subset = _state_counts(scores.states, subsets)

@@ -77,13 +77,13 @@ def pipeline_scores_of(cell: "Cell", data: Data, scored: PipelineInputs) -> tupl
     """Return the stages that score a custom pipeline. Retrieval is scored by the passages that it gives."""
     metrics, interval = cell.metrics, cell.metrics.interval
     shared = interval, data.samples, data.corpus, scored.answers, scored.places, scored.copies
-    of_passages = [PipelinePassageScores(metrics.of_rankings, metrics.of_contexts, *shared)]
-    of_citations = [PipelineCitationScores(metrics.of_citations, *shared)]
+    of_passages = [PipelinePassageScores(metrics.ranking_metrics, metrics.of_contexts, *shared)]
+    of_citations = [PipelineCitationScores(metrics.citation_metrics, *shared)]
     inputs = MetricInputs(data.samples, data.samples, data.corpus, None, scored.copies)
     cell_answers = CellAnswers((), scored.answers)
     return (
-        *(of_passages if metrics.of_rankings or metrics.of_contexts else ()),
-        *(of_citations if metrics.of_citations else ()),
+        *(of_passages if metrics.ranking_metrics or metrics.of_contexts else ()),
+        *(of_citations if metrics.citation_metrics else ()),
         *_answer_scores(cell, data, inputs, cell_answers),
         *_judged_scores(cell, data, inputs, scored.passages, cell_answers),
     )
@@ -95,11 +95,11 @@ def _retrieval_scores(cell: "Cell", data: Data, scored: MetricInputs) -> tuple[S
     """
     metrics, places = cell.metrics, scored.places
     if places is None:
-        of_retrieval = metrics.of_rankings | metrics.of_contexts | metrics.of_citations
+        of_retrieval = metrics.ranking_metrics | metrics.of_contexts | metrics.citation_metrics
         return (NotApplicableScores(of_retrieval, metrics.interval, data.samples),) if of_retrieval else ()
     shared = metrics.interval, scored.reported, scored.original
     scorings = list[Stage[Scoring]]()
-    if of_rankings := metrics.of_rankings:
+    if of_rankings := metrics.ranking_metrics:
         scorings.append(RankingScores(of_rankings, *shared, places.chunks, places.hits, scored.copies))
     if of_contexts := metrics.of_contexts:
         scorings.append(ContextScores(of_contexts, *shared, places.read.spans, places.read.context, scored.copies))
@@ -120,7 +120,7 @@ def _citation_scores(
     cell: "Cell", scored: MetricInputs, passages: PromptPassages, cell_answers: CellAnswers
 ) -> tuple[CitationScores, ...]:
     """Return the scores of the citations, if a metric reads them. A closed book has none."""
-    metrics, places = cell.metrics.of_citations, scored.places
+    metrics, places = cell.metrics.citation_metrics, scored.places
     if not metrics or places is None or isinstance(passages, NoPassages):
         return ()
     inputs = scored.original, places.read.spans, passages, cell_answers.answers

@@ -47,7 +47,7 @@ class JudgedPart(StageGroup):
     n: int
     seed: int
 
-    def has_drawn(self, samples: Sequence[Sample]) -> list[bool]:
+    def drawn_mask(self, samples: Sequence[Sample]) -> list[bool]:
         """Return True for each sample that is judged."""
         drawn_ids = {sample.id for sample in limit_samples(samples, self.n, self.seed)}
         return [sample.id in drawn_ids for sample in samples]
@@ -100,7 +100,7 @@ class PreparedJudge(
     def make(self, run: Run) -> JudgeDecisions:
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         samples = run.read(self.samples).samples
-        drawn = compress(samples, self.part.has_drawn(samples)) if self.part else samples
+        drawn = compress(samples, self.part.drawn_mask(samples)) if self.part else samples
         decisions = dict(prepare_judge(self.metric, list(drawn), lambda: self._read_documents(run), ask))
         return JudgeDecisions(decisions, dict(ask.usage))
 
@@ -226,7 +226,7 @@ class JudgedScores(
 
     def left_out(self, samples: Sequence[Sample]) -> list[ScoreState | None]:
         """Return, per sample, the reason why it is never judged, None if it is judged."""
-        drawn = self.part.has_drawn(samples) if self.part else [True] * len(samples)
+        drawn = self.part.drawn_mask(samples) if self.part else [True] * len(samples)
         return [
             ScoreState.HELD_OUT if sample.held_out else None if is_drawn else ScoreState.NOT_DRAWN
             for sample, is_drawn in zip(samples, drawn, strict=True)

@@ -42,7 +42,7 @@ class IndexReplies:
     offsets: NDArray[np.int64]
     hits: pa.Table
 
-    def of_queries(self) -> list[list[IndexedText]]:
+    def hits_by_query(self) -> list[list[IndexedText]]:
         """Return the hits of each query."""
         hits = [IndexedText(**row) for row in self.hits.to_pylist()]
         return [hits[first:last] for first, last in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
@@ -138,7 +138,7 @@ class LocatedHits(Stage[PlacesOfHits], kind="located_hits", version=1, work=Work
 
     def make(self, run: Run) -> PlacesOfHits:
         """Search the corpus for each distinct text."""
-        hits = [hit for stage in self.replies for ranking in run.read(stage).of_queries() for hit in ranking]
+        hits = [hit for stage in self.replies for ranking in run.read(stage).hits_by_query() for hit in ranking]
         distinct = list(dict.fromkeys(hit for hit in hits if hit.text.strip()))
         sought = [SoughtPassage(hit.text, tuple(filter(None, (hit.document, hit.id)))) for hit in distinct]
         places = locate_passages(sought, run.read(self.corpus))
@@ -210,7 +210,7 @@ class IndexedHits(Stage[Hits], kind="indexed_hits", version=1, work=Work.PER_QUE
         spans = map(tuple, places.spans(len(run.read(self.corpus))).tolist())
         texts = (IndexedText(**row) for row in places.texts.to_pylist())
         chunk_of = {text: number[span] for text, span in zip(texts, spans, strict=True)}
-        rankings = run.read(self.replies).of_queries()
+        rankings = run.read(self.replies).hits_by_query()
         return hits_in_order(
             [list(dict.fromkeys(chunk_of[hit] for hit in ranking if hit in chunk_of)) for ranking in rankings]
         )
@@ -233,7 +233,9 @@ class IndexReport(StepReport):
         """Return counts of hits, with a line if some are not in the corpus. A hit counts once per query."""
         places = run.read(self.places)
         row_of = {IndexedText(**row): number for number, row in enumerate(places.texts.to_pylist())}
-        hits = [hit for stage in self.rankings for ranking in run.read(stage.replies).of_queries() for hit in ranking]
+        hits = [
+            hit for stage in self.rankings for ranking in run.read(stage.replies).hits_by_query() for hit in ranking
+        ]
         rows = np.array([row_of.get(hit, -1) for hit in hits], dtype=np.int64)
         rows = rows[rows >= 0]
         n_kept = sum(int((run.read(stage).chunk >= 0).sum()) for stage in self.rankings)

@@ -176,14 +176,14 @@ def gold_columns(
     row, column = np.nonzero(context.chunk >= 0)
     in_context = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), chunks)
     in_hits = spans_of(table.row, table.place, chunks)
-    return GoldColumns(samples, places, table, places.held_by(in_hits), places.held_by(in_context))
+    return GoldColumns(samples, places, table, places.pieces_in(in_hits), places.pieces_in(in_context))
 
 
 def add_compressed_counts(gold: GoldColumns, spans: Spans, context: Context) -> GoldColumns:
     """Return the columns with the gold in the texts that a compressor retained, and in the chunks before it."""
     row, column = np.nonzero(context.chunk >= 0)
     retained = spans_of(row.astype(np.int64), context.chunk[row, column].astype(np.int64), spans)
-    return replace(gold, of_contexts=gold.places.held_by(retained), of_chosen=gold.of_contexts)
+    return replace(gold, of_contexts=gold.places.pieces_in(retained), of_chosen=gold.of_contexts)
 
 
 def gold_column(

@@ -47,7 +47,7 @@ class SearchedBlock(StageGroup):
 
     def read(self, run: Run, chunks: Spans, query_terms: TermTable) -> IndexBlock:
         """Return the block for a search by the `query_terms`, among all `chunks` of the corpus."""
-        number_of = run.read(self.terms).number_of
+        number_of = run.read(self.terms).term_positions
         term_ids = np.array([number_of.get(term, -1) for term in query_terms.vocabulary], dtype=np.int32)
         return IndexBlock(_LazyParts(run, self.built), positions_of(chunks, self.documents.rows(run)), term_ids)
 
@@ -90,7 +90,7 @@ class SparseHits(Search, kind="sparse_hits", version=3, work=Work.PER_QUERY):
     def search(self, run: Run, depth: int, query_rows: Rows) -> Hits:
         """Return the chunks that share the most with the chosen queries."""
         words = run.read(self.words)
-        queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), query_rows)
+        queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.document_terms()), query_rows)
         chunks = run.read(self.chunks)
         parts = sub_corpora.select_query_rows(self.corpora.ranges(run), query_rows)
         part_hits = []

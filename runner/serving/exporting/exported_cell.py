@@ -34,7 +34,7 @@ _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
 class ExportedCell:
     """Everything that an exported folder is made of.
 
-    `entries` are the cached stages, in the order of `description.kept`, and `store` has them. `models` are folders of
+    `entries` are the cached stages in `store`, in the order of `description.stage_files`. `models` are folders of
     pretrained models by their names in the export. `samples` are the sweep's questions. `earlier` has for each the
     positions of its earlier turns, if its conversation contains the model's own answers.
     """
@@ -108,7 +108,7 @@ def collect_export(sweep: LoadedSweep, result: CellResult, store_dir: Path | Non
     used = frozenset[str]().union(*(graph.used for graph in graphs))
     nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
     foreign = [target for _, target in foreign_targets(nodes, "", ())]
-    stored = [store.kept(stage) for stage in stages_of_graphs(graphs)]
+    stored = [store.find(stage) for stage in stages_of_graphs(graphs)]
     folders = dict(model_paths(nodes))
     names = _names(folders)
     description = Description(

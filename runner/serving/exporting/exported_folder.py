@@ -119,7 +119,7 @@ def _write(cell: ExportedCell, folder: Path) -> None:
         kept_samples = file.read(use_threads=False)
     pipeline = folder / PIPELINE
     pipeline.mkdir(parents=True)
-    for files, entry in zip(cell.description.kept, cell.entries, strict=True):
+    for files, entry in zip(cell.description.stage_files, cell.entries, strict=True):
         target = pipeline / files.folder
         target.mkdir(parents=True, exist_ok=True)
         for name in files.files:

@@ -77,7 +77,7 @@ class ExportStore:
             raise self._missing_error(partition.kind)
         return facts_of(name, content, partition, entry)
 
-    def kept(self, stage: AnyStage) -> tuple[StageFiles, StoredResult]:
+    def find(self, stage: AnyStage) -> tuple[StageFiles, StoredResult]:
         """Return the result of a stage. Raises DataError if it is missing or damaged."""
         entry = self.store.find(stage.kind, stage.key)
         if entry is None:

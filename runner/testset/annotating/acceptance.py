@@ -69,7 +69,7 @@ def acceptance(testset: Testset, ratings: Mapping[str, Sequence[int]]) -> list[C
         for threshold in THRESHOLDS
     ]
     ordered = [WHOLE, *sorted(cells.keys() - {WHOLE})]
-    intervals = Intervals().of_subsets(columns, [cells[cell] for cell in ordered], clusters_of(samples))
+    intervals = Intervals().subset_intervals(columns, [cells[cell] for cell in ordered], clusters_of(samples))
     return [
         CellAcceptance(
             *cell,

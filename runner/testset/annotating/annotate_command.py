@@ -73,7 +73,7 @@ def _export(options: argparse.Namespace, testset: Testset) -> int:
 
 
 def _import(options: argparse.Namespace, testset: Testset) -> int:
-    annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=False)
+    annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=False)
     if annotated == Annotated():
         raise DataError("FILE: contains no annotations; export annotated tasks as JSON, or fill in the sheet")
     new = import_annotations(testset, annotated.annotations, options.prefer, gates_of(testset))
@@ -102,7 +102,7 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
 
 
 def _agree(options: argparse.Namespace, testset: Testset) -> int:
-    annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=True)
+    annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=True)
     agreement = annotator_agreement(testset, annotated.annotations)
     if agreement.n_annotators < 2:
         raise DataError(f"FILE: got annotations of {agreement.n_annotators} annotators, expected at least 2 to compare")
@@ -114,7 +114,7 @@ def _agree(options: argparse.Namespace, testset: Testset) -> int:
 
 
 def _accept(options: argparse.Namespace, testset: Testset) -> int:
-    annotated = read_annotations(options.files, testset, options.annotator_from, of_parent=True)
+    annotated = read_annotations(options.files, testset, options.annotator_from, accepts_parent=True)
     ratings = ratings_of(annotated.annotations)
     if not ratings:
         raise DataError(f"FILE: got {len(annotated.annotations)} annotations without a rating, expected some ratings")

@@ -40,13 +40,13 @@ def topics_of(testset: Testset) -> list[str]:
 class AnnotatedVersions:
     """A set with its accepted versions, against which annotations are checked.
 
-    Annotations of this version are accepted. With `of_parent`, annotations of its parent are too, because their ratings
-    remain valid.
+    Annotations of this version are accepted. With `accepts_parent`, annotations of its parent are too, because their
+    ratings remain valid.
     """
 
-    def __init__(self, testset: Testset, *, of_parent: bool) -> None:
+    def __init__(self, testset: Testset, *, accepts_parent: bool) -> None:
         self.testset = testset
-        self._parent = testset.parent if of_parent else ""
+        self._parent = testset.parent if accepts_parent else ""
 
     @cached_property
     def topics(self) -> frozenset[str]:

@@ -13,14 +13,14 @@ from runner.testset.annotating.sheet import read_sheet
 
 
 def read_annotations(
-    files: Sequence[Path], testset: Testset, annotator_from: AnnotatorFrom, *, of_parent: bool
+    files: Sequence[Path], testset: Testset, annotator_from: AnnotatorFrom, *, accepts_parent: bool
 ) -> Annotated:
-    """Read exports of Label Studio (.json) and sheets (.csv). With `of_parent`, annotations of the parent version count
-    too.
+    """Read exports of Label Studio (.json) and sheets (.csv). With `accepts_parent`, annotations of the parent version
+    count too.
 
     Raises DataError for a file that cannot be read, annotations of another set, and two annotators of the same name.
     """
-    known = AnnotatedVersions(testset, of_parent=of_parent)
+    known = AnnotatedVersions(testset, accepts_parent=accepts_parent)
     parts = []
     names: dict[str, Path] = {}
     for file in files:

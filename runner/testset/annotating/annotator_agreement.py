@@ -90,7 +90,7 @@ def _marks(units: Sequence[Sequence[Annotation]], clusters: NDArray[np.int64], s
         scores = [2 * len(a & b) / (len(a) + len(b)) for a, b in combinations(marked, 2) if a or b]
         if scores:
             statistics[row] = float(np.mean(scores)), 1.0
-    ((interval,),) = Intervals(seed=seed).of_subsets([Column(statistics, combine_mean)], [slice(None)], clusters)
+    ((interval,),) = Intervals(seed=seed).subset_intervals([Column(statistics, combine_mean)], [slice(None)], clusters)
     return interval, int(statistics[:, 1].sum())
 
 

@@ -52,11 +52,11 @@ def sheet_of(samples: Sequence[Sample], testset: Testset, wording: AnnotatorWord
         history = "\n".join(f"{turn.question}\n→ {turn.answer}" for turn in sample.history)
         cells = (sample.id, testset.key, sample.task or "", sample.topic or "", history, sample.question)
         row = [*cells, _answers_cell(sample.references), _gold_cell(sample.gold, testset)]
-        writer.writerow([escaped(cell) for cell in row] + [""] * (len(_COLUMNS) - len(row)))
+        writer.writerow([escape(cell) for cell in row] + [""] * (len(_COLUMNS) - len(row)))
     return BYTE_ORDER_MARK + text.getvalue()
 
 
-def escaped(cell: str) -> str:
+def escape(cell: str) -> str:
     """Return the cell so that no spreadsheet takes it for a formula, a number, a date, a truth value or no value."""
     return f"'{cell}" if cell.startswith(_ESCAPED) or _may_be_converted(cell) else cell
 
@@ -69,9 +69,9 @@ def _may_be_converted(cell: str) -> bool:
     return is_short and len(_WORD.findall(cell)) <= _MOST_WORDS_IN_VALUE
 
 
-def unescaped(cell: str) -> str:
-    """Reverse `escaped`. An apostrophe that a person typed before a word stays."""
-    return cell[1:] if cell.startswith("'") and escaped(cell[1:]) == cell else cell
+def unescape(cell: str) -> str:
+    """Reverse `escape`. An apostrophe that a person typed before a word stays."""
+    return cell[1:] if cell.startswith("'") and escape(cell[1:]) == cell else cell
 
 
 def _answers_cell(references: Sequence[str]) -> str:
@@ -135,7 +135,7 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise DataError(f'{file}: not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
     rows = table_rows(text, file, _EXPECTED, first_number=2, column_of=_column_of, required=_COLUMNS)
     for number, row in rows:
-        yield number, {name: unescaped(cell) for name, cell in row.items()}
+        yield number, {name: unescape(cell) for name, cell in row.items()}
 
 
 def _column_of(title: str) -> str:

@@ -178,7 +178,7 @@ class _Sizes:
         each = Tokens(n_tokens_at_most(n_bytes), int(getattr(llm, "max_new_tokens", 0)))
         tokens = Tokens(each.n_prompt * n_requests, each.n_completion * n_requests)
         price = price_of(llm, self._settings.prices)
-        return RequestEstimate(n_requests, tokens, price.of(tokens.n_prompt, tokens.n_completion) if price else None)
+        return RequestEstimate(n_requests, tokens, price.cost(tokens.n_prompt, tokens.n_completion) if price else None)
 
 
 def _texts(value: Json) -> Iterator[str]:

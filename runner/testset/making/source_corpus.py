@@ -109,7 +109,7 @@ class IndexedSegments(Stage[SegmentIndex], kind="testset_index", version=3):
 
 
 def _passages(documents: Documents, spans: Spans, terms: TermTable) -> Passages:
-    return Passages(SpanTexts(documents.texts, spans), terms.of_chunks(spans), ())
+    return Passages(SpanTexts(documents.texts, spans), terms.chunk_terms(spans), ())
 
 
 def is_removable(document_id: str, share: float, seed: int) -> bool:

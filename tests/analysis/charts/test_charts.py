@@ -22,7 +22,7 @@ def texts(picture: ElementTree.Element) -> list[str]:
 def test_a_scale_has_round_ticks() -> None:
     assert Scale(0.1, 0.95, 0, 100).ticks(2) == [0.5]
     assert Scale(0, 2000, 0, 100).ticks(5) == [0, 500, 1000, 1500, 2000]
-    assert Scale(3, 3, 0, 100).of(3) == 50
+    assert Scale(3, 3, 0, 100).at(3) == 50
     assert padded_range([]) == (-0.05, 1.05)
 
 

@@ -54,7 +54,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_only_truly_best_levels_are_named(planted: Path) -> None:
-    found = of(planted).of("overall", "size")
+    found = of(planted).find("overall", "size")
     assert found is not None
     assert (found.verdict, set(found.best)) == (SHOWN, {"256", "512"})
     assert [level.may_be_best for level in found.levels] == [True, True, False]
@@ -62,7 +62,7 @@ def test_only_truly_best_levels_are_named(planted: Path) -> None:
 
 
 def test_insignificant_axis_reports_cheapest_level_and_detectable_size(planted: Path) -> None:
-    found = of(planted).of("overall", "k")
+    found = of(planted).find("overall", "k")
     assert found is not None
     assert (found.verdict, found.best, found.cheapest) == (NOT_SHOWN, (), "2")
     assert found.detectable is not None
@@ -80,7 +80,7 @@ def test_recommendation_and_effect_records_are_plain_json(planted: Path) -> None
 def test_levels_equal_in_every_sample_are_reported_as_the_same(tmp_path: Path) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {}, same=("k",))
     found = of(folder)
-    entry = found.of("overall", "k")
+    entry = found.find("overall", "k")
     assert entry is not None
     assert (entry.verdict, entry.text()) == (SAME, "the same in every sample; cheapest 2")
     assert (entry.p, entry.p_adjusted) == (None, None)
@@ -98,10 +98,10 @@ def test_levels_are_compared_without_the_combination_of_a_failed_cell(tmp_path: 
     folder = write(tmp_path / "s", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.1}}, failed=[("64", 2)])
     found = of(folder, metric)
     for axis in ("size", "k"):
-        entry = found.of(found.entries[0].scenario.subset, axis)
+        entry = found.find(found.entries[0].scenario.subset, axis)
         assert entry is not None
         assert (entry.n_combinations, entry.n_possible) == (1, 1)
-    entry = found.of(found.entries[0].scenario.subset, "k")
+    entry = found.find(found.entries[0].scenario.subset, "k")
     assert entry is not None
     assert entry.text() == "8"
 

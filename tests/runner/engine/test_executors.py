@@ -503,13 +503,13 @@ class TestProcesses:
         n_ended = 0
         workers.hand_out()
         while n_ended < 2:
-            n_ended += len(workers.ended())
+            n_ended += len(workers.wait_for_outcomes())
         for stage in (second_b, second_a):
             assert workers.room_for(stage) is StartPriority.READY
             workers.submit(stage)
         workers.hand_out()
         while n_ended < 4:
-            n_ended += len(workers.ended())
+            n_ended += len(workers.wait_for_outcomes())
         workers.stop()
         assert [len(set(noted(tmp_path / model))) for model in "ab"] == [1, 1]
 

@@ -44,7 +44,7 @@ class Scripted(Workers):
         self._running.append(stage)
         self.begun.append(stage.kind)
 
-    def ended(self) -> Sequence[StageRun | Lost]:
+    def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
         stage = self._running.pop(0)
         end = self.ends[stage.kind].pop(0) if self.ends.get(stage.kind) else ""
         if end == "lost":
@@ -118,9 +118,9 @@ class TestOrder:
 
             n_places = 0
 
-            def ended(self) -> Sequence[StageRun | Lost]:
+            def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
                 if self._running:
-                    return super().ended()
+                    return super().wait_for_outcomes()
                 self.n_places += 1
                 return []
 
@@ -152,7 +152,7 @@ class TestLosses:
                 is_refused = is_last_try and (stage is not second or bool(self._running))
                 return StartPriority.NONE if is_refused else super().room_for(stage)
 
-            def ended(self) -> Sequence[StageRun | Lost]:
+            def wait_for_outcomes(self) -> Sequence[StageRun | Lost]:
                 assert self._running, "all stages wait, and none runs"
                 stage = self._running.pop()
                 if losses.get(stage.key):

@@ -116,9 +116,9 @@ def test_keys_change_only_if_a_part_is_judged() -> None:
 def test_a_part_has_samples_of_every_subset_in_proportion() -> None:
     sizes = {"long": 60, "short": 30, "rare": 2}
     samples = [Sample(f"{subset}{n}", subset, Kind.QA, "?", ()) for subset, size in sizes.items() for n in range(size)]
-    drawn = np.array(JudgedPart(9, 0).has_drawn(samples))
+    drawn = np.array(JudgedPart(9, 0).drawn_mask(samples))
     assert Counter(samples[row].subset for row in np.flatnonzero(drawn)) == {"long": 5, "short": 3, "rare": 1}
-    assert (drawn != np.array(JudgedPart(9, 1).has_drawn(samples))).any()
+    assert (drawn != np.array(JudgedPart(9, 1).drawn_mask(samples))).any()
 
 
 def test_a_part_without_samples_is_an_error() -> None:

@@ -44,8 +44,8 @@ class TestNowAndThen:
             progress.finished(order[0].key, order[0].kind, 0.0)
             for elapsed in (30.0, 75.0):
                 clock[0] = 100.0 + elapsed
-                progress.within(order[1], 150, 300)
-                progress.within(order[1], 151, 300)
+                progress.update(order[1], 150, 300)
+                progress.update(order[1], 151, 300)
         assert isinstance(console.file, io.StringIO)
         return console.file.getvalue().splitlines()
 
@@ -71,9 +71,9 @@ class TestNowAndThen:
                 progress.finished(stage.key, stage.kind, 0.01)
             progress.cell_finished()
             clock[0] = 100.0
-            progress.within(order[-1], 0, 300)
+            progress.update(order[-1], 0, 300)
             clock[0] = 200.0
-            progress.within(order[-1], 100, 300)
+            progress.update(order[-1], 100, 300)
         last = f"{order[-1].title}: 100 of 300"
         line = (
             f"  {len(order) - 1} of {len(order)} stages and 1 of 2 cells done after 0:01:40, about 3 min left; {last}"
@@ -83,9 +83,9 @@ class TestNowAndThen:
     def test_running_stage_shows_its_own_time_left(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
         console = SafeConsole(file=io.StringIO(), width=200)
         with StageProgress(console, order, 1, enabled=True) as progress:
-            progress.within(order[0], 0, 300)
+            progress.update(order[0], 0, 300)
             clock[0] = 200.0
-            progress.within(order[0], 100, 300)
+            progress.update(order[0], 100, 300)
         line = f"  0 of {len(order)} stages done after 0:01:40; {order[0].title}: 100 of 300 (about 3 min left)"
         assert console.file.getvalue().splitlines() == [line]
 

@@ -96,7 +96,7 @@ def test_subset_interval_equals_the_interval_of_its_samples() -> None:
     samples = [sample(i, "read" if i < 4 else "finance") for i in range(14)]
     metrics = aggregate(scored(*values), samples, INTERVAL)
     statistics = mean_scores(values[4:]).statistics
-    ((expected,),) = INTERVAL.of_subsets([Column(statistics, combine_mean, is_share=False)], [slice(None)])
+    ((expected,),) = INTERVAL.subset_intervals([Column(statistics, combine_mean, is_share=False)], [slice(None)])
     found = metrics["finance"]["length"]
     assert (found["ci_low"], found["ci_high"]) == (expected.low, expected.high)
     assert found["ci_low"] < found["value"] < found["ci_high"]

@@ -48,14 +48,14 @@ def test_cost_is_known_only_if_every_cell_has_it() -> None:
 def test_tokens_of_every_step_that_asks_about_questions_count(step: str) -> None:
     answers = {"prompt": 1_000, "completion": 100, "judge_prompt": 9_000, "refiner_prompt": 9_000}
     tokens = {**answers, f"{step}_prompt": 300, f"{step}_completion": 20}
-    assert COSTS["tokens"].of(cell("a", 1, 1.0, tokens=tokens)) == 142
-    assert COSTS["tokens"].of(cell("a", 1, 1.0, tokens={**tokens, f"{step}_prompt": None})) is None
+    assert COSTS["tokens"].measure(cell("a", 1, 1.0, tokens=tokens)) == 142
+    assert COSTS["tokens"].measure(cell("a", 1, 1.0, tokens={**tokens, f"{step}_prompt": None})) is None
 
 
 def test_a_judge_is_not_part_of_the_cost() -> None:
     usage = {"answers": {"cost": 0.5}, "judge/accuracy": {"cost": 9.0}}
-    assert COSTS["cost"].of(cell("a", 1, 1.0, usage=usage)) == 50.0
-    assert COSTS["cost"].of(cell("a", 1, 1.0, usage={"answers": {"cost": None}})) is None
+    assert COSTS["cost"].measure(cell("a", 1, 1.0, usage=usage)) == 50.0
+    assert COSTS["cost"].measure(cell("a", 1, 1.0, usage={"answers": {"cost": None}})) is None
 
 
 def test_latency_differences_of_milliseconds_do_not_decide() -> None:
@@ -67,10 +67,10 @@ def test_latency_differences_of_milliseconds_do_not_decide() -> None:
 def test_answers_that_failed_make_no_cell_cheap() -> None:
     usage = {"answers": {"cost": 0.5}, "reranker": {"cost": 1.0}}
     whole = cell("whole", 1, 1.0, tokens={"prompt": 1_000, "completion": 0, "reranker_prompt": 200}, usage=usage)
-    assert COSTS["tokens"].of(replace(whole, tokens={**whole.tokens, "reviser_prompt": 100})) == 130.0
+    assert COSTS["tokens"].measure(replace(whole, tokens={**whole.tokens, "reviser_prompt": 100})) == 130.0
     half = replace(whole, cell_id="half", counts={"ok": 5, "error": 5}, tokens={**whole.tokens, "prompt": 500})
-    assert [COSTS["tokens"].of(own) for own in (whole, half)] == [120.0, 120.0]
-    assert [COSTS["cost"].of(own) for own in (whole, half)] == pytest.approx([150.0, 200.0])
+    assert [COSTS["tokens"].measure(own) for own in (whole, half)] == [120.0, 120.0]
+    assert [COSTS["cost"].measure(own) for own in (whole, half)] == pytest.approx([150.0, 200.0])
     assert cheapest([whole, half]).cell_id == "whole"
 
 
@@ -81,14 +81,14 @@ def test_empty_answers_make_no_cell_cheap(n_empty: int) -> None:
         cell("silent", 1, 0.1, tokens={"prompt": 1_000, "completion": 0}), counts={"ok": 10 - n_empty, "empty": n_empty}
     )
     assert cheapest([silent, whole]).cell_id == "whole"
-    assert COSTS["tokens"].of(silent) == 100.0, "what is paid is another matter"
+    assert COSTS["tokens"].measure(silent) == 100.0, "what is paid is another matter"
     assert cheapest([silent, whole], weighs_tokens=False).cell_id == "silent", "by a metric that sees no answers"
 
 
 def test_a_closed_book_has_no_tokens_of_passages() -> None:
     closed = CellResult("closed", "OK", {"top_k": None}, (), {}, {}, latency_s={"p50": 1.0}, counts={"ok": 10})
-    assert COSTS["context_tokens"].of(closed) == 0.0
+    assert COSTS["context_tokens"].measure(closed) == 0.0
     assert [cost.name for cost in known_costs([closed, cell("a", 100, 1.0)])] == ["context_tokens", "seconds"]
-    assert COSTS["context_tokens"].of(replace(closed, axes={"top_k": 2})) is None
-    assert COSTS["context_tokens"].of(replace(closed, axes={"top_k": None, "pipeline": "built_in"})) == 0.0
-    assert COSTS["context_tokens"].of(replace(closed, axes={"top_k": None, "pipeline": "python"})) is None
+    assert COSTS["context_tokens"].measure(replace(closed, axes={"top_k": 2})) is None
+    assert COSTS["context_tokens"].measure(replace(closed, axes={"top_k": None, "pipeline": "built_in"})) == 0.0
+    assert COSTS["context_tokens"].measure(replace(closed, axes={"top_k": None, "pipeline": "python"})) is None

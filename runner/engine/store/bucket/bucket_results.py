@@ -80,11 +80,11 @@ class BucketRemote:
         if self._entries_by_path is None:
             self._listed_at = time.time()
             self._asked_for_all = time.monotonic()
-            self._entries_by_path = {each.path: each for each in self._objects.listed(ENTRIES)}
+            self._entries_by_path = {each.path: each for each in self._objects.list_objects(ENTRIES)}
         return self._entries_by_path
 
     def results(self, kind: str) -> Iterable[tuple[str, str]]:
-        for each in self._objects.listed(f"{ENTRIES}/{kind}".rstrip("/")):
+        for each in self._objects.list_objects(f"{ENTRIES}/{kind}".rstrip("/")):
             if result := result_at(each.path):
                 yield result
 
@@ -127,7 +127,7 @@ class BucketRemote:
             if now - self._looked_for_partial > _LOOK_EVERY_S:
                 self._looked_for_partial = now
                 run = path.split("/")[1]
-                self._partial = frozenset(each.path for each in self._objects.listed(f"{PARTIAL}/{run}"))
+                self._partial = frozenset(each.path for each in self._objects.list_objects(f"{PARTIAL}/{run}"))
             return path not in self._partial
         if (
             self._entries_by_path is not None

@@ -122,7 +122,7 @@ class BucketWriters:
         """Return the paths of heartbeats that killed processes of this host left."""
         return [
             each.path
-            for each in self._objects.listed(WRITERS)
+            for each in self._objects.list_objects(WRITERS)
             if (name := each.path.rpartition("/")[2]).startswith(f"{self._host}-") and self.is_gone(name)
         ]
 

@@ -46,7 +46,9 @@ def merge(objects: Objects, folder: str, group: Sequence[ObjectInfo]) -> None:
     """
     replies_by_path = [
         (each.path, replies)
-        for each, replies in zip(group, objects.at_once(lambda each: _read(objects, each), group), strict=True)
+        for each, replies in zip(
+            group, objects.read_concurrently(lambda each: _read(objects, each), group), strict=True
+        )
         if replies is not None
     ]
     lines = (line for _, replies in replies_by_path for line in replies.contents.splitlines(keepends=True))

@@ -50,14 +50,14 @@ class SyncState:
         """Make it time to list the bucket again."""
         self._looked_at = float("-inf")
 
-    def soon(self, in_background: Callable[[], None]) -> None:
+    def schedule_send(self, in_background: Callable[[], None]) -> None:
         """Schedule an upload within a few seconds. `in_background` is the bound method that uploads."""
         self._is_due = True
         if not self._is_watched:
             self._is_watched = True
             self._writers.every_few_seconds(in_background)
 
-    def now(self) -> None:
+    def send_if_scheduled(self) -> None:
         """Upload if an upload is scheduled."""
         with self._sending:
             if self._is_due:
@@ -106,7 +106,7 @@ class SentReplies:
     def _bring_listed(self) -> bool:
         """Download all new replies. Returns False if some objects disappeared before they were read."""
         new: list[tuple[ObjectInfo, int, Path]] = []
-        for listed in self._objects.listed(self._prefix):
+        for listed in self._objects.list_objects(self._prefix):
             writer, segment = listed.path.split("/")[-2:]
             if not (self._folder / ".sent" / writer).exists():  # this host wrote the files that are marked as sent
                 marker = self._folder / ".brought" / f"{writer}.{segment}"
@@ -119,7 +119,9 @@ class SentReplies:
         unfinished = self._folder / f".{uuid.uuid4().hex}"
         try:
             with unfinished.open("wb") as file:
-                for lines in self._objects.at_once(self._lines, [(listed, start) for listed, start, _ in new]):
+                for lines in self._objects.read_concurrently(
+                    self._lines, [(listed, start) for listed, start, _ in new]
+                ):
                     are_complete = are_complete and bool(lines)
                     file.write(lines)
             unfinished.rename(self._folder / f"brought-{uuid.uuid4().hex}{_SUFFIX}")
@@ -140,11 +142,11 @@ class SentReplies:
 
     def send(self) -> None:
         """Schedule an upload within a few seconds."""
-        self._state.soon(self.send_now)
+        self._state.schedule_send(self.send_now)
 
     def send_now(self) -> None:
         """Upload the replies of this process."""
-        self._state.now()
+        self._state.send_if_scheduled()
 
     def _send(self) -> None:
         writer = self._writers.on_host_name
@@ -233,7 +235,7 @@ class SentBlocks:
                 unfinished.unlink(missing_ok=True)
 
     def _look(self) -> dict[str, ObjectInfo]:
-        listed = {each.path.rpartition("/")[2]: each for each in self._objects.listed(self._prefix)}
+        listed = {each.path.rpartition("/")[2]: each for each in self._objects.list_objects(self._prefix)}
         self._in_bucket = set(listed)
         return listed
 
@@ -243,11 +245,11 @@ class SentBlocks:
 
     def send(self) -> None:
         """Schedule an upload within a few seconds."""
-        self._state.soon(self.send_now)
+        self._state.schedule_send(self.send_now)
 
     def send_now(self) -> None:
         """Upload all blocks that the bucket does not have."""
-        self._state.now()
+        self._state.send_if_scheduled()
 
     def _send(self) -> None:
         there = self._in_bucket if self._in_bucket is not None else set(self._look())

@@ -150,7 +150,7 @@ class Objects:
             return None
         return ObjectInfo(path, meta["size"], _tag(meta), meta["last_modified"])
 
-    def listed(self, prefix: str) -> list[ObjectInfo]:
+    def list_objects(self, prefix: str) -> list[ObjectInfo]:
         """Return all objects in a folder and its subfolders, with one request per thousand."""
         return self._retry(
             f"list {prefix}",
@@ -220,7 +220,7 @@ class Objects:
             if len(piece) < min(_PIECE, n_bytes - start):
                 return
 
-    def at_once(self, read: Callable[[K], T], items: Iterable[K]) -> Iterator[T]:
+    def read_concurrently(self, read: Callable[[K], T], items: Iterable[K]) -> Iterator[T]:
         """Yield the results of `read` for many items, in their order. Several are read concurrently."""
         with ThreadPoolExecutor(_N_CONCURRENT) as pool:
             yield from pool.map(read, items)

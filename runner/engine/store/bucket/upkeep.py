@@ -81,11 +81,11 @@ class Upkeep:
     def results(self) -> list[BucketResult]:
         """Return all results, sorted by kind and name."""
         large: dict[str, list[ObjectInfo]] = {}
-        for part in self._objects.listed(PARTS):
+        for part in self._objects.list_objects(PARTS):
             if (name := result_of_part(part.path)) is not None:
                 large.setdefault(name, []).append(part)
         results = []
-        for each in [*self._objects.listed(ENTRIES), *self._objects.listed(PARTIAL)]:
+        for each in [*self._objects.list_objects(ENTRIES), *self._objects.list_objects(PARTIAL)]:
             if (kind_and_name := result_at(each.path)) is None:
                 continue
             kind, name = kind_and_name
@@ -98,7 +98,7 @@ class Upkeep:
 
     def seconds(self, results: Iterable[BucketResult]) -> list[float]:
         """Return the seconds that each result took to compute. 0 for a damaged one."""
-        return list(self._objects.at_once(self._seconds_of, results))
+        return list(self._objects.read_concurrently(self._seconds_of, results))
 
     def _seconds_of(self, result: BucketResult) -> float:
         entry = self._objects.get(result.path)
@@ -110,7 +110,7 @@ class Upkeep:
 
     def damages(self, results: Iterable[BucketResult]) -> list[str]:
         """Compare all contents with their checksums. Returns the damage of each result; "" if it is sound."""
-        return list(self._objects.at_once(self._damage_of, results))
+        return list(self._objects.read_concurrently(self._damage_of, results))
 
     def _damage_of(self, result: BucketResult) -> str:
         entry = self._objects.get(result.path)
@@ -136,7 +136,9 @@ class Upkeep:
     def leased(self) -> Leased:
         """Return the results that running sweeps need."""
         needs = []
-        for run in self._objects.at_once(lambda each: self._objects.get(each.path), self._objects.listed(RUNS)):
+        for run in self._objects.read_concurrently(
+            lambda each: self._objects.get(each.path), self._objects.list_objects(RUNS)
+        ):
             if run is not None:  # a missing lease belongs to a run that has just ended
                 process, needed = read_lease(run.contents)
                 if process in self._live_writers:
@@ -146,7 +148,7 @@ class Upkeep:
     @cached_property
     def _live_writers(self) -> frozenset[str]:
         since = self.now - _PRESUMED_DEAD_AFTER - timedelta(seconds=1)  # the service reports whole seconds
-        return frozenset(_base_name(each) for each in self._objects.listed(WRITERS) if each.modified >= since)
+        return frozenset(_base_name(each) for each in self._objects.list_objects(WRITERS) if each.modified >= since)
 
     def leftovers(self, results: Sequence[BucketResult]) -> list[ObjectInfo]:
         """Return objects that killed processes left at least a day ago.
@@ -155,16 +157,16 @@ class Upkeep:
         """
         named = {path for each in results for path in each.large}
         leftovers = [
-            *self._objects.listed(LOCKS),
-            *(each for each in self._objects.listed(WRITERS) if _base_name(each) not in self._live_writers),
-            *self._objects.listed(RUNS),
-            *(each for each in self._objects.listed(PARTS) if each.path not in named),
+            *self._objects.list_objects(LOCKS),
+            *(each for each in self._objects.list_objects(WRITERS) if _base_name(each) not in self._live_writers),
+            *self._objects.list_objects(RUNS),
+            *(each for each in self._objects.list_objects(PARTS) if each.path not in named),
         ]
         return [each for each in leftovers if each.modified < self.now - _LEFT_AFTER]
 
     def replies(self) -> list[ObjectInfo]:
         """Return the objects with replies of models."""
-        return [each for each in self._objects.listed(REPLIES) if each.path.count("/") == _N_FOLDERS_OF_REPLIES]
+        return [each for each in self._objects.list_objects(REPLIES) if each.path.count("/") == _N_FOLDERS_OF_REPLIES]
 
     def mergeable_replies(self) -> list[tuple[str, list[ObjectInfo]]]:
         """Return groups of objects with replies of ended processes. Each group becomes one object in its folder."""
@@ -183,7 +185,7 @@ class Upkeep:
 
     def pair_scores(self) -> list[ObjectInfo]:
         """Return the objects with scores of pairs."""
-        return self._objects.listed(PAIR_SCORES)
+        return self._objects.list_objects(PAIR_SCORES)
 
     def remove(self, results: Iterable[BucketResult], leftovers: Iterable[ObjectInfo] = ()) -> None:
         """Remove results and then their large files. A process that reads in between finds damage and computes the

@@ -53,7 +53,7 @@ def take_all(folder: Path, worker: str) -> None:
     """Until nothing is left."""
     own = taker(folder, worker)
     while task := own.take(0.0):
-        own.ended(task, {"pid": os.getpid()})
+        own.record_outcome(task, {"pid": os.getpid()})
 
 
 class TestClaims:

@@ -58,7 +58,7 @@ def test_verify_finds_damage_in_a_bucket(
     assert run("verify") == 0
     assert "3 results compared with their checksums, 0 damaged" in capsys.readouterr().out
     objects = Objects(address)
-    (large,) = objects.listed("parts")
+    (large,) = objects.list_objects("parts")
     objects.put(large.path, b"x" * large.n_bytes)
     objects.put(f"entries/prompts/aa/{KEYS[0]}", b"damaged")
     assert run("verify") == 1
@@ -67,7 +67,7 @@ def test_verify_finds_damage_in_a_bucket(
     assert "damaged: prompts aaaaaaaaaaaa: incomplete" in told
     assert run("verify", "--delete") == 0
     assert run("verify") == 0
-    assert objects.listed("parts") == []
+    assert objects.list_objects("parts") == []
 
 
 def test_foreign_objects_in_the_bucket_are_ignored(run: Run, address: str, store: Store) -> None:
@@ -93,7 +93,7 @@ def test_verify_compares_object_sizes(run: Run, address: str, capsys: pytest.Cap
     path = f"entries/chunks/aa/{KEYS[0]}"
     found = objects.get(path)
     assert found is not None
-    (large,) = objects.listed("parts")
+    (large,) = objects.list_objects("parts")
     manifest = found.contents[8:].replace(f", {large.n_bytes}]".encode(), b", 999999999]")
     objects.put(path, len(manifest).to_bytes(8, "big") + manifest)
     assert run("verify") == 1
@@ -109,13 +109,13 @@ def test_prune_removes_results_in_a_bucket(
     assert run("prune", "--older-than-days", "0", "--dry-run") == 0
     assert "would remove 3 results" in capsys.readouterr().out
     assert run("prune", "--older-than-days", "0", "--stage", "prompts") == 0
-    assert [each.path.split("/")[1] for each in objects.listed("entries")] == ["chunks"]
+    assert [each.path.split("/")[1] for each in objects.list_objects("entries")] == ["chunks"]
     assert run("prune", "--older-than-days", "0", "--stage", "promts") == 2
     assert run("prune", "--older-than-days", "0") == 0
-    assert objects.listed("entries") == objects.listed("parts") == objects.listed("partial") == []
-    assert len(objects.listed("replies")) == 1  # paid for
+    assert objects.list_objects("entries") == objects.list_objects("parts") == objects.list_objects("partial") == []
+    assert len(objects.list_objects("replies")) == 1  # paid for
     assert run("prune", "--older-than-days", "0", "--stage", "replies") == 0
-    assert objects.listed("replies") == []
+    assert objects.list_objects("replies") == []
 
 
 def test_prune_removes_what_killed_processes_left_a_day_ago(
@@ -127,11 +127,11 @@ def test_prune_removes_what_killed_processes_left_a_day_ago(
         objects.put(path, contents)
     folders = ("locks", "runs", "writers")
     assert run("prune") == 0
-    assert {each.path for folder in folders for each in objects.listed(folder)} >= set(left)
+    assert {each.path for folder in folders for each in objects.list_objects(folder)} >= set(left)
     now = datetime.now(UTC) + timedelta(hours=25)
     monkeypatch.setattr(Upkeep, "now", now)
     assert run("prune") == 0
-    assert not {each.path for folder in folders for each in objects.listed(folder)} & set(left)
+    assert not {each.path for folder in folders for each in objects.list_objects(folder)} & set(left)
 
 
 def test_prune_merges_the_replies_of_processes_that_have_ended(
@@ -139,7 +139,7 @@ def test_prune_merges_the_replies_of_processes_that_have_ended(
 ) -> None:
     objects = Objects(address)
     folder = f"replies/{'cc' * 32}"
-    (own,) = objects.listed(folder)
+    (own,) = objects.list_objects(folder)
     own_contents = objects.get(own.path)
     assert own_contents is not None
     for number in range(20):
@@ -148,7 +148,7 @@ def test_prune_merges_the_replies_of_processes_that_have_ended(
     assert "would merge 20 objects of replies into 1" in capsys.readouterr().out
     assert run("prune") == 0
     assert "merged 20 objects of replies into 1" in capsys.readouterr().out
-    assert len(objects.listed(folder)) == 2, "that of a process that lives stays"
+    assert len(objects.list_objects(folder)) == 2, "that of a process that lives stays"
     assert run("prune") == 0
     assert "merged" not in capsys.readouterr().out
 
@@ -160,30 +160,30 @@ def test_bucket_prune_keeps_results_of_running_sweeps(
     with store.leases.take("a run", [KEYS[0]]):
         assert run("prune", "--older-than-days", "0") == 0
         assert "a sweep is running: 2 results that it needs are kept" in capsys.readouterr().out
-        assert len(objects.listed("entries")) == 2
+        assert len(objects.list_objects("entries")) == 2
     assert run("prune", "--older-than-days", "0") == 0
-    assert objects.listed("entries") == []
+    assert objects.list_objects("entries") == []
 
 
 def test_bucket_prune_keeps_all_results_while_a_sweep_plans(run: Run, address: str, store: Store) -> None:
     objects = Objects(address)
-    n_results = len(objects.listed("entries"))
+    n_results = len(objects.list_objects("entries"))
     with store.leases.take("a run", None):
         assert run("prune", "--older-than-days", "0") == 0
-    assert len(objects.listed("entries")) == n_results > 0
+    assert len(objects.list_objects("entries")) == n_results > 0
 
 
 def test_killed_run_protects_no_results(run: Run, address: str, store: Store) -> None:
     objects = Objects(address)
     objects.put("runs/killed", b'{"process": "nobody-any-more", "keys": ["%s"]}' % KEYS[0].encode())
     assert run("prune", "--older-than-days", "0") == 0
-    assert objects.listed("entries") == []
+    assert objects.list_objects("entries") == []
 
 
 def test_missing_bucket_store_is_reported_and_not_created(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--store-dir", address, "ls"]) == 2
     assert "no store here" in capsys.readouterr().err
-    assert Objects(address).listed("") == []
+    assert Objects(address).list_objects("") == []
 
 
 def test_an_address_with_a_key_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ SDK = "RAG_GRID_LABEL_STUDIO_PYTHON"
 
 
 def read(file: Path, annotator_from: AnnotatorFrom = AnnotatorFrom.COMPLETED_BY) -> Annotated:
-    return read_annotations([file], SET, annotator_from, of_parent=False)
+    return read_annotations([file], SET, annotator_from, accepts_parent=False)
 
 
 @pytest.mark.parametrize("language", Language)
@@ -239,29 +239,29 @@ def test_annotations_that_do_not_fit_the_set_are_refused(
 def test_annotators_with_the_same_name_are_rejected(tmp_path: Path) -> None:
     files = [write(tmp_path / name, untouched(SET, 1)) for name in ("ann.json", "bo.json")]
     with pytest.raises(DataError, match=r"'1' annotated the sample 's1' here and in .*ann.json. If these are two"):
-        read_annotations(files, SET, AnnotatorFrom.COMPLETED_BY, of_parent=False)
-    both = read_annotations(files, SET, AnnotatorFrom.FILE, of_parent=False)
+        read_annotations(files, SET, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
+    both = read_annotations(files, SET, AnnotatorFrom.FILE, accepts_parent=False)
     assert {own.annotator for own in both.annotations} == {"ann", "bo"}
     (tmp_path / "other").mkdir()
     files.append(write(tmp_path / "other" / "ann.json", untouched(SET, 1)))
     with pytest.raises(DataError, match="names the same annotator 'ann' as"):
-        read_annotations(files, SET, AnnotatorFrom.FILE, of_parent=False)
+        read_annotations(files, SET, AnnotatorFrom.FILE, accepts_parent=False)
 
 
 def test_ratings_of_the_previous_version_are_kept(tmp_path: Path) -> None:
     file = write(tmp_path / "export.json", untouched(SET))
     after = SET.next_version(SAMPLES[1:], (), {})
-    found = read_annotations([file], after, AnnotatorFrom.FILE, of_parent=True)
+    found = read_annotations([file], after, AnnotatorFrom.FILE, accepts_parent=True)
     assert (len(found.annotations), found.n_of_removed) == (4, 1)
     with pytest.raises(DataError, match="annotates version"):
-        read_annotations([file], after, AnnotatorFrom.FILE, of_parent=False)
+        read_annotations([file], after, AnnotatorFrom.FILE, accepts_parent=False)
 
 
 def test_marks_of_the_version_before_are_in_the_documents_that_were_shown(tmp_path: Path) -> None:
     file = write(tmp_path / "export.json", untouched(SET))
     fourth = replace(SAMPLES[3], gold=SAMPLES[3].gold[1:])
     after = SET.next_version([fourth], (), {})
-    (own,) = read_annotations([file], after, AnnotatorFrom.FILE, of_parent=True).annotations
+    (own,) = read_annotations([file], after, AnnotatorFrom.FILE, accepts_parent=True).annotations
     assert set(own.gold or ()) == set(SAMPLES[3].gold)
 
 

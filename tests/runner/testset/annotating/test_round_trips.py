@@ -61,7 +61,7 @@ def test_label_studio_survives_a_round_trip(testset: "content.Testset", counts: 
                     value[edge] = len(shown[: value[edge]].encode("utf-16-le")) // 2
                 value["text"] = value["text"].replace("\r", "\\n").replace("\n", "\\n")
     file = write(tmp_path / "export.json", tasks)
-    found = read_annotations([file], testset, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    found = read_annotations([file], testset, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
     assert resolve_annotations(testset, found.annotations) == (testset.samples, (), ())
 
 
@@ -76,5 +76,5 @@ def test_sheet_saved_by_a_spreadsheet_has_no_changes(
     for row in rows:
         saved.writerow([line_end.join(cell.replace("\r\n", "\n").replace("\r", "\n").split("\n")) for cell in row])
     (tmp_path / "ann.csv").write_bytes(("\ufeff" + text.getvalue()).encode())
-    found = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    found = read_annotations([tmp_path / "ann.csv"], testset, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
     assert (found.annotations, found.n_untouched) == ((), 8)

@@ -17,7 +17,7 @@ from runner.testset.annotating.annotation_files import AnnotatorFrom, read_annot
 from runner.testset.annotating.annotations import Annotated, Check
 from runner.testset.annotating.annotator_wording import WORDINGS, Language
 from runner.testset.annotating.resolving import resolve_annotations
-from runner.testset.annotating.sheet import escaped, sheet_of, unescaped
+from runner.testset.annotating.sheet import escape, sheet_of, unescape
 from tests.runner.testset.small import SAMPLES, small_set
 
 SET = small_set()
@@ -46,7 +46,7 @@ def twice(name: str) -> str:
 def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
     file = tmp_path / "ann.csv"
     file.write_bytes(text.encode(encoding))
-    return read_annotations([file], SET, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    return read_annotations([file], SET, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
 
 
 CONVERTED = [
@@ -91,8 +91,8 @@ CONVERTED += ["4 März", "June 1932", "2020年5月1日", "$5", "５０％", "NaN
     ],
 )
 def test_formula_escaping_is_reversible(cell: str) -> None:
-    assert unescaped(escaped(cell)) == cell
-    assert not escaped(cell).startswith(FORMULA_STARTS)
+    assert unescape(escape(cell)) == cell
+    assert not escape(cell).startswith(FORMULA_STARTS)
 
 
 @pytest.mark.parametrize("answer", CONVERTED)
@@ -105,11 +105,11 @@ def test_answer_that_spreadsheets_convert_survives_pandas(answer: str, tmp_path:
 
 
 def test_answer_in_words_has_no_apostrophe() -> None:
-    assert escaped("It was opened in 1932 by the king") == "It was opened in 1932 by the king"
+    assert escape("It was opened in 1932 by the king") == "It was opened in 1932 by the king"
 
 
 def test_typed_apostrophe_is_kept() -> None:
-    assert unescaped("'tis") == "'tis"
+    assert unescape("'tis") == "'tis"
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -126,7 +126,7 @@ def test_questions_that_are_formulas_are_escaped(tmp_path: Path) -> None:
     cells = [cell for row in csv.reader(io.StringIO(sheet.removeprefix("\ufeff"), newline="")) for cell in row]
     assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))] == []
     (tmp_path / "ann.csv").write_text(sheet, encoding="utf-8")
-    found = read_annotations([tmp_path / "ann.csv"], odd, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    found = read_annotations([tmp_path / "ann.csv"], odd, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
     assert found.n_untouched == 5
 
 
@@ -162,7 +162,7 @@ def test_references_that_look_like_lists_survive_the_sheet(tmp_path: Path) -> No
         samples=(replace(SAMPLES[0], references=("[1] one", "two")), replace(SAMPLES[1], references=("[503] metres",))),
     )
     (tmp_path / "ann.csv").write_text(sheet_of(odd.samples, odd, WORDINGS[Language.EN]), encoding="utf-8")
-    found = read_annotations([tmp_path / "ann.csv"], odd, AnnotatorFrom.COMPLETED_BY, of_parent=False)
+    found = read_annotations([tmp_path / "ann.csv"], odd, AnnotatorFrom.COMPLETED_BY, accepts_parent=False)
     assert found.n_untouched == 2
 
 
@@ -228,4 +228,4 @@ def test_sheet_that_is_not_utf8_is_rejected_with_advice(tmp_path: Path) -> None:
 
 def test_annotation_file_with_an_unknown_extension_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"got the extension '.xlsx', expected .json"):
-        read_annotations([tmp_path / "a.xlsx"], SET, AnnotatorFrom.FILE, of_parent=False)
+        read_annotations([tmp_path / "a.xlsx"], SET, AnnotatorFrom.FILE, accepts_parent=False)

@@ -100,5 +100,5 @@ def test_host_that_is_cut_off_is_replaced_and_both_report_one_result(
             assert cut_off.wait(30) == 0
         finally:
             cut_off.kill()
-    assert [each.path for each in Objects(address).listed("entries")] == [f"entries/{KIND}/ab/{KEY}"]
-    assert Objects(address).listed("locks") == []
+    assert [each.path for each in Objects(address).list_objects("entries")] == [f"entries/{KIND}/ab/{KEY}"]
+    assert Objects(address).list_objects("locks") == []

@@ -69,7 +69,7 @@ def test_one_process_at_a_time_holds_a_lock(objects: Objects, writers_of: MakeWr
     for thread in threads:
         thread.join()
     assert most == 1
-    assert objects.listed("locks") == []
+    assert objects.list_objects("locks") == []
 
 
 def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
@@ -214,7 +214,7 @@ def test_a_heartbeat_is_removed_with_its_process(objects: Objects, writers_of: M
     name = writers.own_name
     assert objects.head(f"writers/{name}") is not None
     del writers
-    assert objects.listed("writers") == []
+    assert objects.list_objects("writers") == []
 
 
 def test_a_process_that_ends_does_not_wait_for_an_unavailable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def found(store: Store) -> list[int]:
 
 
 def merge_all(objects: Objects) -> None:
-    merge(objects, FOLDER, objects.listed(FOLDER))
+    merge(objects, FOLDER, objects.list_objects(FOLDER))
 
 
 def listed(n_bytes: int, number: int = 0) -> ObjectInfo:
@@ -85,7 +85,7 @@ class TestMerged:
             add(store := host(f"of-{number}"), number, 100)
         assert found(before) == [*range(5), 100]
         merge_all(objects)
-        (merged,) = objects.listed(FOLDER)
+        (merged,) = objects.list_objects(FOLDER)
         bucket.forget_requests()
         assert found(first) == [*range(5), 100]
         assert [method for method, _ in bucket.requests].count("GET") == 2  # a listing, and the object
@@ -99,7 +99,7 @@ class TestMerged:
         merge_all(objects)
         add(writer, 2)
         add(writer, 3)
-        assert len(objects.listed(FOLDER)) == 2
+        assert len(objects.list_objects(FOLDER)) == 2
         assert found(host("b")) == [1, 2, 3]
 
     def test_an_addition_during_a_merge_is_kept(
@@ -114,7 +114,7 @@ class TestMerged:
 
         monkeypatch.setattr(objects, "put", put_while_another_adds)
         merge_all(objects)
-        assert len(objects.listed(FOLDER)) == 2
+        assert len(objects.list_objects(FOLDER)) == 2
         assert found(host("b")) == [1, 2]
 
     def test_an_addition_just_before_the_deletion_is_kept(
@@ -158,10 +158,10 @@ class TestMerged:
             patched.setattr(objects, "delete", killed)
             with pytest.raises(KeyboardInterrupt):
                 merge_all(objects)
-        assert len(objects.listed(FOLDER)) == 3
+        assert len(objects.list_objects(FOLDER)) == 3
         assert found(host("c")) == [1, 2]
         merge_all(objects)
-        assert len(objects.listed(FOLDER)) == 1
+        assert len(objects.list_objects(FOLDER)) == 1
         assert found(host("d")) == [1, 2]
 
     def test_repeated_merges_during_writes_lose_nothing(self, host: Host, objects: Objects) -> None:
@@ -213,17 +213,17 @@ def test_replies_that_are_damaged_on_their_way_are_not_merged(
     garbling = Garbling(address)
     garbling.how = how
     merge_all(garbling)
-    assert len(objects.listed(FOLDER)) == 2, "the merged one, and the one that stays as it is"
+    assert len(objects.list_objects(FOLDER)) == 2, "the merged one, and the one that stays as it is"
     assert found(host("another")) == [0, 1, 2, 10, 11, 12]
 
 
 def test_lines_that_are_damaged_in_the_bucket_stop_no_merging(host: Host, objects: Objects) -> None:
     for number in range(2):
         add(host(f"host {number}"), number, 10 + number)
-    first = objects.listed(FOLDER)[0].path
+    first = objects.list_objects(FOLDER)[0].path
     contents = objects.get(first)
     assert contents
     objects.put(first, flipped(contents.contents))
     merge_all(objects)
-    assert len(objects.listed(FOLDER)) == 1
+    assert len(objects.list_objects(FOLDER)) == 1
     assert len(found(host("another"))) == 3

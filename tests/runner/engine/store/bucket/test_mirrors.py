@@ -117,7 +117,7 @@ class TestReplies:
             add(store, *map(str, range(start, start + 6)), text="long" * 20)
             sent(store)
             assert found(reader) == [str(number) for number in range(start + 6)]
-        segments = objects.listed("replies")
+        segments = objects.list_objects("replies")
         assert 3 <= len(segments) <= 20
         for segment in segments:
             lines = (objects.get(segment.path) or pytest.fail("gone")).contents.splitlines()
@@ -160,7 +160,7 @@ class TestPairScores:
         first.write("reranked_hits", KEY, {"n": 1}, seconds=1, made_from={})
         assert second.pair_scores(KEY).look_up(["q"], PAIRS).tolist() == [0.5]
         second.write("reranked_hits", KEY[::-1], {"n": 1}, seconds=1, made_from={})
-        assert len(objects.listed("pair_scores")) == 1
+        assert len(objects.list_objects("pair_scores")) == 1
 
     def test_a_damaged_block_is_brought_again(self, host: Host) -> None:
         first = host("a")

@@ -47,7 +47,7 @@ def test_missing_objects_are_not_an_error(objects: Objects, tmp_path: Path) -> N
     assert objects.get("none") is None
     assert objects.head("none") is None
     assert objects.get_range("none", 0, 1) is None
-    assert objects.listed("none") == []
+    assert objects.list_objects("none") == []
     assert not objects.download("none", 10, tmp_path / "file")
     objects.delete(["none"])
 
@@ -80,11 +80,11 @@ def test_listing_and_deletion_cover_all_pages(
         objects.put(f"many/{number}", b"")
     objects.put("manyfold/1", b"")
     bucket.forget_requests()
-    paths = [each.path for each in objects.listed("many")]
+    paths = [each.path for each in objects.list_objects("many")]
     assert sorted(paths) == sorted(f"many/{number}" for number in range(15))
     objects.delete(paths)
     assert len(bucket.requests) == 4
-    assert objects.listed("many") == []
+    assert objects.list_objects("many") == []
 
 
 def test_large_files_travel_in_pieces(

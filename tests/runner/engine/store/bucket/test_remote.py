@@ -79,7 +79,7 @@ class TestOneResult:
         entry = write(second, 2.0)
         assert not entry.is_new
         assert value_of(entry) == value_of(second.find(KIND, KEY)) == value_of(host("c").find(KIND, KEY)) == 1.0
-        assert [each.path for each in objects.listed("entries")] == [OBJECT]
+        assert [each.path for each in objects.list_objects("entries")] == [OBJECT]
 
     def test_all_hosts_see_one_of_many_concurrent_results(self, host: Host) -> None:
         hosts = [host(f"host{number}") for number in range(8)]
@@ -115,7 +115,7 @@ class TestOneResult:
         write(host("a"))
         other = open_store(bucket.address("another"), str(tmp_path / "a"))
         assert other.find(KIND, KEY) is None
-        objects.delete([each.path for each in objects.listed("")])  # the bucket is emptied and used again
+        objects.delete([each.path for each in objects.list_objects("")])  # the bucket is emptied and used again
         assert host("a").find(KIND, KEY) is None
 
 
@@ -247,7 +247,7 @@ class TestDamage:
     def test_worker_recomputes_a_result_with_a_damaged_object(self, host: Host, objects: Objects) -> None:
         stage = Sum(Adder(3))
         Worker(host("a")).run(stage)
-        (path,) = [each.path for each in objects.listed("entries")]
+        (path,) = [each.path for each in objects.list_objects("entries")]
         objects.put(path, b"damaged")
         assert not Worker(store := host("b")).run(stage).reused
         assert (store.find(stage.kind, stage.key) or pytest.fail("none")).part("number") == 3
@@ -280,7 +280,7 @@ class TestLargeFiles:
     @pytest.mark.parametrize("how", ["gone", "cut", "other"])
     def test_damaged_large_file_causes_recomputation(self, host: Host, objects: Objects, how: str) -> None:
         self.written(host("a"))
-        (large,) = objects.listed("parts")
+        (large,) = objects.list_objects("parts")
         objects.delete([large.path])
         if how != "gone":
             objects.put(large.path, b"x" * (large.n_bytes - (how == "cut")))
@@ -299,12 +299,12 @@ class TestLargeFiles:
     def test_large_files_of_the_second_writer_are_removed(self, host: Host, objects: Objects) -> None:
         first, second = host("a"), host("b")
         self.written(first)
-        (kept,) = objects.listed("parts")
+        (kept,) = objects.list_objects("parts")
         entry = self.written(second, LARGE + 1)
-        assert [each.path for each in objects.listed("parts")] == [kept.path]
+        assert [each.path for each in objects.list_objects("parts")] == [kept.path]
         np.testing.assert_array_equal(entry.part("vectors"), LARGE)
         self.written(host("c"))  # the same contents: the first's, and not to be removed
-        assert [each.path for each in objects.listed("parts")] == [kept.path]
+        assert [each.path for each in objects.list_objects("parts")] == [kept.path]
 
 
 class TestABucketThatGoesAway:
@@ -402,4 +402,4 @@ def test_bucket_with_another_description_is_refused_and_unchanged(
     objects.put("store.json", described)
     with pytest.raises(StoreError, match=expected):
         open_store(address, str(tmp_path))
-    assert len(objects.listed("")) == 1
+    assert len(objects.list_objects("")) == 1
