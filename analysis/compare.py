@@ -2,47 +2,26 @@
 
 import argparse
 import json
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
-from analysis import comparison
+from analysis import compare_notes as notes
+from analysis import comparison, comparison_records
 from analysis import table_output as terminal
-from analysis.comparison import (
-    BETTER,
-    MAY_BE_BEST,
-    UNDECIDED,
-    WORSE,
+from analysis.comparison_family import (
     ComparisonRow,
     Family,
-    Standing,
-    detectable_range,
-    needed_range,
 )
 from analysis.formats import Document
 from analysis.table_output import BOLD, STAR, UNKNOWN, Marks, TableColumn
-from components.statistics import POWER, PairedTest
+from components.statistics import PairedTest
 from runner import results
 from runner.console.command_parser import CELL, METRIC, SWEEP
-from runner.console.styled_text import join_names
 from runner.results import (
-    COMPARE_ALIKE,
-    CellResult,
-    effective_groups_note,
-    groups_note,
-    search_text,
-    spans_conditions,
     stopped_by,
-    too_few_groups,
 )
-
-_FEW_CLUSTERS = 50
-
-_MAX_FALSE_RATE = "0.24"
-"""Highest rate that `python -m benchmarks error_rates` reports."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,10 +59,10 @@ def run(options: argparse.Namespace) -> int:
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
     show(terminal.make_console(options.format), family)
     if options.json:
-        text = json.dumps(comparison.as_record(family), ensure_ascii=False, indent=1)
+        text = json.dumps(comparison_records.as_record(family), ensure_ascii=False, indent=1)
         terminal.write_text(options.json, text + "\n")
     if options.csv:
-        terminal.write_csv(options.csv, comparison.as_table(family))
+        terminal.write_csv(options.csv, comparison_records.as_table(family))
     return 0
 
 
@@ -97,41 +76,30 @@ def show(console: Console, family: Family) -> None:
     # Readers of a paper cannot look up ids of cells.
     is_for_print = isinstance(console, Document) and console.is_for_print
     same = [] if is_for_print else _same_lines(family)
-    for line in (*same, *_sample_lines(family), *_trust_lines(family)):
+    for line in (*same, *notes.sample_lines(family), *notes.trust_lines(family)):
         console.print(f"[dim]{escape(line)}[/]")
-    for line in (_over_own_samples(family), _conclusion(family, is_for_print), _detectable(family), _n_needed(family)):
-        if line:
-            console.print(escape(line))
+    for line in notes.summary_lines(family, is_for_print):
+        console.print(escape(line))
     for cell in family.failed:
-        console.print(f"[red]FAILED[/], not compared: {escape(_name(family, cell))}: {escape(cell.reason)}")
-    for line in _search_lines(family):
+        console.print(f"[red]FAILED[/], not compared: {escape(notes.cell_name(family, cell))}: {escape(cell.reason)}")
+    for line in notes.search_lines(family):
         console.print(escape(line))
     if stopped := family.sweep.stopped:
-        names = ", ".join(escape(_name(family, cell)) for cell in stopped)
+        names = ", ".join(escape(notes.cell_name(family, cell)) for cell in stopped)
         console.print(f"stopped by {stopped_by(stopped)}, not compared: {names}")
     for cell in family.without_value:
-        console.print(f"no value, not compared: {escape(_name(family, cell))}")
+        console.print(f"no value, not compared: {escape(notes.cell_name(family, cell))}")
     for cell in family.apart:
-        console.print(f"no sample in common with the others, not compared: {escape(_name(family, cell))}")
+        console.print(f"no sample in common with the others, not compared: {escape(notes.cell_name(family, cell))}")
     if family.sweep.unfinished:
         console.print(f"no result yet, not compared: {', '.join(family.sweep.unfinished)}")
-
-
-def _search_lines(family: Family) -> Iterator[str]:
-    """Yield lines about searches, and a line if the number of cells rules out a significant p-value."""
-    yield from map(search_text, family.sweep.searches)
-    if family.n_corrected > len(family.rows) and family.test.n_resamples * family.alpha < family.n_corrected:
-        yield (
-            f"{family.test.n_resamples:,} resamples give no p-value below {1 / family.test.n_resamples:g}, which is no "
-            f"evidence over {family.n_corrected:,} cells: compare the cell to take with the baseline on new samples"
-        )
 
 
 def _marks(family: Family) -> Marks:
     """Mark the best cell or the baseline bold, and significant differences with a star."""
     of_rows = [BOLD, *(STAR if row.is_decided else "" for row in family.rows)]
     if family.is_picked:
-        how = _correction_text(family)
+        how = notes.correction_text(family)
         return Marks(
             of_rows, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
         )
@@ -145,7 +113,7 @@ def _columns(family: Family) -> list[TableColumn]:
     axes = {axis: [escape(standing.level(axis)) for standing in standings] for axis in family.axes()}
     differences = [terminal.number(row.comparison.difference, digits, "+") for row in rows]
     columns = [
-        TableColumn("cell", [_short(standing) for standing in standings], is_number=False, is_id=True),
+        TableColumn("cell", [notes.short_name(standing) for standing in standings], is_number=False, is_id=True),
         *(TableColumn(axis, levels, is_number=False) for axis, levels in axes.items()),
         TableColumn("mean", [terminal.number(standing.mean, digits) for standing in standings]),
         TableColumn("difference", ["", *differences]),
@@ -169,11 +137,6 @@ def _columns(family: Family) -> list[TableColumn]:
     return columns
 
 
-def _short(standing: Standing) -> str:
-    """Return a cell's short id, with the number of cells that have identical values."""
-    return standing.cell.cell_id[:8] + (f" +{len(standing.same)}" if standing.same else "")
-
-
 def _p_columns(family: Family) -> list[TableColumn]:
     """Return the columns of p-values. Against the best cell, an unadjusted p-value would mislead, because the same
     samples picked that cell.
@@ -185,11 +148,6 @@ def _p_columns(family: Family) -> list[TableColumn]:
     return [TableColumn("p", alone, optional=True), TableColumn("Holm p", adjusted)]
 
 
-def _excludes_zero(row: ComparisonRow) -> bool:
-    low, high = row.comparison.low, row.comparison.high
-    return low is not None and high is not None and not low <= 0.0 <= high
-
-
 def _interval(row: ComparisonRow, digits: int) -> str:
     low, high = row.comparison.low, row.comparison.high
     return f"{terminal.number(low, digits, '+')} {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
@@ -199,140 +157,3 @@ def _same_lines(family: Family) -> list[str]:
     """Name the cells that share a row, such as several top_k under a ranking metric, in one line."""
     rows = [", ".join(cell.cell_id[:8] for cell in standing.cells) for standing in family.standings if standing.same]
     return [f"+n: n more cells with the same value for every sample: {'; '.join(rows)}"] if rows else []
-
-
-def _sample_lines(family: Family) -> list[str]:
-    """Describe the compared samples, and the left-out ones with the reasons. Cells with equal reasons share a line."""
-    of = f" of {family.n_known}" if family.n < family.n_known else ""
-    worth = effective_groups_note(family.n_clusters, family.n_effective)
-    groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} independent groups{worth}"
-    lines = [f"over {family.n}{of} samples in {groups}"]
-    assumed = list(filter(None, [groups_note(family.sweep.cells)]))
-    cells: dict[str, list[str]] = {}
-    for standing in family.standings:
-        if why := comparison.exclusion_text(standing.left_out):
-            cells.setdefault(why, []).append(standing.cell.cell_id[:8])
-    if list(map(len, cells.values())) == [len(family.standings)] and not family.left_out_differ:
-        return [f"{lines[0]}; left out: {next(iter(cells))}", *assumed]
-    return lines + assumed + [f"left out because of {', '.join(ids)}: {why}" for why, ids in cells.items()]
-
-
-def _trust_lines(family: Family) -> list[str]:
-    """Warn where the results are less reliable than they look."""
-    if not family.rows:
-        return []
-    if family.n_clusters == 1:
-        return []
-    worth = effective_groups_note(family.n_clusters, family.n_effective)
-    is_known = family.n_effective >= _FEW_CLUSTERS
-    few = "" if is_known else f"with {family.n_clusters} groups{worth}, too few for asymptotic theory, "
-    lines = [
-        f"rate of false verdicts: {few}about 0.06 in our simulations at an alpha of 0.05, and up to "
-        f"{_MAX_FALSE_RATE} for a cell with rare, severe failures that the samples miss"
-    ]
-    if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
-        p = "adj. p" if family.is_picked else "Holm p"
-        lines.append(
-            f"{p} is corrected for all comparisons, intervals are not: a verdict can be "
-            f"'{MAY_BE_BEST if family.is_picked else UNDECIDED}' although the interval excludes 0"
-        )
-    if family.rows[0].comparison.standard_error is None:
-        lines.append(
-            "all samples of a subset belong to one group, so that the spread is unknown: no interval, no detectable "
-            "difference; p-values are from sign changes only"
-        )
-    return lines
-
-
-def _over_own_samples(family: Family) -> str:
-    """Describe the order of the cells by the mean over each cell's samples."""
-    if not family.left_out_differ:
-        return ""
-    own_order, common_order = (
-        [standing.cell.cell_id[:8] for standing in order]
-        for order in (family.standings_by_own_mean(), family.standings_by_mean())
-    )
-    reading = "the order is the same" if own_order == common_order else f"the order is {', '.join(own_order)}"
-    return f"Cells leave out different samples; over each cell's own {reading}."
-
-
-def _conclusion(family: Family, is_for_print: bool) -> str:
-    """Name the cells that may be the best, or count the cells that are better and worse than the baseline."""
-    if not family.rows:
-        return f"All {len(family.baseline.cells)} cells have the same value for every sample."
-    return _may_be_best(family, is_for_print) if family.is_picked else _against_baseline(family)
-
-
-def _unit(family: Family) -> str:
-    return "rows" if any(standing.same for standing in family.standings) else "cells"
-
-
-def _correction_text(family: Family) -> str:
-    return f"corrected for any two of {len(family.standings)} {_unit(family)}"
-
-
-def _may_be_best(family: Family, is_for_print: bool) -> str:
-    """Describe the model confidence set: the best cell on these samples, and the cells that the test could not rule
-    out. No cell is recommended if cells were tested under different conditions.
-    """
-    if spans_conditions([cell for standing in family.standings for cell in standing.cells]):
-        return COMPARE_ALIKE
-    n_cells, rows, how = len(family.standings), _unit(family), _correction_text(family)
-    confidence = f"With {100 * (1 - family.alpha):.4g}% confidence"
-    name, others = _row_name(family, family.baseline), [row.standing for row in family.not_distinguishable]
-    if is_for_print:
-        which = f"one of the {len(others) + 1} rows without *" if others else "in the first row"
-        return f"{confidence} the best cell is {which} ({how})."
-    if not others:
-        return f"{confidence} the best cell is {name} ({how})."
-    ids = ", ".join(standing.cell.cell_id[:8] for standing in others)
-    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(others) + 1} of {n_cells} {rows}; {how})."
-
-
-def _against_baseline(family: Family) -> str:
-    n_tested = family.n_corrected
-    counts = Counter(row.verdict for row in family.rows)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
-    comparisons = f"{n_tested:,} comparison{'s' if n_tested != 1 else ''}"
-    name = _row_name(family, family.baseline)
-    return f"Against {name}: {verdicts} (alpha {family.alpha:g}, Holm over {comparisons})."
-
-
-def _detectable(family: Family) -> str:
-    """Describe the smallest detectable difference. It varies between cells with the spread of their differences from
-    the baseline.
-    """
-    ends = detectable_range(family)
-    if not ends:
-        few = too_few_groups(family.n_clusters, family.n_effective)
-        fewer = ", or compare fewer cells" if family.n_corrected > 1 else ""
-        remedy = f"Add questions about documents that have none yet{fewer} (docs/decisions.md)."
-        return f"{few.capitalize()}. {remedy}" if family.has_too_few_groups else ""
-    span = ends[0] if len(ends) == 1 else f"{join_names(ends, 'to')}, depending on the cell"
-    questions = "1 question" if family.n == 1 else f"{family.n} questions"
-    return f"With {questions}, the smallest detectable difference is about {span} ({POWER:.0%} power, measured spread)."
-
-
-def _n_needed(family: Family) -> str:
-    """Describe how many questions would distinguish the rows without a significant difference."""
-    span = needed_range(family)
-    if not span:
-        return ""
-    against = "the best cell" if family.is_picked else "the baseline"
-    undecided = "them" if len(family.not_distinguishable) > 1 else "it"
-    return f"At the observed differences, separating {undecided} from {against} would take {span} questions."
-
-
-def _row_name(family: Family, standing: Standing) -> str:
-    """Return the name of a row: that of its cell, with all values of its axes ("parser=office or combined")."""
-    if not standing.same:
-        return _name(family, standing.cell)
-    used = [axis for axis in family.axes() if any(cell.axes.get(axis) is not None for cell in standing.cells)]
-    levels = ", ".join(f"{axis}={standing.level(axis).replace(', ', ' or ')}" for axis in used)
-    return f"{_short(standing)} ({levels})"
-
-
-def _name(family: Family, cell: CellResult) -> str:
-    """Return a cell's short id and the axis values that distinguish it."""
-    axes = results.describe(cell, family.axes())
-    return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]

@@ -1,17 +1,16 @@
 """Comparison of all cells of a sweep with one of them, on the samples that all of them have."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.comparison_family import BETTER, MAY_BE_BEST, UNDECIDED, WORSE, ComparisonRow, Family, Standing
 from components.errors import DataError
 from components.statistics import (
-    POWER,
     Comparison,
     PairedTest,
     RightOrWrong,
@@ -24,8 +23,6 @@ from components.statistics import (
     times_as_many,
     within_standard_error,
 )
-from runner.console.display import detectable_text, estimate
-from runner.console.styled_text import join_names
 from runner.results import (
     BEST,
     NO_BEST,
@@ -36,139 +33,11 @@ from runner.results import (
     SubsetMetric,
     common_samples,
     equal_groups,
-    format_level,
     scores_of,
-    varying_axes,
 )
 
 _DIGITS = 12
 """Decimals to which means are rounded. Differences beyond are rounding errors."""
-
-CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
-"""Correction of the p-values: with the best cell as baseline (True), and with a named baseline (False)."""
-
-BETTER, WORSE, UNDECIDED, MAY_BE_BEST = "better", "worse", "undecided", "may be the best"
-"""Verdicts. UNDECIDED applies to a named baseline. MAY_BE_BEST is the same outcome against the best cell."""
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A cell, and the cells with identical values in every sample. `mean` is over the samples that all compared cells
-    have, `own_mean` over the `n_own` samples for which this cell has a value. `left_out` counts the other samples by
-    reason.
-    """
-
-    cell: CellResult
-    same: tuple[CellResult, ...]
-    mean: float
-    own_mean: float
-    n_own: int
-    left_out: Mapping[str, int]
-
-    @property
-    def cells(self) -> tuple[CellResult, ...]:
-        """All cells of this row."""
-        return self.cell, *self.same
-
-    def level(self, axis: str) -> str:
-        """Return the value of an axis; for several cells their values, e.g. "2, 8"."""
-        return ", ".join(dict.fromkeys(format_level(cell.axes.get(axis)) for cell in self.cells))
-
-
-@dataclass(frozen=True)
-class ComparisonRow:
-    """A cell compared with the baseline, over the samples that all cells have.
-
-    `p_adjusted` is corrected for the size of the family. `detectable` is the true difference that this test finds with
-    probability `POWER`. It is None if the paired differences do not vary, if their spread is unknown, or if there are
-    too few clusters for a p-value at that level. `n_needed` estimates the number of samples with which the test would
-    find the observed difference with the same probability. It is None if the cell already differs significantly, and
-    if `detectable` is None or the observed difference is 0. `is_near` is True within one standard error of the
-    baseline.
-    """
-
-    standing: Standing
-    comparison: Comparison
-    p_adjusted: float
-    verdict: str
-    detectable: float | None
-    n_needed: int | None
-    is_near: bool
-
-    @property
-    def is_decided(self) -> bool:
-        """True if the cell differs significantly from the baseline."""
-        return self.verdict in (BETTER, WORSE)
-
-
-@dataclass(frozen=True)
-class Family:
-    """The comparisons of one table: every cell but the baseline, best first. They use the `n` samples of `n_known` for
-    which all cells have a value, in `n_clusters` clusters, worth `n_effective` of equal size.
-
-    With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells: the
-    probability of any wrong verdict is at most alpha. After a search by scores, "all cells" are those of its space,
-    because it could have tried each of them. With the best cell as baseline, picked by the same samples,
-    "worse" means that a cell is not the best, by `best_cells`. The probability that any truly best cell is called
-    "worse" is at most alpha. `left_out_differ` is True if own means are over other samples than the comparison.
-    """
-
-    sweep: LoadedSweep
-    metric: SubsetMetric
-    baseline: Standing
-    is_picked: bool
-    alpha: float
-    test: PairedTest
-    rows: tuple[ComparisonRow, ...]
-    n: int
-    n_known: int
-    n_clusters: int
-    n_effective: float
-    left_out_differ: bool
-    failed: tuple[CellResult, ...]
-    without_value: tuple[CellResult, ...]
-    apart: tuple[CellResult, ...]
-
-    @property
-    def n_corrected(self) -> int:
-        """Number of comparisons with a named baseline that Holm's correction counts, including cells that a search by
-        scores could have tried.
-        """
-        return len(self.rows) + self.sweep.n_candidates - len(self.sweep.cells)
-
-    @property
-    def not_distinguishable(self) -> list[ComparisonRow]:
-        """Rows without a significant difference."""
-        return [row for row in self.rows if not row.is_decided]
-
-    @property
-    def has_too_few_groups(self) -> bool:
-        """True if cells differ, but the groups are too few to detect a difference of any size.
-
-        A cell that does not differ in a large group can be worse nevertheless.
-        """
-        if not self.rows or any(row.is_decided or row.detectable is not None for row in self.rows):
-            return False
-        return self.n_clusters == 1 or any(row.comparison.standard_error for row in self.rows)
-
-    @property
-    def standings(self) -> list[Standing]:
-        """All standings, the baseline first."""
-        return [self.baseline, *(row.standing for row in self.rows)]
-
-    def standings_by_own_mean(self) -> list[Standing]:
-        """Return all standings, best first by the means over each cell's samples."""
-        sign = 1 if self.metric.direction() else -1
-        return sorted(self.standings, key=lambda standing: -sign * standing.own_mean)
-
-    def standings_by_mean(self) -> list[Standing]:
-        """Return all standings, best first."""
-        sign = 1 if self.metric.direction() else -1
-        return sorted(self.standings, key=lambda standing: -sign * standing.mean)
-
-    def axes(self) -> list[str]:
-        """Return the axes that vary in the sweep."""
-        return varying_axes(self.sweep.cells)
 
 
 def compare_cells(
@@ -315,27 +184,6 @@ def _detectable(
     return size if np.isfinite(size) else None
 
 
-def detectable_range(family: Family) -> list[str]:
-    """Return the smallest and the largest detectable difference of the table, e.g. ["0.3", "more than 1"], or one
-    number if they are equal; [] if they are unknown.
-    """
-    sizes = [row.detectable for row in family.rows if row.detectable is not None]
-    if not sizes:
-        return []
-    means = [standing.mean for standing in family.standings]
-    return list(dict.fromkeys(detectable_text(size, means) for size in (min(sizes), max(sizes))))
-
-
-def needed_range(family: Family) -> str:
-    """Return the number of samples that would distinguish the undecided cells at their observed differences, as "about
-    850" or "about 850 to 6,200"; "" if no number can be computed.
-    """
-    numbers = [row.n_needed for row in family.not_distinguishable if row.n_needed is not None]
-    if not numbers:
-        return ""
-    return f"about {join_names(dict.fromkeys(estimate(n) for n in (min(numbers), max(numbers))), 'to')}"
-
-
 def _n_needed(comparison: Comparison, correction: _Correction) -> int | None:
     critical = correction.critical if correction.critical is not None else comparison.critical
     return samples_needed(comparison, comparison.difference, critical)
@@ -352,84 +200,3 @@ def samples_needed(comparison: Comparison, difference: float | None, critical: f
         return None
     times = times_as_many(abs(difference), error, comparison.df, critical=critical)
     return math.ceil(comparison.n * times) if times > 1 else None
-
-
-def as_record(family: Family) -> dict[str, object]:
-    """Return the family as plain JSON values."""
-    return {
-        "sweep": family.sweep.folder.name,
-        "metric": family.metric.metric,
-        "subset": family.metric.subset,
-        "larger_is_better": family.metric.larger_is_better,
-        "n": family.n,
-        "n_of_all_cells": family.n_known,
-        "n_clusters": family.n_clusters,
-        "n_effective_clusters": family.n_effective,
-        "left_out_differ": family.left_out_differ,
-        "baseline_is_the_best_found": family.is_picked,
-        "baseline": _standing_record(family.baseline),
-        "alpha": family.alpha,
-        "power": POWER,
-        "correction": CORRECTIONS[family.is_picked],
-        "searches": [dict(search) for search in family.sweep.searches],
-        **asdict(family.test),
-        "cells": [_row_record(row) for row in family.rows],
-        "not_distinguishable": [row.standing.cell.cell_id for row in family.not_distinguishable],
-        "failed": {cell.cell_id: cell.reason for cell in family.failed},
-        "stopped": {cell.cell_id: cell.reason for cell in family.sweep.stopped},
-        "without_value": [cell.cell_id for cell in family.without_value],
-        "without_common_sample": [cell.cell_id for cell in family.apart],
-    }
-
-
-def _standing_record(standing: Standing) -> dict[str, object]:
-    return {
-        "cell_id": standing.cell.cell_id,
-        "same": [cell.cell_id for cell in standing.same],
-        "axes": dict(standing.cell.axes),
-        "mean": standing.mean,
-        "own_mean": standing.own_mean,
-        "n_own": standing.n_own,
-        "n_left_out": dict(standing.left_out),
-    }
-
-
-def _row_record(row: ComparisonRow) -> dict[str, object]:
-    comparison = row.comparison
-    return {
-        **_standing_record(row.standing),
-        "difference": comparison.difference,
-        "ci_low": comparison.low,
-        "ci_high": comparison.high,
-        "p": comparison.p,
-        "p_adjusted": row.p_adjusted,
-        "verdict": row.verdict,
-        "n": comparison.n,
-        "n_clusters": comparison.n_clusters,
-        "standard_error": comparison.standard_error,
-        "detectable_difference": row.detectable,
-        "n_needed": row.n_needed,
-    }
-
-
-def as_table(family: Family) -> list[dict[str, object]]:
-    """Return one flat row per cell but the baseline, including cells with identical values. Varying axes are columns
-    "axis/<name>", and left-out samples are a string such as "3 answer_error, 1 failed".
-    """
-    axes = family.axes()
-    rows = []
-    for row in family.rows:
-        record = _row_record(row)
-        for name in ("cell_id", "same", "axes"):
-            del record[name]
-        record["n_left_out"] = exclusion_text(row.standing.left_out)
-        rows += [
-            {"cell_id": cell.cell_id, **{f"axis/{name}": cell.axes.get(name) for name in axes}, **record}
-            for cell in row.standing.cells
-        ]
-    return rows
-
-
-def exclusion_text(left_out: Mapping[str, int]) -> str:
-    """Format the counts, e.g. "3 answer_error, 1 not in this cell"; "" if nothing is left out."""
-    return ", ".join(f"{n} {reason}" for reason, n in sorted(Counter(left_out).items()))

@@ -23,7 +23,8 @@ from analysis.baseline import (
     scored_samples,
 )
 from analysis.compare import share
-from analysis.comparison import exclusion_text, samples_needed
+from analysis.comparison import samples_needed
+from analysis.comparison_family import exclusion_text
 from analysis.table_output import UNKNOWN, TableColumn
 from components.errors import DataError
 from components.records import ScoreState

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from analysis import comparison
-from analysis.comparison import Family
+from analysis import comparison, comparison_family, comparison_records
+from analysis.comparison_family import Family
 from analysis.frames.metrics_frame import add_axes
 from components.statistics import PairedTest
 from runner.results import LoadedSweep
@@ -35,7 +35,7 @@ def comparison_frame(sweep: LoadedSweep, metric: str, baseline: str, alpha: floa
     parsed = sweep.metric(metric or sweep.headline_metric())
     test = PairedTest(confidence=1 - alpha)
     family = comparison.compare_cells(sweep, parsed, test, baseline=baseline, alpha=alpha)
-    rows = [*_baseline_rows(family), *comparison.as_table(family)]
+    rows = [*_baseline_rows(family), *comparison_records.as_table(family)]
     columns = {name: pd.array([row.get(name) for row in rows], dtype=dtype) for name, dtype in _DTYPES.items()}
     return add_axes(pd.DataFrame(columns), sweep)
 
@@ -51,7 +51,7 @@ def _baseline_rows(family: Family) -> list[dict[str, object]]:
             "n_clusters": family.n_clusters,
             "own_mean": standing.own_mean,
             "n_own": standing.n_own,
-            "n_left_out": comparison.exclusion_text(standing.left_out),
+            "n_left_out": comparison_family.exclusion_text(standing.left_out),
         }
         for cell in standing.cells
     ]

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from analysis.comparison import Family, detectable_range, needed_range
+from analysis.comparison_family import Family, detectable_range, needed_range
 from analysis.report.report_input import ReportSource
 from components.statistics import POWER
 from components.subsets import OVERALL

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analysis import comparison
-from analysis.comparison import ComparisonRow, Family, Standing, detectable_range
+from analysis import comparison_records
+from analysis.comparison_family import ComparisonRow, Family, Standing, detectable_range
 from analysis.report.report_input import ComparedCells, ReportSource
 from components.statistics import POWER
 from runner.console.styled_text import count, digits_of, join_names, number
@@ -146,7 +146,7 @@ def cell_table(source: ReportSource, compared: ComparedCells) -> CellTable:
         rows=tuple(rows),
         notes=tuple(_notes(source, family)) if family else (),
         why_not=compared.why_not,
-        comparison=comparison.as_record(family) if family else None,
+        comparison=comparison_records.as_record(family) if family else None,
     )
 
 

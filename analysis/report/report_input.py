@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analysis import comparison
-from analysis.comparison import Family
+from analysis.comparison_family import Family
 from analysis.decision import ScenarioScores
 from analysis.forensics import verdicts
 from analysis.report.cell_names import CellNames

@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from analysis.charts.canvas import padded_range
 from analysis.charts.dots import Dot, interval
-from analysis.comparison import MAY_BE_BEST
+from analysis.comparison_family import MAY_BE_BEST
 from analysis.html import page_environment
 from analysis.report.cells_section import BEST, CellRow, CellTable, Span, interval_text
 from analysis.report.report_record import Report

@@ -14,7 +14,9 @@ from rich.console import Console
 
 from analysis.__main__ import main
 from analysis.compare import show
-from analysis.comparison import MAY_BE_BEST, WORSE, Family, as_record, as_table, compare_cells, detectable_range
+from analysis.comparison import compare_cells
+from analysis.comparison_family import MAY_BE_BEST, WORSE, Family, detectable_range
+from analysis.comparison_records import as_record, as_table
 from analysis.report.answer_section import gather as gather_answer
 from analysis.report.report_input import open_source
 from components.errors import DataError

@@ -86,7 +86,7 @@ def test_dropped_cell_no_longer_hides_the_next_cell() -> None:
 
 def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
     n_measured = n_rounds = 0
-    largest_of_first, of = best_module._largest_of_first, best_module._LargestByChance.of
+    largest_of_first, of = best_module._largest_of_first, best_module._LargestByChance.among
 
     def counted(measure: best_module.BestMeasure, order: NDArray[np.int64]) -> list[NDArray[np.float64]]:
         nonlocal n_measured
@@ -101,7 +101,7 @@ def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest
     scores = scores_of(cells(5, 1.0, 1.0, 0.9, 0.5, 0.3, 0.0, -1.0), np.arange(N))
     expected = best(scores)
     monkeypatch.setattr(best_module, "_largest_of_first", counted)
-    monkeypatch.setattr(best_module._LargestByChance, "of", counted_round)
+    monkeypatch.setattr(best_module._LargestByChance, "among", counted_round)
     assert (best(scores).p == expected.p).all()
     assert n_rounds > 2
     assert n_measured == 2, "once by sign changes, once by redrawing"

@@ -1,0 +1,82 @@
+"""Comparisons as plain values, for JSON and CSV files."""
+
+from dataclasses import asdict
+
+from analysis.comparison_family import CORRECTIONS, ComparisonRow, Family, Standing, exclusion_text
+from components.statistics import POWER
+
+
+def as_record(family: Family) -> dict[str, object]:
+    """Return the family as plain JSON values."""
+    return {
+        "sweep": family.sweep.folder.name,
+        "metric": family.metric.metric,
+        "subset": family.metric.subset,
+        "larger_is_better": family.metric.larger_is_better,
+        "n": family.n,
+        "n_of_all_cells": family.n_known,
+        "n_clusters": family.n_clusters,
+        "n_effective_clusters": family.n_effective,
+        "left_out_differ": family.left_out_differ,
+        "baseline_is_the_best_found": family.is_picked,
+        "baseline": _standing_record(family.baseline),
+        "alpha": family.alpha,
+        "power": POWER,
+        "correction": CORRECTIONS[family.is_picked],
+        "searches": [dict(search) for search in family.sweep.searches],
+        **asdict(family.test),
+        "cells": [_row_record(row) for row in family.rows],
+        "not_distinguishable": [row.standing.cell.cell_id for row in family.not_distinguishable],
+        "failed": {cell.cell_id: cell.reason for cell in family.failed},
+        "stopped": {cell.cell_id: cell.reason for cell in family.sweep.stopped},
+        "without_value": [cell.cell_id for cell in family.without_value],
+        "without_common_sample": [cell.cell_id for cell in family.apart],
+    }
+
+
+def _standing_record(standing: Standing) -> dict[str, object]:
+    return {
+        "cell_id": standing.cell.cell_id,
+        "same": [cell.cell_id for cell in standing.same],
+        "axes": dict(standing.cell.axes),
+        "mean": standing.mean,
+        "own_mean": standing.own_mean,
+        "n_own": standing.n_own,
+        "n_left_out": dict(standing.left_out),
+    }
+
+
+def _row_record(row: ComparisonRow) -> dict[str, object]:
+    comparison = row.comparison
+    return {
+        **_standing_record(row.standing),
+        "difference": comparison.difference,
+        "ci_low": comparison.low,
+        "ci_high": comparison.high,
+        "p": comparison.p,
+        "p_adjusted": row.p_adjusted,
+        "verdict": row.verdict,
+        "n": comparison.n,
+        "n_clusters": comparison.n_clusters,
+        "standard_error": comparison.standard_error,
+        "detectable_difference": row.detectable,
+        "n_needed": row.n_needed,
+    }
+
+
+def as_table(family: Family) -> list[dict[str, object]]:
+    """Return one flat row per cell but the baseline, including cells with identical values. Varying axes are columns
+    "axis/<name>", and left-out samples are a string such as "3 answer_error, 1 failed".
+    """
+    axes = family.axes()
+    rows = []
+    for row in family.rows:
+        record = _row_record(row)
+        for name in ("cell_id", "same", "axes"):
+            del record[name]
+        record["n_left_out"] = exclusion_text(row.standing.left_out)
+        rows += [
+            {"cell_id": cell.cell_id, **{f"axis/{name}": cell.axes.get(name) for name in axes}, **record}
+            for cell in row.standing.cells
+        ]
+    return rows
