@@ -1,21 +1,15 @@
 """Section: commands that reproduce the numbers, and the code, data and packages behind them."""
 
-import argparse
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from analysis.report.answer_section import ReportAnswer
 from analysis.report.report_input import ReportSource
-from runner.results import CellResult
+from runner.results import cell_command
 
 _OF_THE_BENCHMARK = ("oracle", "given")
 """Retrievers that take the passages of the benchmark, so that other questions cannot be asked."""
-
-_SOURCES = (("--config-dir", "-cd"), ("--config-name", "-cn"), ("--config-path", "-cp"))
-"""Hydra's flags that name where options come from. Without them, the overrides of a cell may not compose."""
-
-_SEARCH_PATH = "hydra.searchpath"
 
 
 @dataclass(frozen=True)
@@ -67,34 +61,10 @@ def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Command]:
         yield Command("this report", f"python -m analysis report {folder} --metric {name}")
     if answer.take:
         cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
-        yield Command(f"only {answer.cell}", _command_of(cell, source.described.command))
+        yield Command(f"only {answer.cell}", cell_command(cell, source.described.command))
         if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
             line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
             yield Command(f"{answer.cell} as a folder that answers your questions", line)
-
-
-def _command_of(cell: CellResult, sweep_command: str) -> str:
-    """Return the command of one cell, which finds its options where the command of the sweep found them."""
-    return shlex.join(["python", "-m", "runner", *_sources_of(sweep_command), *cell.overrides])
-
-
-def _sources_of(command: str) -> list[str]:
-    """Return the words of a command that name places of options: see `_SOURCES` and `_SEARCH_PATH`.
-
-    The command comes from a file that anybody may have written. One that no shell would accept has no such words.
-    """
-    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    for flags in _SOURCES:
-        parser.add_argument(*flags)
-    try:
-        given, others = parser.parse_known_args(shlex.split(command))
-    except (ValueError, argparse.ArgumentError):
-        return []
-    places = [(long, getattr(given, long[2:].replace("-", "_"))) for long, _ in _SOURCES]
-    return [
-        *(word for flag, place in places if place is not None for word in (flag, place)),
-        *(word for word in others if word.lstrip("+").startswith(f"{_SEARCH_PATH}=")),
-    ]
 
 
 def _join_distinct(texts: Iterable[str]) -> str:

@@ -77,6 +77,7 @@ from runner.results.loaded_sweep import (
     varying_axes,
 )
 from runner.results.metric_components import combiner, component_settings, larger_is_better, sees_prompts
+from runner.results.option_sources import cell_command
 from runner.results.partial_sweeps import NO_BEST, NO_EFFECTS, OPTIMISTIC, chose_by_scores, search_text
 from runner.results.released_set import Testset
 from runner.results.sample_groups import effective_groups_note, groups_note, too_few_groups
@@ -126,6 +127,7 @@ __all__ = [
     "add_option",
     "answered_share",
     "axis_levels",
+    "cell_command",
     "cell_folders",
     "change_name",
     "cheap_indices",

@@ -1,6 +1,5 @@
 """Reads the cached stages of a cell from the store of its sweep."""
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from runner.engine.store import StoredResult, is_bucket, open_store
 from runner.pipeline.corpus.loaded_data import load_data
 from runner.pipeline.corpus.partition import CorpusPartition
 from runner.pipeline.corpus.sample_codec import decode_samples
-from runner.results import CellResult
+from runner.results import CellResult, cell_command, read_sweep
 from runner.serving.cached_stages import StageFiles, versions_of
 from runner.serving.folder_description import DataFacts
 
@@ -41,7 +40,7 @@ class ExportStore:
             )
         self.store = open_store(store, str(run.get("cache_dir", "")))
         self._result = result
-        self._again = shlex.join(["python", "-m", "runner", *result.overrides])
+        self._sweep_dir = sweep_dir
 
     def data(self) -> tuple[DataFacts, tuple[Sample, ...]]:
         """Return facts of the data set, and its samples. Raises DataError if they are not stored."""
@@ -89,14 +88,17 @@ class ExportStore:
             f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, versions_of(stage), files
         ), entry
 
+    def _command(self) -> str:
+        return cell_command(self._result, read_sweep(self._sweep_dir).command)
+
     def _missing_error(self, kind: str) -> DataError:
         return DataError(
             f"{self.store.root}: stage '{kind}' of cell {self._result.cell_id} is not stored: it was pruned, is "
-            f"damaged, or was computed by another version of the project. Compute it again: {self._again}"
+            f"damaged, or was computed by another version of the project. Compute it again: {self._command()}"
         )
 
     def _damage_error(self, entry: StoredResult, why: str) -> DataError:
-        return DataError(f"{entry.folder}: is damaged ({why}). Compute it again: {self._again}")
+        return DataError(f"{entry.folder}: is damaged ({why}). Compute it again: {self._command()}")
 
 
 def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, stored: StoredResult) -> DataFacts:
