@@ -26,5 +26,10 @@ def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return a hint with the known name that is most like `name`, or `otherwise` if none is."""
-    close = get_close_matches(name, list(known), n=1)
-    return f"did you mean {close[0]}?" if close else otherwise
+    close = closest_name(name, known)
+    return f"did you mean {close}?" if close else otherwise
+
+
+def closest_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the known name that is most like `name`; "" if none has a similarity of `cutoff`, a number in [0, 1]."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")

@@ -1,12 +1,12 @@
 """Samples as rows, from a few columns of the files of several cells. Other columns are not read."""
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.frames.metrics_frame import add_axes, labels_of
 from components.errors import DataError
+from components.limits import closest_name
 from runner.console.styled_text import count
 from runner.results import OK, CellResult, LoadedSweep, columns_of, open_samples, read_columns
 
@@ -50,10 +50,9 @@ def _check(columns: Iterable[str], known: Sequence[str]) -> None:
         raise DataError(f"columns: got the string {columns!r}, expected a list of names, e.g. [{columns!r}]")
     for name in columns:
         if name not in known:
-            close = get_close_matches(name, known, n=1, cutoff=0.6) or [
-                each for each in known if each.endswith(f"/{name}")
-            ]
-            hint = f"did you mean {close[0]!r}? " if close else ""
+            by_end = (each for each in known if each.endswith(f"/{name}"))
+            close = closest_name(name, known) or next(by_end, "")
+            hint = f"did you mean {close!r}? " if close else ""
             raise DataError(f"columns: no cell has {name!r}; {hint}expected one or more of: {', '.join(known)}")
 
 

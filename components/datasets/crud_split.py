@@ -5,12 +5,12 @@ Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for RAG", 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from components.datasets.json_fields import as_list, as_record, optional_text, required_text, required_texts
 from components.datasets.json_files import read_json
 from components.errors import DataError
+from components.limits import closest_name
 from components.records import Kind, Sample
 
 EXPECTED = "CRUD-RAG's split, a JSON object of lists of records such as 'event_summary' and 'questanswer_1doc'"
@@ -93,8 +93,8 @@ def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
     known = [form.list_name for form in SUBSETS.values()]
     absent = [name for name in known if name not in lists]
     for name in lists:
-        if name not in known and (near := get_close_matches(name.lower(), absent, n=1, cutoff=0.8)):
-            raise DataError(f"{file}: has a list {name!r}; did you mean {near[0]!r}? Known lists: {', '.join(known)}.")
+        if name not in known and (near := closest_name(name.lower(), absent, cutoff=0.8)):
+            raise DataError(f"{file}: has a list {name!r}; did you mean {near!r}? Known lists: {', '.join(known)}.")
 
 
 def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[str]) -> None:

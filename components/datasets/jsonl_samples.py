@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from components.datasets.json_fields import (
     required_text,
 )
 from components.errors import DataError, read_each
+from components.limits import closest_name
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from components.subsets import UNNAMED
 from components.text.slugs import slugs_of
@@ -96,7 +96,7 @@ def _unknown_fields(record: Record, location: str) -> list[str]:
     """Return the unknown fields of a record. Raises DataError for a field that looks like a misspelling."""
     unknown = [name for name in record if name not in _FIELDS]
     for name in unknown:
-        meant = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, _FIELDS, n=1, cutoff=0.8)), None)
+        meant = _OTHER_NAMES.get(name) or closest_name(name, _FIELDS, cutoff=0.8)
         if meant and meant not in record:
             raise DataError(f"{location}: unknown field '{name}'; did you mean '{meant}'? Known: {', '.join(_FIELDS)}.")
     return unknown

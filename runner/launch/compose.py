@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 
 import yaml
@@ -12,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError, install_command
 from components.json_value import Json
+from components.limits import closest_name
 from runner.launch import grid_launcher
 from runner.launch.axis_naming import plain_config
 from runner.launch.hydra_state import isolated_hydra
@@ -115,8 +115,8 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
         *dotted_names(compose_config([])),
         *(f"{group}.{name}" for names in fields_of_options.values() for name in names),
     ]
-    close = get_close_matches(key, of_chosen, n=1) or get_close_matches(key, known, n=1)
-    return f"{key}: unknown; did you mean {close[0]}?" if close else ""
+    close = closest_name(key, of_chosen) or closest_name(key, known)
+    return f"{key}: unknown; did you mean {close}?" if close else ""
 
 
 def _chosen_options(group: str, overrides: Sequence[str]) -> list[str]:

@@ -7,7 +7,6 @@ are coerced to the type of the field.
 """
 
 import dataclasses
-import difflib
 import importlib
 import inspect
 import math
@@ -23,6 +22,7 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 from components.errors import ComponentError, ConfigError
 from components.fields import names_user_code
 from components.json_value import Json
+from components.limits import closest_name
 from components.protocols import Pipeline, ThreeWayEncoder
 from components.secrets.mask import shortened
 from components.user_code.calls import line_of
@@ -321,9 +321,9 @@ class _Builder:
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
-            close = difflib.get_close_matches(key, fields, n=1)
+            close = closest_name(key, fields)
             expected = f"expected one of {', '.join(fields)}" if fields else f"{cls.__name__} has no fields"
-            hint = f"did you mean {prefix}{close[0]}?" if close else expected
+            hint = f"did you mean {prefix}{close}?" if close else expected
             self.problems.append(f"{prefix}{key}: unknown; {hint}")
         hints = _types_of(cls)
         for name, field in fields.items():

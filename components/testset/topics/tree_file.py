@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from components.errors import DataError
 from components.json_value import Json
+from components.limits import closest_name
 from components.testset.topics.tree import DEEPEST, Leaf, checked_name, too_deep
 
 _FIELDS = ("name", "parent", "description")
@@ -118,8 +118,8 @@ def _read_flat(items: Sequence[Mapping[str, Json]], location: str) -> Iterator[L
     parents: dict[str, str | None] = {}
     for item in items:
         if unknown := [str(field) for field in item if field not in _FIELDS]:
-            meant = get_close_matches(unknown[0], _FIELDS, n=1)
-            hint = f"did you mean '{meant[0]}'?" if meant else f"expected one of {', '.join(_FIELDS)}"
+            meant = closest_name(unknown[0], _FIELDS)
+            hint = f"did you mean '{meant}'?" if meant else f"expected one of {', '.join(_FIELDS)}"
             raise DataError(f"{location}: got the field '{unknown[0]}' for {item['name']!r}; {hint}")
         name, parent = checked_name(item["name"], location), item.get("parent")
         if name in parents:
@@ -137,8 +137,8 @@ def _path(name: str, parents: Mapping[str, str | None], location: str) -> tuple[
     path = [name]
     while (above := parents[path[0]]) is not None:
         if above not in parents:
-            matches = get_close_matches(above, parents, n=1)
-            hint = f"did you mean '{matches[0]}'?" if matches else "add it, or leave it out"
+            match = closest_name(above, parents)
+            hint = f"did you mean '{match}'?" if match else "add it, or leave it out"
             raise DataError(f"{location}: '{path[0]}' has the parent '{above}', which is not a topic; {hint}")
         if above in path:
             cycle = " -> ".join([*path[: path.index(above) + 1][::-1], above])

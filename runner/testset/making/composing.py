@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 
 from hydra.errors import HydraException
@@ -12,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from components.json_value import Json
+from components.limits import closest_name
 from components.secrets.given import misplaced_secrets
 from runner.engine.plugins.plugin_loading import load_plugins
 from runner.launch.axis_naming import plain_config
@@ -80,9 +80,9 @@ def _advice_on_unknown(key: str, name: str, checker: list[str]) -> str:
     with isolated_hydra(conf=CONF) as hydra:
         config: Json = OmegaConf.to_container(hydra.compose_config(name, checker, RunMode.RUN, from_shell=False))
     known = [name for name in dotted_names(config) if not name.endswith("._target_")]
-    close = get_close_matches(key, known, n=1, cutoff=0.8)
-    if close and not key.startswith(f"{close[0]}."):
-        return f"unknown; did you mean {close[0]}?"
+    close = closest_name(key, known, cutoff=0.8)
+    if close and not key.startswith(f"{close}."):
+        return f"unknown; did you mean {close}?"
     above = key.rpartition(".")[0]
     if beside := [name.rpartition(".")[2] for name in known if above and name.rpartition(".")[0] == above]:
         return f"unknown; {above} has {', '.join(beside)}"
