@@ -179,7 +179,7 @@ def _needed_line(family: Family) -> str:
 
 
 def _row_name(family: Family, standing: Standing) -> str:
-    """Return the name of a row: that of its cell, with all values of its axes ("parser=office or combined")."""
+    """Return the id of a row's cell, with all values of the row's axes ("parser=office or combined")."""
     if not standing.same:
         return cell_name(family, standing.cell)
     used = [axis for axis in family.axes() if any(cell.axes.get(axis) is not None for cell in standing.cells)]

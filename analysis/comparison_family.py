@@ -72,10 +72,10 @@ class Family:
     which all cells have a value, in `n_clusters` clusters, worth `n_effective` of equal size.
 
     With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells: the
-    probability of any wrong verdict is at most alpha. After a search by scores, "all cells" are those of its space,
-    because it could have tried each of them. With the best cell as baseline, picked by the same samples,
-    "worse" means that a cell is not the best, by `best_cells`. The probability that any truly best cell is called
-    "worse" is at most alpha. `left_out_differ` is True if own means are over other samples than the comparison.
+    probability of any wrong verdict is at most alpha. After a search by scores, "all cells" means every cell of its
+    space, because it could have tried each. With the best cell as baseline, picked by the same samples, "worse" means
+    that a cell is not the best, by `best_cells`. The probability that any truly best cell is called "worse" is at most
+    alpha. `left_out_differ` is True if own means are over other samples than the comparison.
     """
 
     sweep: LoadedSweep

@@ -56,8 +56,8 @@ class Rgb:
 
     The passages of a sample are its positive ones, which count as relevant, and its negative ones, which are noise. For
     integration, each list of positive passages is a set of alternatives, and one passage of each set is needed. In
-    `*_fact`, the relevant passages are the false ones (positive_wrong), and `fake_answers` what they claim. A sample's
-    id is that of the file.
+    `*_fact`, the relevant passages are the false ones (positive_wrong), and `fake_answers` what they claim. A sample
+    has the id that the file gives it.
     """
 
     version: ClassVar[int] = 1

@@ -106,7 +106,7 @@ class OpenAIEmbeddings:
         return self.dimensions
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """Return `dimensions` float32[1], the dimensions of the vector of a single word, which it embeds."""
+        """Embed a single word and return `dimensions` float32[1], the length of its vector."""
         return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

@@ -36,11 +36,10 @@ class EntityGraph:
     the phrase. Each passage weighs its inner product, scaled in the same way, times `passage_weight`. Personalised
     PageRank with these weights and `damping` ranks the passages; it is computed to `tolerance`.
 
-    Without a fact the ranking equals that of an exact dense search with the same vectors, up to rounding of about 1e-6.
-    So it does for a query that no fact is near, unless a phrase connects passages. A query with a zero vector finds
-    nothing. The paper also has a language model filter the facts of each query. This search does not.
-    Source: Gutiérrez et al. 2025, "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models"
-    (HippoRAG 2).
+    Without a fact the ranking equals an exact dense ranking of the same vectors, up to rounding of about 1e-6. So it
+    does for a query that no fact is near, unless a phrase connects passages. A query with a zero vector finds nothing.
+    The paper also has a language model filter the facts of each query. This search does not. Source: Gutiérrez et al.
+    2025, "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models" (HippoRAG 2).
     """
 
     synonym_threshold: float = 0.8

@@ -38,9 +38,9 @@ class ClaimMetrics:
     """Metrics of claims: those in `use`, by their names in `CLAIM_METRICS`, whose functions define them.
 
     Level: sample. Range: [0, 1], no unit. Larger is better, except for noise sensitivity and hallucination;
-    self-knowledge has no better direction. The claims of references are split once for all cells, those of an answer
-    once per answer. Each set of claims is then checked against the other text, and against each passage. Only
-    comparisons that `use` needs are made: without a metric of answers, cells with equal contexts share the judgement.
+    self-knowledge has no better direction. References are split into claims once for all cells, answers once each. Each
+    set of claims is then checked against the other text, and against each passage. Only comparisons that `use` needs
+    are made: without a metric of answers, cells with equal contexts share the judgement.
 
     A metric is NOT_APPLICABLE if it would divide by zero: no references, no passages, or a text without a claim, such
     as a refusal. An empty answer covers nothing: its overall recall and F1 are 0. All metrics of a sample come from the
@@ -78,7 +78,7 @@ class ClaimMetrics:
 
     @property
     def directions(self) -> Mapping[str, bool | None]:
-        """True for each name of which larger values are better, False for smaller ones, None for neither."""
+        """True for each name if larger values are better, False if smaller ones are, None for neither."""
         return {name: CLAIM_METRICS[name].larger_is_better for name in self.use}
 
     @property

@@ -115,7 +115,9 @@ class RelevanceGrades:
 
 
 def normalized_gain(grades: Sequence[int]) -> float:
-    """Return the discounted gain of grades in the order of ranks, divided by that of the highest grade at all ranks."""
+    """Return the discounted gain of grades in the order of ranks, divided by the gain of the highest grade at all
+    ranks.
+    """
     discounts = [1 / log2(1 + rank) for rank in range(1, len(grades) + 1)]
     gain = sum(grade * discount for grade, discount in zip(grades, discounts, strict=True))
     return gain / (max(GRADES) * sum(discounts))

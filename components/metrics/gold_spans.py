@@ -31,8 +31,8 @@ def needed_spans(
 ) -> list[Span]:
     """Return the spans of the units that the chunks must cover.
 
-    These are all units without alternatives, and one unit of each set of alternatives: the one whose characters the
-    chunks contain to the largest share (the first of equal ones). Units outside the corpus are left out.
+    These are all units without alternatives, and from each set of alternatives the unit with the largest share of
+    characters in the chunks (the first of equal ones). Units outside the corpus are left out.
     """
     needed: list[Span] = []
     best: dict[int, tuple[float, Span]] = {}

@@ -44,7 +44,7 @@ class LateChunking:
     """An encoder and its way to read documents.
 
     `prefix` precedes each window. A document that is longer than the model reads is read in windows. Each repeats
-    `overlap` of the previous one, in [0, 1), as context only: the output of a repeated token is that of the earlier
+    `overlap` of the previous one, in [0, 1), as context only: a repeated token keeps its output from the earlier
     window.
     """
 

@@ -145,7 +145,7 @@ def loading(model: str, revision: str, *, trusted: bool = False) -> Iterator[str
 
 @contextmanager
 def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterator[str]:
-    """Yield the name of a model of which files are read, but not the network. Errors are those of `loading`.
+    """Yield the name of a model to read its files without loading the network. Raises the errors of `loading`.
 
     A model whose own code would have to run without `trusted` is such an error. Nobody is asked.
     """

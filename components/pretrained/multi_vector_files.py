@@ -60,7 +60,7 @@ def require_token_vectors(model: str, revision: str) -> None:
 
 
 def side_prompt(model: str, revision: str, side: Side, override: str | None) -> str:
-    """Return the text before all texts of a side: the given one, or for None that of the files, "" without one.
+    """Return the text before all texts of a side: `override`, or for None the text in the files, "" without one.
 
     Raises ComponentError if the model cannot be reached.
     """

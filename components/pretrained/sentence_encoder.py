@@ -57,7 +57,8 @@ _PROMPT_NAMES = {Side.QUERY: ("query",), Side.PASSAGE: ("document", "passage", "
 
 
 def side_prefix(model: str, revision: str, side: Side, override: str | None) -> str:
-    """Return the prefix of all texts of a side: the given one, or for None that of the model's folder, "" without one.
+    """Return the prefix of all texts of a side: `override`, or for None the prefix in the model's folder, "" without
+    one.
 
     Raises ComponentError if the model cannot be reached.
     """

@@ -157,7 +157,7 @@ class TokenWeigher(Component, Protocol):
         """Return one row per chunk, with finite weights above zero."""
 
     def weigh_queries(self, queries: Passages) -> SparseEncodings:
-        """Return one row per query; the tokens are numbered as those of chunks."""
+        """Return one row per query; tokens have the same numbers as in chunks."""
 
 
 @runtime_checkable
@@ -171,4 +171,4 @@ class TokenVectorEncoder(Component, Protocol):
         """Return the token vectors of the chunks."""
 
     def encode_query_tokens(self, queries: Passages) -> MultiEncodings:
-        """Return the token vectors of the queries; inner products with those of chunks are similarities."""
+        """Return the token vectors of the queries. Inner products with vectors of chunk tokens are similarities."""

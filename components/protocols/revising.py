@@ -21,7 +21,7 @@ class Reviser(Component, Protocol):
 
     @property
     def n_requests(self) -> int:
-        """Maximum number of requests per answer: one for the check, and those of `revise`."""
+        """Maximum number of requests per answer: one for the check, plus the requests of `revise`."""
 
     @property
     def checks_again(self) -> bool:

@@ -208,7 +208,7 @@ class ExistingIndexArm(Protocol):
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder of the queries. It is the one that filled the index. None if `find` needs no vectors."""
+        """The embedder of the queries. The same embedder filled the index. None if `find` needs no vectors."""
 
     @property
     def reads_vectors(self) -> bool:

@@ -1,4 +1,4 @@
-"""Rerankers in sequence, each for fewer hits than the one before."""
+"""Rerankers in sequence. Each one scores fewer hits than the previous one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ from components.protocols import (
 class ByEmbedding:
     """Nearest chunks by embedding (a DenseArm).
 
-    `embedder` turns chunks and queries into vectors, and `vector_index` searches those of the chunks.
+    `embedder` turns chunks and queries into vectors, and `vector_index` searches the vectors of chunks.
     """
 
     embedder: Embedder
@@ -48,7 +48,8 @@ class ByTerms:
 class ByEncodedVector:
     """Nearest chunks by an encoder's vectors of whole texts (an EncodedDenseArm).
 
-    Of the three outputs of `encoder`, only the vectors of texts are read. `vector_index` searches those of the chunks.
+    Of the three outputs of `encoder`, only the vectors of texts are read. `vector_index` searches the vectors of
+    chunks.
     """
 
     encoder: ThreeWayEncoder

@@ -49,7 +49,7 @@ class CalledRetriever(CallsUserCode):
         return (self,)
 
     def check(self) -> list[str]:
-        """Return one message per error in the fields and in the object at the path, which it imports."""
+        """Import the object at the path. Return one message per error in the fields and in the object."""
         return [*depth_problems(self.depth), *super().check()]
 
     def find(

@@ -24,7 +24,7 @@ class MultiArm:
     """Searches at `depth`, each with a separate embedder or index, fused by `rule`.
 
     `weights` are given by the name of a search, and default to 1. A search with weight 0 is left out. The weights are
-    passed to the rule, whose own weights must be empty.
+    passed to the rule, and the rule itself must have no weights.
     """
 
     searches: Mapping[str, SearchArm]

@@ -1,4 +1,4 @@
-"""Metrics of revised answers. Their verdicts are those of the reviser's own model, so they rank no cell."""
+"""Metrics of revised answers. The reviser's own model gives the verdicts, so they rank no cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ class SupportedAfter:
     """`supported_after`: the share of final answers that the passages support, by the check of the reviser itself.
 
     Level: sample. Range: 0 or 1, the mean is a share; neither direction is better, because a model judges its own work.
-    Requests about unrevised answers equal those of the reviser, so their replies are shared. An empty
-    answer and an abstention state nothing, so they are NOT_APPLICABLE. Source: Asai et al. 2024, "Self-RAG", section 3.
+    Requests about unrevised answers equal the reviser's requests, so their replies are shared. An empty answer and an
+    abstention state nothing, so they are NOT_APPLICABLE. Source: Asai et al. 2024, "Self-RAG", section 3.
     """
 
     reviser: Reviser

@@ -4,9 +4,9 @@ All cells answer the same samples, in one random order. At a look, a cell is sto
 that it wins the full run. The only randomness is the order, so the scores may be skewed, dependent or clustered, and no
 correction for the number of cells is needed.
 
-For cell i, H(i) says that in the full run its sum is at least that of every other cell. Its opponent j led a few
-samples ago. S is the sum of the differences D = x(i) - x(j) over the first t - 1 of N samples. Then H(i) implies that
-the differences of the other samples average at least
+For cell i, H(i) says that in the full run no other cell has a larger sum. Its opponent j led a few samples ago. S is
+the sum of the differences D = x(i) - x(j) over the first t - 1 of N samples. Then H(i) implies that the differences of
+the other samples average at least
 
     m = -S / (N - t + 1),
 

@@ -49,7 +49,7 @@ class CallsUserCode:
         """Import the object at the path, and return one message per error, such as "which cannot be imported"."""
 
     def check(self) -> list[str]:
-        """Return one message per error in the fields and in the object at the path, which it imports."""
+        """Import the object at the path. Return one message per error in the fields and in the object."""
         problems = too_small(self, concurrency=1)
         if not self.timeout_s > 0:
             problems.append(f"timeout_s: got {self.timeout_s}, expected more than 0")

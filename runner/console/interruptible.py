@@ -122,8 +122,8 @@ def _end_immediately() -> None:
     """Make a further Ctrl-C end the process immediately, even while the interpreter waits for threads."""
     with suppress(OSError):
         sys.stdout.flush()
-    # Python remembers an interrupt within generated code, such as that of dataclasses, until it next runs such code. It
-    # would then end by the signal, although the interrupt was caught.
+    # Python remembers an interrupt within generated code, such as methods of dataclasses, until it next runs such code.
+    # It would then end by the signal, although the interrupt was caught.
     exec("")  # noqa: S102
     _set_handlers(lambda *_: os._exit(EXIT_INTERRUPTED))
 

@@ -29,8 +29,8 @@ T = TypeVar("T", covariant=True)
 class Resources:
     """Resources that a stage occupies while it runs. 0 cores means all cores of a worker.
 
-    Executors of one machine count only cores. Executors that choose between machines also count memory and GPUs, of
-    which a stage may take a fraction.
+    Executors of one machine count only cores. Executors that choose between machines also count memory and GPUs. A
+    stage may take a fraction of a GPU.
     """
 
     cpus: int = 0

@@ -137,7 +137,7 @@ def _options(config_dir: Path | None) -> dict[str, list[str]]:
 
 
 class _Writer:
-    """Writes schemas of annotations, and collects those of classes and protocols in `definitions`."""
+    """Writes schemas of annotations, and collects the schemas of classes and protocols in `definitions`."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {"reference": _REFERENCE}

@@ -63,7 +63,7 @@ def _job_problems(config: DictConfig) -> Iterator[str]:
 
 
 def job_folder(subdir: str) -> Path:
-    """Return `hydra.sweep.subdir`, the folder of a job within that of its sweep. Raises ConfigError for a place
+    """Return `hydra.sweep.subdir`, the folder of a job within its sweep's folder. Raises ConfigError for a place
     outside.
     """
     folder = Path(subdir)

@@ -32,7 +32,7 @@ class PlannedRace:
 
     `asks` says for each cell whether it asks a model. A cell that asks none costs nothing, and is never stopped.
     `targets` are names of subsets, overall first, with their samples in `members`, bool[n_rows, n_targets]. `costs` are
-    those of the plan, NaN if unknown; None if opponents may cost more.
+    planned costs, NaN if unknown; None if opponents may cost more.
     """
 
     settings: RaceSettings
@@ -91,7 +91,7 @@ def plan_race(
 
 
 def _targets(samples: Sequence[Sample], *, with_subsets: bool) -> dict[str, NDArray[np.bool_]]:
-    """Return the samples of each target, bool[n_samples]: overall, and subsets with other samples than the ones before.
+    """Return the samples of each target, bool[n_samples]: overall, and subsets with other samples than earlier targets.
 
     Cells of the matrix of topics and tasks are not targets, because they have few samples.
     """

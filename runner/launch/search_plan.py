@@ -150,8 +150,8 @@ def most_requested(
 ) -> Plan:
     """Return the plan of the corners with the most requests of the whole search.
 
-    No cell is dearer than the one with the dearest value of every axis. If those values do not go together, the dearest
-    corner counts. `requests` are the requests of the corners, in their order.
+    No cell costs more than the cell with the dearest value of every axis. If those values do not go together, the
+    dearest corner counts. `requests` are the requests of the corners, in their order.
     """
     costs = {
         id(request): highest_cost(_requests_of(cell, store), requests[0].cell.prices)

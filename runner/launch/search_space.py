@@ -1,4 +1,4 @@
-"""The space of a search: the values of every axis, which may be those of an interval, and the cells that they form."""
+"""The space of a search: the values of every axis, listed or in an interval, and the cells that they form."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,9 +103,9 @@ def read_space(
 ) -> SearchSpace:
     """Return the space of the overrides of a sweep. Keys with a single value are not an axis.
 
-    `config` has the present values of fields, and `value_in` returns that of a field that only some options of a group
-    have. `values` expands an override to single ones, unless it is an interval. Raises ConfigError for an invalid axis,
-    and if nothing is left to choose.
+    `config` has the present values of fields, and `value_in` returns the value of a field that only some options of a
+    group have. `values` expands an override to single ones, unless it is an interval. Raises ConfigError for an invalid
+    axis, and if nothing is left to choose.
     """
     axes: dict[str, list[str]] = {}
     texts: dict[str, str] = {}

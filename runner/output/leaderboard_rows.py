@@ -30,8 +30,8 @@ def join_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[C
     Which of several draws (`repeat`, `judge_repeat`) is best is chance. If no configuration has two draws, the cells
     are returned unchanged. A failed draw remains a separate row.
 
-    Values and interval ends are means over the draws, numbers of samples are sums. The interval is about as wide as
-    that of one draw, and so wide enough for the mean.
+    Values and interval ends are means over the draws, numbers of samples are sums. The interval is about as wide as for
+    one draw, and so wide enough for the mean.
     """
     groups: dict[str, list[CellResult]] = {}
     for cell in cells:

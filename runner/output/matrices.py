@@ -63,8 +63,8 @@ def _csv(
 ) -> bytes:
     """Return CSV (UTF-8) with topics as rows, and the average as the last row.
 
-    Columns are the tasks, the average over samples, and the partially pooled values of the tasks. Labels are those of
-    the picture. Missing values are empty fields.
+    Columns are the tasks, the average over samples, and the partially pooled values of the tasks. Labels are the same
+    as in the picture. Missing values are empty fields.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -76,7 +76,7 @@ def show_leaderboard(
 
 
 def show_stopped(console: Console, cells: Sequence[CellResult]) -> None:
-    """Print the cells that the user stopped, and those that a race stopped, the ones that came furthest first.
+    """Print the cells that the user or a race stopped, the cells that came furthest first.
 
     They have no rank. Prints nothing without any.
     """
@@ -144,7 +144,7 @@ def cells_with_row(ordered: Sequence[CellResult], equal: Mapping[str, Sequence[C
 
 
 def _axes_without_column(cells: Sequence[CellResult], columns: Sequence[str]) -> tuple[dict[str, Json], list[str]]:
-    """Return the axes without a column: the ones with a single value as a mapping, then the names of the others.
+    """Return the axes without a column: a mapping for axes with a single value, then the names of the others.
 
     The key of the data is not among the others, because the column along with which it varies explains it.
     """

@@ -30,7 +30,7 @@ def default_uri(results_dir: Path) -> str:
 
 
 def wrong_file(uri: str) -> str:
-    """Return an error if MLflow would open another file than the one that a local database's URI names, "" otherwise.
+    """Return an error if MLflow would open a file that a local database's URI does not name, "" otherwise.
 
     MLflow decodes `%20`, and the path ends at the first `?`. Options such as `?timeout=5` are fine.
     """

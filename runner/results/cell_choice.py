@@ -1,7 +1,7 @@
 """Chooses the recommended cell. The report, MLflow's note and the name `best` all refer to it.
 
 It is the cheapest of the cells that may be the best and are within one standard error of the best mean. Few tokens
-count first, then time beyond its noise. Among cells of about equal cost, it is the one with the best mean.
+count first, then time beyond its noise. Among cells of about equal cost, the best mean wins.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ class Choice:
 
     @property
     def best(self) -> CellResult:
-        """The cell with the best mean: the recommended cell if its mean is equally good, else the one with the fewest
+        """The cell with the best mean: the recommended cell if its mean is equally good, else the cell with the fewest
         tokens.
         """
         if self.cell in self.tied[0]:

@@ -232,8 +232,8 @@ def _refuse_constant(constant: str) -> None:
 
 
 def _json(result: CellResult | SweepResult) -> bytes:
-    """Serialize with one field per line, the last of which is a checksum of those before it. Indenting deeper levels
-    would bypass Python's fast encoder and take ten times as long.
+    """Serialize with one field per line. The last field is a checksum of the others. Indenting deeper levels would
+    bypass Python's fast encoder and take ten times as long.
     """
     mask = current_mask()
     lines = [

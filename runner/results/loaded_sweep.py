@@ -105,7 +105,7 @@ class LoadedSweep:
     def ranked(self, metric: str = "") -> list[CellResult]:
         """Return the successful cells that have a value of "[subset:]metric", best first.
 
-        By default, the metric is the one that ranks the leaderboard. Values are over the samples that all of the cells
+        The default metric is the one that ranks the leaderboard. Values are over the samples that all of the cells
         have. Raises DataError for an unknown metric, and for files that cannot be read.
         """
         parsed = self.metric(metric or self.headline_metric())
@@ -235,7 +235,7 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
 def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
     """Load the cells of several sweeps, at least one, as one sweep.
 
-    An experiment of several sweeps is one cell: the one of the first sweep in which it succeeded. Raises DataError if a
+    An experiment of several sweeps is one cell, taken from the first sweep in which it succeeded. Raises DataError if a
     sweep does not exist or cannot be read.
     """
     loaded = [sweep if isinstance(sweep, LoadedSweep) else load(sweep, results_dir) for sweep in sweeps]

@@ -1,4 +1,4 @@
-"""Changes configuration nodes of a sweep into those of an exported pipeline."""
+"""Turns configuration nodes of a sweep into nodes of an exported pipeline."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields

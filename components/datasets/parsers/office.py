@@ -119,7 +119,7 @@ def _docx_table(table: "Table") -> str:
 
 
 def _cell_text(cell: "_Cell") -> str:
-    """Return the paragraphs of a cell, and those of tables in it, one per line."""
+    """Return the paragraphs of a cell and of the tables in it, one per line."""
     from docx.table import Table
 
     lines: list[str] = []

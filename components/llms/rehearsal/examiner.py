@@ -123,7 +123,7 @@ def _rate_by_words(prompt: str) -> str:
 
 
 def make_nuggets(prompt: str, flawed_share: float) -> str | None:
-    """Return the sentences of a text as nuggets, of which the first is vital."""
+    """Return the sentences of a text as nuggets. Only the first is vital."""
     if '{"nuggets":' not in prompt:
         return None
     text = _text_between(prompt, ("[Text]", "【文本】"), ("The text answers", "文本是对问题的回答"))

@@ -36,7 +36,7 @@ class Lost:
 
 
 class StartPriority(IntEnum):
-    """Suitability of starting a stage now. Of several stages, the one with the largest value starts first."""
+    """Suitability of starting a stage now. The stage with the largest value starts first."""
 
     NONE = 0
     """All workers are busy, or too few of the needed resources are free."""

@@ -95,7 +95,7 @@ def _is_computed(node: ast.AST, plain: frozenset[str]) -> bool:
 
 
 def _computes_end(pieces: Sequence[ast.expr]) -> bool:
-    """Return True for an f-string with a value behind a slash. A constant end names the file, or is that of a URL."""
+    """Return True for an f-string with a value behind a slash. A constant end names the file or ends a URL."""
     values = [place for place, piece in enumerate(pieces) if isinstance(piece, ast.FormattedValue)]
     return any(map(_has_slash, pieces[: values[-1] if values else 0]))
 

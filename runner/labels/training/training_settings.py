@@ -20,9 +20,9 @@ class Settings:
     """Settings of a training.
 
     `model` is an id on the Hugging Face hub and `revision` its commit, or a local folder with revision "". A step
-    learns from `batch_size` pairs, `at_once` of which are in memory together. `rank`, `alpha` and `dropout` are LoRA's
-    (Hu et al. 2022, "LoRA"), on all linear layers. `max_length` is in tokens, None for the model's window. `dtype` is
-    the type of the frozen model, None for the default of the device.
+    learns from `batch_size` pairs. `at_once` pairs are in memory together. `rank`, `alpha` and `dropout` are LoRA's (Hu
+    et al. 2022, "LoRA"), on all linear layers. `max_length` is in tokens, None for the model's window. `dtype` is the
+    type of the frozen model, None for the default of the device.
     """
 
     model: str

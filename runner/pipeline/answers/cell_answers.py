@@ -187,6 +187,6 @@ def _n_context_tokens(cell: "Cell", passages: PromptPassages) -> int:
 
 
 def _chunker(cell: "Cell") -> AnyChunker:
-    """Return the chunker of the cell, or that of an arm which cuts the corpus itself."""
+    """Return the chunker of the cell, or the chunker of an arm that cuts the corpus itself."""
     picking = picking_arm(cell)
     return (picking and picking.chunker) or cell.chunk

@@ -174,7 +174,7 @@ class PieceSpans(Stage[Spans], kind="piece_spans", version=1, work=Work.PER_QUER
 
 
 class PieceContext(Stage[Context], kind="piece_context", version=1, work=Work.PER_QUERY):
-    """The pieces in each prompt, in its order, with their tokens. Dropped tokens are those of the context before."""
+    """The pieces in each prompt, in order, with their tokens. Dropped tokens are counted as in the context before."""
 
     codec = Columns(Context)
 
@@ -198,7 +198,7 @@ class PieceContext(Stage[Context], kind="piece_context", version=1, work=Work.PE
 
 @dataclass(frozen=True, kw_only=True)
 class PiecePassages(RetrievedPassages):
-    """Passages of each prompt that consist of pieces. `chunks` and `context` are those of the pieces."""
+    """Passages of each prompt that consist of pieces. `chunks` and `context` describe the pieces."""
 
     pieces: Compressed
 

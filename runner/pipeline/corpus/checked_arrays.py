@@ -18,7 +18,7 @@ A = TypeVar("A", bound=Arrays)
 
 
 class Embedded(StrEnum):
-    """The texts of which vectors are checked."""
+    """Texts whose vectors are checked."""
 
     CHUNKS = "chunks"
     QUERIES = "queries"

@@ -134,7 +134,7 @@ def embedded_in_blocks(
     *,
     shares_received: bool = False,
 ) -> Vectors:
-    """Return the vectors of all blocks, each of which is stored when it is complete, under its name.
+    """Return the vectors of all blocks. Each block is stored under its name when it is complete.
 
     Vectors received from a server are dropped with their block, unless other stages share them.
     """

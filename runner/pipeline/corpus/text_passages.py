@@ -44,7 +44,7 @@ class ChunkPassages(StageGroup):
         return _chunks(run, run.read(self.corpus), self.chunks, self.terms)
 
     def read_documents(self, run: Run) -> Documents:
-        """Return the documents of which the chunks are spans."""
+        """Return the documents that the chunks are spans of."""
         return run.read(self.corpus)
 
     def some(self, run: Run) -> SomeChunks:

@@ -1,4 +1,4 @@
-"""Encodes chunks block by block, so that an interrupted run resumes and memory is that of a block."""
+"""Encodes chunks block by block, so that an interrupted run resumes, and memory holds one block."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields

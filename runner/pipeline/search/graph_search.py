@@ -3,7 +3,7 @@
     chunks ── asked_facts ── fact_table ─┬─ phrase vectors ── fact_graph ─┐
                                          └─ fact vectors ─────────────────┴─ graph_hits
 
-The vectors of chunks and queries are those of a dense search with the same embedder.
+A dense search with the same embedder shares the vectors of chunks and queries.
 """
 
 from collections import Counter

@@ -64,8 +64,7 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
     A process that is killed between them leaves none. The next export, or prune, restores the earlier one.
 
     A link stays, and the folder that it names is written. Raises DataError if something else exists there, or if the
-    samples are those of another cell, StoreError
-    if it cannot be written.
+    samples belong to another cell, StoreError if it cannot be written.
     """
     require_own_samples(cell.result, cell.folder)
     try:

@@ -44,7 +44,7 @@ class AnnotatorAgreement:
 def annotator_agreement(testset: Testset, annotations: Sequence[Annotation], seed: int = 0) -> AnnotatorAgreement:
     """Compute the agreement. Samples of connected documents are resampled or left out together in every interval.
 
-    Alpha: Krippendorff 2011. Weighted kappa of two annotators: Cohen 1968. The F1 of characters is that of token-level
+    Alpha: Krippendorff 2011. Weighted kappa of two annotators: Cohen 1968. The F1 of characters follows token-level
     span annotation, 2 |A and B| / (|A| + |B|), averaged over the pairs of annotators of a sample. Hripcsak & Rothschild
     2005, "Agreement, the F-Measure, and Reliability in Information Retrieval", explain why F1 and not kappa.
     """

@@ -34,7 +34,7 @@ Files = Mapping[str, list[Path]]
 
 
 def fetch(name: str, source: Path | None, report: Report) -> Path:
-    """Return the folder of a data set, after downloading it or checking the one that is there.
+    """Return the folder of a data set, after downloading it or checking the existing folder.
 
     `source` is a folder with the repository's files, which replaces the hub. Raises DataError for an unknown name, an
     unreachable hub, and files that differ from the expected ones.

@@ -109,7 +109,7 @@ class Hub:
         return reply, start if begins else 0
 
     def _get(self, address: str, source: str, headers: Mapping[str, str], commit: str = "") -> HTTPResponse:
-        """Return the reply with status 200 or 206 after redirects. `commit` is the one that the hub must name."""
+        """Return the reply with status 200 or 206 after redirects. The hub must name this `commit`."""
         if os.environ.get(_OFFLINE, "").strip().lower() in ("1", "true", "yes", "on"):
             raise Offline(f"{_OFFLINE} is set, so {self.endpoint} is not asked")
         for _ in range(MOST_REDIRECTS + 1):

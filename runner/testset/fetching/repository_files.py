@@ -10,7 +10,7 @@ _PARQUET = r"(?:data/)?{part}[/-][\w.-]*\.parquet"
 
 
 def record_files(paths: Iterable[str], part: str, source: str) -> list[str]:
-    """Return the files of `part` ("corpus" or "queries"): one of JSON Lines, or those of Parquet in their order.
+    """Return the files of `part` ("corpus" or "queries"): one JSON Lines file, or all Parquet files in their order.
 
     Raises DataError if no path has such a name.
     """
@@ -22,7 +22,7 @@ def record_files(paths: Iterable[str], part: str, source: str) -> list[str]:
 
 
 def judgement_files(paths: Iterable[str], split: str, source: str) -> list[str]:
-    """Return the files of judgements of a split: one of tab-separated values, or those of Parquet in their order.
+    """Return the files of judgements of a split: one file of tab-separated values, or all Parquet files in their order.
 
     Raises DataError if no path has such a name.
     """

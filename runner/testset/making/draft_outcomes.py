@@ -99,7 +99,7 @@ _Fate = Tagged | Judged
 
 
 def _fates(drafts: Sequence[Draft], first: GatePass, second: GatePass) -> dict[str, _Fate]:
-    """Return the fate of each draft, by the id under which it was written."""
+    """Return the fate of each draft by its original id."""
     survivors, judged = (first.survivors(), second.survivors()), (first.judged(), second.judged())
     fates: dict[str, _Fate] = {}
     for draft in drafts:
