@@ -120,7 +120,7 @@ def scored_samples(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -
 
 
 def sample_rows(scored: ScoredSamples) -> dict[SampleId, int]:
-    """Return the row of each sample."""
+    """Return the row of each sample by its id and the hash of its question."""
     return {(str(key[-2]), _hash(str(key[-1]))): row for key, row in scored.rows.items()}
 
 

@@ -137,11 +137,11 @@ class Recommendations:
         return next((one for one in self.entries if (one.scenario.subset, one.axis) == (subset, axis)), None)
 
     def scenarios(self) -> list[Scenario]:
-        """Return all scenarios, in order."""
+        """Return the scenarios of the entries, each once, in order."""
         return list(dict.fromkeys(entry.scenario for entry in self.entries))
 
     def axes(self) -> list[str]:
-        """Return all axes, in order."""
+        """Return the axes of the entries, each once, in order."""
         return list(dict.fromkeys(entry.axis for entry in self.entries))
 
     def as_record(self) -> dict[str, object]:

@@ -67,5 +67,5 @@ def best_within(n_tokens: NDArray[np.int64], scores: NDArray[np.float32], budget
 
 
 def count_tokens(texts: Sequence[str], tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """Return the tokens of each text."""
+    """Return int64[n_texts], the number of tokens of each text."""
     return np.array([len(ends) for ends in tokenizer.token_ends(texts)], dtype=np.int64)

@@ -74,7 +74,7 @@ class MultiVectorTextEncoder:
         return self._model.lengths(Side.PASSAGE).limit
 
     def query_token_limit(self) -> int | None:
-        """Return the same for a query."""
+        """Return the maximum number of tokens of a query, None if it is unknown."""
         return self._model.lengths(Side.QUERY).limit
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:

@@ -124,7 +124,7 @@ class ReadsTokens(Protocol):
         """Return int64[n_texts], the tokens per query, including prefixes and special tokens. It loads no weights."""
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the same counts for chunks."""
+        """Return int64[n_texts], the tokens per chunk, including prefixes and special tokens. It loads no weights."""
 
 
 @runtime_checkable

@@ -117,7 +117,7 @@ class ExistingCollection(ExistingIndex):
 
     @property
     def template(self) -> str:
-        """The request."""
+        """The JSON of a request, with places such as {query} for `fill_template`."""
         return self.request
 
     @property

@@ -35,7 +35,7 @@ class CallsUserCode:
 
     @property
     def path(self) -> str:
-        """The dotted path."""
+        """Dotted path of the user's function, class or object."""
         return str(getattr(self, self.path_field))
 
     @property

@@ -158,7 +158,7 @@ class _Lists:
         return self.rows[self._first[number] : self._first[number + 1]]
 
     def vectors_of(self, number: int) -> NDArray[np.float32]:
-        """Return the vectors in a list."""
+        """Return the vectors in a list, float32[n, d]."""
         return self.vectors[self._first[number] : self._first[number + 1]]
 
 

@@ -199,7 +199,7 @@ def _run_order(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels:
     while any(ready.values()):
         candidates = sorted((models for models in ready if ready[models]), key=lambda models: ready[models][0])
         models = next((models for models in (none, loaded) if ready[models]), candidates[0])
-        loaded = models or loaded
+        loaded = models or loaded  # a stage without a model leaves the models in memory
         _, key = heappop(ready[models])
         order.append(needed[key])
         for follower in followers[key]:

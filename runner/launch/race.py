@@ -29,7 +29,7 @@ _MOST_LIVE = 10
 
 
 class SweepRace:
-    """The race of one sweep."""
+    """The race of one sweep: scores its samples in rounds, and stops cells that can no longer win."""
 
     def __init__(self, planned: PlannedRace, store: Store, announce: Callable[[str], None]) -> None:
         """`announce` receives a line per look."""

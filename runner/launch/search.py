@@ -25,7 +25,7 @@ _MOST_REPEATED = 1000
 
 
 class SweepSearch:
-    """The search of one sweep."""
+    """The search of one sweep: asks the strategy for cells in rounds, and records their results."""
 
     def __init__(
         self, planned: PlannedSearch, jobs: SearchJobs, store: Store, loaded: Loaded, announce: Callable[[str], None]

@@ -109,7 +109,7 @@ def plan_sweep(
 def plan_cells(
     requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None], loaded: Loaded
 ) -> tuple[PlannedCell, ...]:
-    """Return the cells of `plan_sweep`."""
+    """Return the cells of `plan_sweep`, without the plan of their stages."""
     planned: dict[str, PlannedCell] = {}
     problems: list[str] = []
     in_prompts: dict[str, CorpusInPrompts] = {}

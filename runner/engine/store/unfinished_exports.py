@@ -65,7 +65,7 @@ class HalfExport:
 
 
 class UnfinishedExports:
-    """Unfinished exports of one store."""
+    """Records of the exports that read one store, so that a killed export can be found and removed."""
 
     def __init__(self, root: Path, writers: Writers) -> None:
         """`root` is the folder of the store. The first record creates its folder `exports`."""

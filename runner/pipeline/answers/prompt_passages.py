@@ -50,7 +50,7 @@ class RetrievedPassages(StageGroup):
         return chunks
 
     def text_of(self, texts: SpanTexts, chunks: Sequence[int]) -> str:
-        """Return the text of a passage."""
+        """Return the text of the passage that consists of these chunks."""
         return texts.joined(chunks)
 
 

@@ -120,6 +120,7 @@ class NextSearches(
         every = [of_row.get(row, none) for row in range(len(samples))]
         asked_for = [search.query if search.query.strip() else "" for search in every]
         searched = [row for row, query in enumerate(asked_for) if query]
+        # Later stages need at least one query. `SearchHits` drops the hits of this placeholder.
         texts = [asked_for[row] for row in searched] or [samples[0].question]
         replies = reply_counts(decided, sum(search.is_asked for search in decided))
         queries = texts, np.array(searched or [0], dtype=np.int32)

@@ -120,6 +120,7 @@ def conversation_in(value: Json, depth: int = 0) -> Conversation:
             history, question = conversation_in(value[name], depth + 1)
             if question:
                 return history or _history_in(value), question
+    # A single value under a name that we do not know must be the question, such as {"customer_text": "..."}.
     texts = [part for part in value.values() if isinstance(part, str)]
     if len(value) == 1 and texts:
         return (), texts[0]
