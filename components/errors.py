@@ -82,7 +82,7 @@ class DataError(RagGridError):
         super().__init__("\n".join(lines))
 
 
-_IN_A_LINE = re.compile(r"(?s)(?P<file>.*?, line )(?P<line>\d+)(?P<text>: .*)")
+_IN_A_LINE = re.compile(r"(?s)(?P<file>.*?, line )(?P<line>\d+)(?P<text>[:,] .*)")
 """An error in a line of a file: "questions.jsonl, line 3: unknown field 'answer'"."""
 
 

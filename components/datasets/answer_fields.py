@@ -49,21 +49,21 @@ def read_answerable(record: Record, location: str) -> bool:
     """
     value = record.get("answerable")
     if value is not None and not isinstance(value, bool):
-        raise DataError(f"{location}: field 'answerable' is {value!r}, expected true or false.")
+        raise DataError(f"{location}, field 'answerable': got {value!r}, expected true or false")
     return value is not False
 
 
 def _parts(entries: Sequence[object], location: str) -> tuple[Part, ...]:
     wordings = tuple(optional_texts({"part": part}, "part", location) for part in entries)
     if not all(wordings):
-        raise DataError(f"{location}: a part is blank; expected a string, or a list of strings that mean the same.")
+        raise DataError(f"{location}: a part is blank, expected a string, or a list of strings that mean the same")
     return wordings
 
 
 def _alternative(entry: object, location: str) -> tuple[Part, ...]:
     parts = _parts(entry if isinstance(entry, list) else [entry], location)
     if not parts:
-        raise DataError(f"{location}: an alternative has no part; expected a string, or a list of parts.")
+        raise DataError(f"{location}: an alternative has no part, expected a string, or a list of parts")
     return parts
 
 

@@ -38,7 +38,7 @@ def assemble(
     """
     kept = _sort_and_drop_empty(documents)
     if not len(kept):
-        raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones).")
+        raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones)")
     if not samples:
         raise DataError(f"{source}: no samples were found. Check the subsets and the files.")
     require_unique(kept.ids, source, "document")
@@ -100,7 +100,7 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
 
     def problem(sample: Sample, unit: Evidence) -> str:
         alike = by_stem.get(_stem(unit.document_id))
-        hint = f"did you mean '{alike}'?" if alike else f"its ids are like '{ids[0]}'."
+        hint = f"did you mean {alike}?" if alike else f"its ids are like '{ids[0]}'."
         if normalize("NFC", unit.document_id) in composed:
             hint = "an id that looks the same is in another Unicode normalization form (NFC or NFD)."
         if not unit.document_id.strip():
@@ -113,7 +113,7 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
         if suffix in OFFICE_SUFFIXES and suffix in not_read:
             hint, remedy = f"the chosen parser does not read {suffix}.", "Add parser=office, which reads them."
         return (
-            f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
+            f"{source}: the gold of sample '{sample.id}' is not in the corpus: it has no document "
             f"'{unit.document_id}' with text; {hint}{left_out} {remedy}"
         )
 
@@ -129,8 +129,8 @@ def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) 
     named = {unit.document_id for _, unit in _units(benchmark.samples)}
     if named and named.isdisjoint(benchmark.documents.ids):
         raise DataError(
-            f"{source}: its gold points nowhere: none of the {len(named)} documents, such as '{min(named)}', is in the "
-            f"corpus, whose ids are like '{benchmark.documents.ids[0]}'. {remedy}"
+            f"{source}: its gold is not in the corpus: none of its {len(named)} documents, such as "
+            f"'{min(named)}', exists there; ids of the corpus are like '{benchmark.documents.ids[0]}'. {remedy}"
         )
 
 
@@ -175,9 +175,9 @@ def _check_texts(sample: Sample, source: str, references_required: bool) -> None
     texts = (sample.id, sample.question, sample.query, sample.expansion, *answers, *turns)
     _require_whole_characters(source, f"sample {sample.id!a}", *texts)
     if not sample.question.strip():
-        raise DataError(f"{source}: the question of sample '{sample.id}' is empty.")
+        raise DataError(f"{source}: the question of sample '{sample.id}' is empty")
     if references_required and not any(reference.strip() for reference in sample.references):
-        raise DataError(f"{source}: sample '{sample.id}' has no reference answer that is not blank.")
+        raise DataError(f"{source}: sample '{sample.id}' has no reference answer that is not blank")
 
 
 def _check_names(sample: Sample, source: str) -> None:
@@ -187,7 +187,7 @@ def _check_names(sample: Sample, source: str) -> None:
     for what, name in names.items():
         if name in taken[what]:
             raise DataError(
-                f"{source}: the {what} of sample '{sample.id}' is '{name}', a name that the results reserve; "
+                f"{source}: the {what} of sample '{sample.id}' is '{name}', a name that the results reserve, "
                 f"expected any name except {', '.join(taken[what])}. Rename it."
             )
 
@@ -197,20 +197,21 @@ def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -
     for sample, unit in _units(samples):
         if unit.grade > LARGEST_GRADE:
             raise DataError(
-                f"{source}: sample '{sample.id}' has gold of grade {unit.grade}; expected up to {LARGEST_GRADE}."
+                f"{source}: sample '{sample.id}' has gold of grade {unit.grade}, expected up to {LARGEST_GRADE}"
             )
         if unit.start is None and unit.end is None:
             continue
         length = lengths.get(unit.document_id)  # None for gold that is missing from the corpus
         if unit.start is None or unit.end is None or not 0 <= unit.start < unit.end:
             raise DataError(
-                f"{source}: the gold of sample '{sample.id}' points nowhere: start {unit.start} and end {unit.end} of "
-                f"document '{unit.document_id}'; expected both, 0 <= start < end, or neither for the whole document."
+                f"{source}: the gold of sample '{sample.id}' has start {unit.start} and end {unit.end} in "
+                f"document '{unit.document_id}', expected both, 0 <= start < end, or neither for the whole "
+                "document"
             )
         if length is not None and unit.end > length:
             raise DataError(
-                f"{source}: the gold of sample '{sample.id}' points nowhere: characters {unit.start} to {unit.end} of "
-                f"document '{unit.document_id}', which has {length}."
+                f"{source}: the gold of sample '{sample.id}' is characters {unit.start} to {unit.end} of document "
+                f"'{unit.document_id}', expected at most {length}"
             )
 
 

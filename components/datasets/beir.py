@@ -92,7 +92,7 @@ class Beir:
 
 
 def _missing_root(name: str) -> str:
-    text = f"root: is empty; expected the folder of {_EXPECTED}"
+    text = f"root: is empty, expected the folder of {_EXPECTED}"
     names = f"one of {', '.join(sorted(NAMED_SETS))}"
     return f"{text}; or set dataset.name to {names}" + ("" if name == "beir" else f", got {name!r}")
 
@@ -100,7 +100,7 @@ def _missing_root(name: str) -> str:
 def _find_qrels(root: Path) -> Path:
     files = [root / name for name in _QRELS if (root / name).is_file()]
     if not files:
-        raise DataError(f"{root}: has neither {' nor '.join(_QRELS)}, expected {_EXPECTED}.")
+        raise DataError(f"{root}: has neither {' nor '.join(_QRELS)}, expected {_EXPECTED}")
     if len(files) > 1:
         raise DataError(f"{root}: has both {' and '.join(_QRELS)}. Choose one with dataset.qrels_file.")
     return files[0]

@@ -47,7 +47,7 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
         titles.append(title)
         texts.append(text if title_separator is None else title_separator.join(filter(str.strip, (title, text))))
     if not any(text.strip() for text in texts):
-        raise DataError(f"{file}: none of its {len(texts)} documents has a text, expected {_EXPECTED_CORPUS}.")
+        raise DataError(f"{file}: none of its {len(texts)} documents has a text, expected {_EXPECTED_CORPUS}")
     return Documents(ids, titles, texts)
 
 
@@ -57,7 +57,7 @@ def read_queries(file: Path) -> dict[str, str]:
     for location, record in read_records(file, _EXPECTED_QUERIES):
         queries[_new_id(record, queries, location)] = required_text(record, "text", location)
     if not queries:
-        raise DataError(f"{file}: contains no query, expected {_EXPECTED_QUERIES}.")
+        raise DataError(f"{file}: contains no query, expected {_EXPECTED_QUERIES}")
     return queries
 
 
@@ -78,8 +78,8 @@ def read_qrels(file: Path) -> Qrels:
         of_query = scores.setdefault(query_id, {})
         if of_query.get(document_id, score) != score:
             raise DataError(
-                f"{location}: document '{document_id}' has the score {score} for query '{query_id}', but an earlier "
-                f"line says {of_query[document_id]}; expected one score. Remove a line."
+                f"{location}: document '{document_id}' has the score {score} for query '{query_id}', but an "
+                f"earlier line says {of_query[document_id]}, expected one score. Remove a line."
             )
         n_repeated += document_id in of_query
         of_query[document_id] = score
@@ -88,7 +88,7 @@ def read_qrels(file: Path) -> Qrels:
 
 def _judgement(cells: list[str], location: str) -> tuple[str, str, int]:
     if len(cells) != 3:
-        raise DataError(f"{location}: got {len(cells)} column(s), expected {_EXPECTED_QRELS}.")
+        raise DataError(f"{location}: got {len(cells)} column(s), expected {_EXPECTED_QRELS}")
     query_id, document_id, score = (cell.strip() for cell in cells)
     try:
         return query_id, document_id, int(score)
@@ -122,12 +122,12 @@ def _new_id(record: Record, known: Mapping[str, object], location: str) -> str:
 
 def _answer(record: Record, location: str) -> str:
     if "answer" not in record:
-        raise DataError(f"{location}: lacks the field 'answer', expected {_EXPECTED_ANSWERS}.")
+        raise DataError(f"{location}, field 'answer': missing, expected {_EXPECTED_ANSWERS}")
     value = record["answer"]
     parts = [part for part in (value if isinstance(value, list) else [value]) if not _is_missing(part)]
     for part in parts:
         if isinstance(part, bool) or not isinstance(part, str | int | float) or part in (math.inf, -math.inf):
-            raise DataError(f"{location}: field 'answer' is {part!r}, expected a string, a number, or a list of them.")
+            raise DataError(f"{location}, field 'answer': got {part!r}, expected a string, a number, or a list of them")
     return ", ".join(filter(str.strip, map(str, parts)))
 
 

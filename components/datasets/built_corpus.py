@@ -67,7 +67,7 @@ class BuiltCorpus:
         if self.cleaning.running_heads and not self.keep_structure:
             problems.append("cleaning.running_heads: needs keep_structure=true, which tells where pages end")
         if not self.path:
-            return ["path: is empty; expected a folder or a file of documents", *problems]
+            return ["path: is empty, expected a folder or a file of documents", *problems]
         try:
             return [*problems, *missing_extras(Path(self.path), self.source.options)]
         except DataError as error:
@@ -142,6 +142,6 @@ def _no_documents_left(corpus: BuiltCorpus, counts: Mapping[str, int | str]) -> 
     other_files = counts.get("files_of_other_kinds") or "none"
     return (
         f"{corpus.path}: none of the {counts['n_documents_read']} documents remains ({', '.join(left_out)}; files "
-        f"of other kinds: {other_files}); expected documents of {corpus.min_characters} to {corpus.max_characters:,} "
-        "characters. Add some, or change corpus.min_characters."
+        f"of other kinds: {other_files}), expected documents of {corpus.min_characters} to "
+        f"{corpus.max_characters:,} characters. Add some, or change corpus.min_characters."
     )

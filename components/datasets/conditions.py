@@ -44,6 +44,6 @@ def _value(value: object, location: str) -> Value:
 def _bad_condition(value: object, location: str) -> DataError:
     got = json.dumps(value, ensure_ascii=False, default=repr)
     return DataError(
-        f"{location}: got {got}, expected a string or a number, a list of them, or an object with `equals`, `at_least` "
-        "or `at_most`."
+        f"{location}: got {got}, expected a string or a number, a list of them, or an object with `equals`, "
+        "`at_least` or `at_most`"
     )

@@ -69,7 +69,7 @@ class CrudRag:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        problems = [] if self.root else ["root: is empty; expected the folder that holds CRUD-RAG's data"]
+        problems = [] if self.root else ["root: is empty, expected the folder that holds CRUD-RAG's data"]
         unknown = [subset for subset in self.subsets if subset not in SUBSETS]
         if unknown or not self.subsets or len(set(self.subsets)) < len(self.subsets):
             known = ", ".join(SUBSETS)
@@ -124,13 +124,13 @@ class CrudRag:
         files = visible_entries(folder, _EXPECTED_CORPUS)
         if nested := [file.name for file in files if path_exists(file, Path.is_dir, _EXPECTED_CORPUS)]:
             raise DataError(
-                f"{folder}: contains the folders {_shown(nested)}; expected files only: {_EXPECTED_CORPUS}. "
-                "Move their files up, or move the folders elsewhere."
+                f"{folder}: contains the folders {_shown(nested)}, expected files only: {_EXPECTED_CORPUS}. Move "
+                "their files up, or move the folders elsewhere."
             )
         if others := [file.name for file in files if not _CORPUS_FILE.fullmatch(file.name)]:
             raise DataError(
-                f"{folder}: contains the files {_shown(others)}; expected the names documents_..._part_<number>, as "
-                f"published, part_<number> or part: {_EXPECTED_CORPUS}. Move other files elsewhere; rename "
+                f"{folder}: contains the files {_shown(others)}, expected the names documents_..._part_<number>, "
+                f"as published, part_<number> or part: {_EXPECTED_CORPUS}. Move other files elsewhere; rename "
                 "files of documents."
             )
         if not files:
@@ -138,7 +138,7 @@ class CrudRag:
         inside = [require_inside(file, [root, folder], _EXPECTED_CORPUS) for file in files]
         if empty := [file.name for file in inside if file.is_file() and not file.stat().st_size]:
             raise DataError(
-                f"{folder}: the files {_shown(empty)} have no bytes; expected {_EXPECTED_CORPUS}. Fetch them again."
+                f"{folder}: the files {_shown(empty)} have no bytes, expected {_EXPECTED_CORPUS}. Fetch them again."
             )
         return inside
 

@@ -94,7 +94,9 @@ def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
     absent = [name for name in known if name not in lists]
     for name in lists:
         if name not in known and (near := closest_name(name.lower(), absent, cutoff=0.8)):
-            raise DataError(f"{file}: has a list {name!r}; did you mean {near!r}? Known lists: {', '.join(known)}.")
+            raise DataError(
+                f"{file}: unknown list {name!r}, expected one of {', '.join(known)}; did you mean {near}?"
+            )
 
 
 def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[str]) -> None:
@@ -106,7 +108,7 @@ def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[st
     present = [subset for subset, form in SUBSETS.items() if form.list_name in lists]
     choice = f" choose the subsets that it has, dataset.subsets=[{','.join(present)}]," if present else ""
     raise DataError(
-        f"{file}: has the lists {', '.join(lists) or 'of no name'}, but lacks {absent}; expected a list for each "
+        f"{file}: has the lists {', '.join(lists) or 'of no name'}, but lacks {absent}, expected a list for each "
         f"chosen subset. Fetch the file again,{choice} or add an empty list for a subset without items."
     )
 

@@ -64,4 +64,4 @@ def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         yield from ((reader.line_num, row) for row in reader if row)
     except csv.Error as error:
-        raise DataError(f"{file}, line {reader.line_num}: {error}; expected {_EXPECTED}. Correct the file.") from error
+        raise DataError(f"{file}, line {reader.line_num}: {error}, expected {_EXPECTED}. Correct the file.") from error

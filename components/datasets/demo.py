@@ -146,8 +146,8 @@ def _evidence(gold: Record, texts: dict[str, str], location: str) -> Evidence:
     n_places = texts[document_id].count(quote)
     if n_places != 1:
         raise DataError(
-            f"{location}: the gold points nowhere, or to several places: the quote '{quote}' occurs {n_places} times "
-            f"in document '{document_id}'; expected a quote that occurs once."
+            f"{location}: the quote '{quote}' of the gold occurs {n_places} times in document '{document_id}', "
+            "expected once"
         )
     start = texts[document_id].index(quote)
     return Evidence(document_id, start, start + len(quote))

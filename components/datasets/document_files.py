@@ -41,12 +41,12 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
     if path_exists(path, Path.is_file, EXPECTED_FOLDER):
         return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder, expected {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}.")
+        raise DataError(f"{path}: does not exist, expected {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}")
     files = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not files:
         content = kinds_in_words(other_files(path, options)) or "none"
         hint = " parser=office reads Office files." if any(suffix in content for suffix in OFFICE_SUFFIXES) else ""
-        raise DataError(f"{path}: no file in it can be read; its files: {content}; expected {EXPECTED_FOLDER}.{hint}")
+        raise DataError(f"{path}: no file in it can be read; its files: {content}, expected {EXPECTED_FOLDER}.{hint}")
     return files
 
 
@@ -84,7 +84,7 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
     if not len(documents) and (n_passed_over := counts["n_json_files_without_texts"]):
         raise DataError(
             f"{path}: none of its {n_passed_over} JSON files begins with a record that has a field 'text', so no "
-            f"document was read; expected {_EXPECTED_FILE}. Rename the field that holds the text."
+            f"document was read, expected {_EXPECTED_FILE}. Rename the field that holds the text."
         )
     return documents, {
         "n_files_of_other_kinds": others.total(),

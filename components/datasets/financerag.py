@@ -78,7 +78,7 @@ class FinanceRag:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        problems = [] if self.root else [f"root: is empty; expected the folder that holds {_EXPECTED}"]
+        problems = [] if self.root else [f"root: is empty, expected the folder that holds {_EXPECTED}"]
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)
             problems.append(f"sets: got {list(self.sets)}, expected one or more, each once, of {known}")
@@ -111,12 +111,13 @@ class FinanceRag:
         missing = [name for name in self.sets if not (root / name / CORPUS).is_file()]
         if missing and not self.skip_missing:
             raise DataError(
-                f"{root / missing[0] / CORPUS}: no such file (the corpus of {', '.join(missing)} is missing). Fetch "
-                "it, choose other sets with dataset.sets=[...], or skip missing sets with dataset.skip_missing=true."
+                f"{root / missing[0] / CORPUS}: does not exist (the corpus of {', '.join(missing)} is missing). "
+                "Fetch it, choose other sets with dataset.sets=[...], or skip missing sets with "
+                "dataset.skip_missing=true."
             )
         present = [name for name in self.sets if name not in missing]
         if not present:
-            raise DataError(f"{root}: none of the sets {', '.join(self.sets)} has a {CORPUS}, expected {_EXPECTED}.")
+            raise DataError(f"{root}: none of the sets {', '.join(self.sets)} has a {CORPUS}, expected {_EXPECTED}")
         return present
 
     def _files(self, name: str) -> BeirFiles:

@@ -43,7 +43,7 @@ class GivenPassages:
         for item in as_list(record.get("passages") or [], location):
             passage = {"text": item} if isinstance(item, str) else as_record(item, location)
             if unknown := [name for name in passage if name not in _FIELDS]:
-                raise DataError(f"{location}: unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
+                raise DataError(f"{location}: unknown field '{unknown[0]}', expected one of {', '.join(_FIELDS)}")
             document_id = self._document(passage, location)
             passages.setdefault(document_id, set()).update(_set_numbers(passage, location))
         sets = sorted(set().union(*passages.values()))
@@ -84,7 +84,7 @@ def _set_numbers(passage: Record, location: str) -> list[int]:
     relevant = passage.get("relevant", False)
     if not isinstance(relevant, bool) and not (isinstance(relevant, int) and relevant >= 1):
         raise DataError(
-            f"{location}: 'relevant' is {relevant!r}, expected true or false, or the number (from 1) of a set of "
-            "alternatives."
+            f"{location}, field 'relevant': got {relevant!r}, expected true or false, or the number (from 1) of a "
+            "set of alternatives"
         )
     return [int(relevant)] if relevant else []

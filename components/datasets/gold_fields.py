@@ -34,7 +34,7 @@ def read_gold(record: Record, texts: Mapping[str, str], location: str) -> list[l
         sets.append(any_of)
     if not all(sets):
         raise DataError(
-            f"{location}: field 'gold' holds an empty list of alternatives. Name at least one document in it."
+            f"{location}, field 'gold': got an empty list of alternatives. Name at least one document in it."
         )
     return [[_unit(unit, texts, location) for unit in alternatives] for alternatives in sets]
 
@@ -64,16 +64,16 @@ def _unit(unit: object, texts: Mapping[str, str], location: str) -> Evidence:
         return Evidence(str(unit))
     record = as_record(unit, f"{location}, field 'gold'")
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{location}: gold has the unknown field '{unknown[0]}'. Known fields: {', '.join(_FIELDS)}.")
+        raise DataError(f"{location}, field 'gold': unknown field '{unknown[0]}', expected one of {', '.join(_FIELDS)}")
     document_id = required_id(record, location, "document")
     start, end = (_whole_number(record, name, location) for name in ("start", "end"))
     grade = _whole_number(record, "grade", location)
     if grade is not None and grade < 1:
-        raise DataError(f"{location}: got the grade {grade}, expected 1 or more. Leave out irrelevant documents.")
+        raise DataError(f"{location}: got the grade {grade}, expected at least 1. Leave out irrelevant documents.")
     if "quote" in record:
         quote = required_text(record, "quote", location)
         if not quote.strip():
-            raise DataError(f"{location}: field 'quote' of gold is blank. Leave it out for the whole document.")
+            raise DataError(f"{location}, field 'quote': is blank. Leave it out for the whole document.")
         start, end = _locate_quote(quote, document_id, start, end, texts.get(document_id), location)
     return Evidence(document_id, start, end, 1 if grade is None else grade)
 
@@ -81,7 +81,7 @@ def _unit(unit: object, texts: Mapping[str, str], location: str) -> Evidence:
 def _whole_number(record: Record, name: str, location: str) -> int | None:
     value = record.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise DataError(f"{location}: field '{name}' is {value!r}, expected a whole number.")
+        raise DataError(f"{location}, field '{name}': got {value!r}, expected a whole number")
     return value
 
 
@@ -109,7 +109,7 @@ def _locate_quote(
             what += ", but has its words with other punctuation, case or Unicode characters"
         remedy = "Make it longer" if spans else "Take it from the text as it was read"
         raise DataError(
-            f"{location}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}; expected a "
+            f"{location}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}, expected a "
             f"document of the corpus that contains the quote once. {remedy}, or {instead}."
         )
     return spans[0]

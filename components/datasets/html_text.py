@@ -195,9 +195,9 @@ def _decode(content: bytes, location: str) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{location}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}; "
-            "expected a page in UTF-8, or in the encoding that it declares. Convert the file, or correct its "
-            "declaration."
+            f"{location}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, "
+            f"{why}, expected a page in UTF-8, or in the encoding that it declares. Convert the file, or correct "
+            "its declaration."
         ) from error
     except (LookupError, ValueError) as error:  # the name is not an encoding of text, or contains a NUL
         name = repr((declared or "")[:_SHOWN])

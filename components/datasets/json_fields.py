@@ -22,14 +22,14 @@ def read_records(file: Path, expected: str) -> Iterator[tuple[str, Record]]:
 def as_record(value: object, location: str) -> Record:
     """Return `value` if it is an object. Otherwise raise DataError."""
     if not isinstance(value, dict):
-        raise DataError(f"{location}: got a {_kind_of(value)}, expected an object.")
+        raise DataError(f"{location}: got a {_kind_of(value)}, expected an object")
     return value
 
 
 def as_list(value: object, location: str) -> list[object]:
     """Return `value` if it is a list. Otherwise raise DataError."""
     if not isinstance(value, list):
-        raise DataError(f"{location}: got a {_kind_of(value)}, expected a list.")
+        raise DataError(f"{location}: got a {_kind_of(value)}, expected a list")
     return value
 
 
@@ -46,7 +46,7 @@ def optional_text(record: Record, key: str, location: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{location}: field '{key}' is a {_kind_of(value)}, expected a string.")
+        raise DataError(f"{location}, field '{key}': got a {_kind_of(value)}, expected a string")
     return value
 
 
@@ -54,7 +54,7 @@ def optional_number(record: Record, key: str, location: str) -> float | None:
     """Return the number under `key`; None if it is missing or null."""
     value = record.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise DataError(f"{location}: field '{key}' is a {_kind_of(value)}, expected a number. Correct or remove it.")
+        raise DataError(f"{location}, field '{key}': got a {_kind_of(value)}, expected a number. Correct or remove it.")
     return value
 
 
@@ -66,7 +66,7 @@ def optional_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     for entry in entries:
         if not isinstance(entry, str):
             raise DataError(
-                f"{location}: field '{key}' holds a {_kind_of(entry)}, expected a string or a list of strings."
+                f"{location}, field '{key}': got a {_kind_of(entry)}, expected a string or a list of strings"
             )
         texts.append(entry)
     return tuple(text for text in texts if text.strip())
@@ -79,7 +79,7 @@ def optional_facts(record: Record, key: str, location: str) -> dict[str, str]:
     for name, fact in facts.items():
         if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
             raise DataError(
-                f"{location}: field '{key}' holds a {_kind_of(fact)} under '{name}', expected a string or a number."
+                f"{location}, field '{key}', '{name}': got a {_kind_of(fact)}, expected a string or a number"
             )
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
@@ -92,7 +92,7 @@ def required_id(record: Record, location: str, key: str = "id") -> str:
     text = required_text(record, key, location)
     if not text.strip():
         raise DataError(
-            f"{location}: field '{key}' is {'null' if value is None else 'blank'}, expected a string or a number."
+            f"{location}, field '{key}': is {'null' if value is None else 'blank'}, expected a string or a number"
         )
     return text
 
@@ -102,7 +102,8 @@ def required_texts(record: Record, key: str, location: str) -> tuple[str, ...]:
     texts = optional_texts(record, key, location)
     if not texts:
         raise DataError(
-            f"{location}: the item has no reference: field '{key}' is missing or blank. Add one, or remove the item."
+            f"{location}: the item has no reference, because field '{key}' is missing or blank. Add one, or "
+            "remove the item."
         )
     return texts
 

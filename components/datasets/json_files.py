@@ -46,7 +46,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
     try:
         value = parse_json(text)
         if half := describe_half_character(text, value):
-            raise DataError(f"{file}: {half}; expected {expected}. Correct the file.")
+            raise DataError(f"{file}: {half}, expected {expected}. Correct the file.")
         return JsonFile(value, cut_off=False)
     except json.JSONDecodeError as error:
         complete = _read_complete_records(text)
@@ -57,7 +57,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -
             raise _cut_error(file, content, text, complete, f"{expected}. Fetch the file again{remedy}.") from error
         return JsonFile(complete.value, cut_off=True)
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{file}: {describe_limit_error(error)}; expected {expected}. Correct the file.") from error
+        raise DataError(f"{file}: {describe_limit_error(error)}, expected {expected}. Correct the file.") from error
 
 
 class _CompleteRecords(NamedTuple):
@@ -146,8 +146,8 @@ def _skip_blanks(text: str, position: int) -> int:
 def _cut_error(file: Path, content: bytes, text: str, complete: _CompleteRecords, expected: str) -> DataError:
     begins = len(text[: complete.end].encode())
     return DataError(
-        f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, in a part that begins at "
-        f"byte offset {begins}; the {complete.n_records} records before it are complete; expected {expected}"
+        f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, in a part that begins "
+        f"at byte offset {begins}; the {complete.n_records} records before it are complete, expected {expected}"
     )
 
 
@@ -159,7 +159,6 @@ def _malformed_error(
 ) -> DataError:
     offset = len(text[: error.pos].encode())
     return DataError(
-        f"{file}: not JSON at byte offset {offset} (line {error.lineno}): {error.msg}; "
-        f"{complete.n_records} records before it are complete; expected {expected}. Correct the file, or fetch it "
-        "again."
+        f"{file}: not JSON at byte offset {offset} (line {error.lineno}): {error.msg}; {complete.n_records} "
+        f"records before it are complete, expected {expected}. Correct the file, or fetch it again."
     )

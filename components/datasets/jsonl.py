@@ -52,9 +52,9 @@ class Jsonl:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and per missing library for the documents. Reads no file."""
-        problems = [] if self.samples else [f"samples: is empty; expected {_EXPECTED}"]
+        problems = [] if self.samples else [f"samples: is empty, expected {_EXPECTED}"]
         if not self.samples and not self.documents:
-            problems.insert(0, f"documents: is empty; expected {_EXPECTED_DOCUMENTS}")
+            problems.insert(0, f"documents: is empty, expected {_EXPECTED_DOCUMENTS}")
         problems += [*limit_problems(self.limit, self.max_documents), *name_problems(self.name)]
         if self.documents:
             try:
@@ -97,7 +97,7 @@ class Jsonl:
         questions = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
         if not self.documents and not questions.passages:
             raise DataError(
-                f"{self.samples}: dataset.documents is empty, and no question has passages; expected "
+                f"{self.samples}: dataset.documents is empty, and no question has passages, expected "
                 f"dataset.documents={_EXPECTED_DOCUMENTS}"
             )
         notes = {**counts, **questions.counts}

@@ -98,7 +98,9 @@ def _unknown_fields(record: Record, location: str) -> list[str]:
     for name in unknown:
         meant = _OTHER_NAMES.get(name) or closest_name(name, _FIELDS, cutoff=0.8)
         if meant and meant not in record:
-            raise DataError(f"{location}: unknown field '{name}'; did you mean '{meant}'? Known: {', '.join(_FIELDS)}.")
+            raise DataError(
+                f"{location}: unknown field '{name}', expected one of {', '.join(_FIELDS)}; did you mean {meant}?"
+            )
     return unknown
 
 
@@ -138,7 +140,7 @@ def _sample(
 
 def _turn(turn: object, location: str) -> Turn:
     if not isinstance(turn, dict) or "question" not in turn:
-        raise DataError(f'{location}: got {turn!r}, expected {{"question", "answer"}}.')
+        raise DataError(f'{location}: got {turn!r}, expected {{"question", "answer"}}')
     return Turn(required_text(turn, "question", location), optional_text(turn, "answer", location))
 
 
@@ -148,4 +150,4 @@ def _kind(name: str, has_history: bool, location: str) -> Kind:
     try:
         return Kind(name)
     except ValueError as error:
-        raise DataError(f"{location}: got kind '{name}', expected one of {', '.join(Kind)}.") from error
+        raise DataError(f"{location}: got kind '{name}', expected one of {', '.join(Kind)}") from error

@@ -51,7 +51,7 @@ class MultiHopRag:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        problems = [] if self.root else [f"root: is empty; expected the folder that holds {_CORPUS} and {_QUESTIONS}"]
+        problems = [] if self.root else [f"root: is empty, expected the folder that holds {_CORPUS} and {_QUESTIONS}"]
         return [*problems, *limit_problems(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
@@ -114,7 +114,7 @@ def _sample(
     answer = required_text(record, "answer", where)
     if answerable and not answer.strip():
         raise DataError(
-            f"{where}: field 'answer' is blank, but the question has an answer. Add it, or remove the record."
+            f"{where}, field 'answer': is blank, but the question has an answer. Add it, or remove the record."
         )
     of_evidence = f"{where}, field 'evidence_list'"
     spans = list(_gold(as_list(record.get("evidence_list"), of_evidence), texts, of_evidence)) if answerable else []

@@ -140,7 +140,7 @@ def fetched_folder(named: NamedSet) -> Path | None:
     if len(revisions) > 1:
         names = ", ".join(revision.name for revision in revisions)
         raise DataError(
-            f"{revisions[0].parent}: has {len(revisions)} revisions of {named.name} ({names}); expected one. "
+            f"{revisions[0].parent}: has {len(revisions)} revisions of {named.name} ({names}), expected one. "
             f"Choose one with dataset.root={revisions[0]}, or delete the others."
         )
     return revisions[0] if revisions else None

@@ -60,7 +60,7 @@ class OmniEval:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        problems = [] if self.root else ["root: is empty; expected the folder that holds OmniEval's data"]
+        problems = [] if self.root else ["root: is empty, expected the folder that holds OmniEval's data"]
         return [*problems, *limit_problems(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:

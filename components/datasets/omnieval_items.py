@@ -61,11 +61,11 @@ def item_files(folder: Path, root: Path) -> list[Path]:
     if unexpected := sorted([*beside_topics, *beside_subtopics, *deeper, *misnamed]):
         names = names_in_words([path.relative_to(folder).as_posix() for path in unexpected])
         raise DataError(
-            f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}; expected "
+            f"{folder}: contains other files or folders than <topic>/<subtopic>/<task>.jsonl: {names}, expected "
             f"{EXPECTED}, and nothing else. Decompress, rename or move these, or remove them."
         )
     if not files:
-        raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl, expected {EXPECTED}.")
+        raise DataError(f"{folder}: contains no file <topic>/<subtopic>/<task>.jsonl, expected {EXPECTED}")
     return [require_inside(file, [root, folder], EXPECTED) for file in sorted(files)]
 
 

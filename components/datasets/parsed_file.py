@@ -71,5 +71,5 @@ def _require_whole_content(file: Path) -> None:
         n_bytes = sum(member.file_size for member in archive.infolist())
     if n_bytes > LARGEST_WHOLE_FILE:
         raise DataError(
-            f"{file}: contains {n_bytes:,} bytes; expected at most {LARGEST_WHOLE_FILE:,}. Split or remove it."
+            f"{file}: contains {n_bytes:,} bytes, expected at most {LARGEST_WHOLE_FILE:,}. Split or remove it."
         )

@@ -60,8 +60,8 @@ def _error(kind: str, reason: str, file: Path, texts: list[str]) -> Exception:
 
 def _system_error(file: Path, reason: str) -> DataError:
     return DataError(
-        f"{file}: the system did not let PDFium read it ({reason}). Check that the file is there and may be read, and "
-        "that the limits on open files, processes and memory suffice."
+        f"{file}: the system did not let PDFium read it ({reason}). Check that the file exists and is readable, "
+        "and that the limits on open files, processes and memory suffice."
     )
 
 
@@ -159,8 +159,8 @@ def _death(location: str, exit_code: int) -> DataError:
         return timeout_error(location)
     if exit_code >= 0:
         return DataError(
-            f"{location}: the process that reads PDF files ended with exit code {exit_code}, which is no fault of the "
-            "file. Run it again, or use another parser."
+            f"{location}: the process that reads PDF files ended with exit code {exit_code}, which is no fault of "
+            "the file. Run the same command again, or choose another parser."
         )
     name = signal.Signals(-exit_code).name
     return DataError(

@@ -31,20 +31,20 @@ def path_exists(path: Path, is_kind: Callable[[Path], bool], expected: str) -> b
     try:
         return is_kind(path)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}), expected {expected}.") from error
+        raise DataError(f"{path}: cannot be read ({error.strerror}), expected {expected}") from error
 
 
 def require_folder(folder: Path, expected: str) -> Path:
     """Return `folder`. If it does not exist, raise DataError with the content of the nearest existing folder."""
     if not path_exists(folder, Path.is_dir, expected):
-        raise DataError(f"{folder}: no such folder, expected {expected}. {_nearest_content(folder)}")
+        raise DataError(f"{folder}: does not exist, expected {expected}. {_nearest_content(folder)}")
     return folder
 
 
 def require_file(file: Path, expected: str) -> Path:
     """Return `file`. If it does not exist, raise DataError with the content of the nearest existing folder."""
     if not path_exists(file, Path.is_file, expected):
-        raise DataError(f"{file}: no such file, expected {expected}. {_nearest_content(file)}")
+        raise DataError(f"{file}: does not exist, expected {expected}. {_nearest_content(file)}")
     return file
 
 
@@ -60,7 +60,7 @@ def visible_entries(folder: Path, expected: str) -> list[Path]:
         entries = sorted(require_folder(folder, expected).iterdir())
         return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _OF_SYSTEMS]
     except OSError as error:
-        raise DataError(f"{folder}: cannot be listed ({error.strerror}), expected {expected}.") from error
+        raise DataError(f"{folder}: cannot be listed ({error.strerror}), expected {expected}") from error
 
 
 def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
@@ -77,8 +77,8 @@ def require_inside(file: Path, folders: Sequence[Path], expected: str) -> Path:
     target = file.resolve()
     if not any(target.is_relative_to(root) for root in places_of(folder.resolve())):
         raise DataError(
-            f"{file}: a link leads to {target}, out of {folder}; expected a file in this folder: {expected}. Copy the "
-            "file into it, or name the place of the file in the configuration."
+            f"{file}: is a link to {target}, outside of {folder}, expected a file in this folder: {expected}. "
+            "Copy the file into it, or name the file's own path in the configuration."
         )
     return file
 
@@ -116,7 +116,7 @@ def require_whole_size(file: Path, expected: str) -> None:
     n_bytes = require_file(file, expected).stat().st_size
     if n_bytes > LARGEST_WHOLE_FILE:
         raise DataError(
-            f"{file}: has {n_bytes:,} bytes; expected at most {LARGEST_WHOLE_FILE:,}, as it is read into memory. "
+            f"{file}: has {n_bytes:,} bytes, expected at most {LARGEST_WHOLE_FILE:,}, as it is read into memory. "
             "Split it, or convert records and lines to JSON Lines."
         )
 
@@ -141,8 +141,8 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
                 raise invalid_utf8(file, offset + error.start, number, line[error.start]) from error
             if (index := line.find(b"\0")) >= 0:
                 raise DataError(
-                    f"{file}, line {number}: contains a NUL byte at byte offset {offset + index}, as UTF-16 and binary "
-                    "files do; expected a UTF-8 text file. Convert the file, or remove the byte."
+                    f"{file}, line {number}: contains a NUL byte at byte offset {offset + index}, as UTF-16 and "
+                    "binary files do, expected a UTF-8 text file. Convert the file, or remove the byte."
                 )
             offset += len(line)
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
@@ -272,7 +272,7 @@ def _open(file: Path, expected: str) -> BufferedReader:
     try:
         return file.open("rb")
     except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror}), expected {expected}.") from error
+        raise DataError(f"{file}: cannot be read ({error.strerror}), expected {expected}") from error
 
 
 def _nearest_content(path: Path) -> str:

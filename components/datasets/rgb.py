@@ -74,7 +74,7 @@ class Rgb:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields. Reads no file."""
-        problems = [] if self.root else [f"root: is empty; expected the folder that holds RGB's {self.part}.json"]
+        problems = [] if self.root else [f"root: is empty, expected the folder that holds RGB's {self.part}.json"]
         return [*problems, *limit_problems(self.limit, None)]
 
     def fingerprint(self) -> str:
@@ -138,7 +138,7 @@ def _passages(record: Record, where: str) -> _Passages:
     relevant = [optional_texts({name: texts}, name, where) for texts in sets]
     noise = optional_texts(record, _NEGATIVE, where)
     if not any(relevant):
-        raise DataError(f"{where}: field '{name}' has no text, expected {_EXPECTED}.")
+        raise DataError(f"{where}, field '{name}': has no text, expected {_EXPECTED}")
     n_read = sum(len(texts) if isinstance(texts, list) else 1 for texts in [*sets, record.get(_NEGATIVE) or []])
     n_blank = n_read - sum(map(len, relevant)) - len(noise)
     n_left_aside = len(optional_texts(record, _POSITIVE, where)) if is_false else 0

@@ -17,7 +17,7 @@ def limit_problems(limit: int | None, max_documents: int | None) -> list[str]:
     """Return one message per error in the two limits of a data set."""
     of_what = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
     return [
-        f"{name}: got {value}, expected 1 or more, or null for all {what}"
+        f"{name}: got {value}, expected at least 1, or null for all {what}"
         for name, (value, what) in of_what.items()
         if value is not None and value < 1
     ]

@@ -42,7 +42,7 @@ def table_rows(
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
         header = [column_of(name) for name in next(filter(None, rows), [])]
         if missing := [name for name in required if name not in header]:
-            raise DataError(f"{file}: no column '{missing[0]}', expected {expected}.")
+            raise DataError(f"{file}: no column '{missing[0]}', expected {expected}")
         if repeated := [name for name, n in Counter(filter(None, header)).items() if n > 1]:
             raise DataError(
                 f"{file}: has the column '{repeated[0]}' {header.count(repeated[0])} times, expected {expected}. Name "
@@ -58,7 +58,7 @@ def table_rows(
                 cells = [*row, *[""] * (len(header) - len(row))]
                 yield number, {name: cell for name, cell in zip(header, cells, strict=False) if name}
     except csv.Error as error:
-        raise DataError(f"{file}: not CSV ({error}), expected {expected}.") from error
+        raise DataError(f"{file}: not CSV ({error}), expected {expected}") from error
 
 
 def texts_in(cell: str) -> list[str]:

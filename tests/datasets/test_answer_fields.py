@@ -58,10 +58,10 @@ def test_fake_answers_are_kept(tmp_path: Path) -> None:
     [
         ({"references": [["A", " "]]}, "line 1, field 'references': a part is blank"),
         ({"references": [["A"], []]}, "line 1, field 'references': an alternative has no part"),
-        ({"references": [[["A", 3]]]}, "field 'part' holds a number"),
+        ({"references": [[["A", 3]]]}, "field 'part': got a number"),
         ({"references": [[list("abcdefg")] * 3]}, "its parts and wordings combine to 343 texts, expected at most 256"),
         ({"references": [list("abcdefg")] * 3}, "combine to 343 texts"),
-        ({"fakeanswer": "x"}, "did you mean 'fake_answers'"),
+        ({"fakeanswer": "x"}, "did you mean fake_answers"),
     ],
 )
 def test_invalid_answer_fields_are_rejected(tmp_path: Path, fields: dict[str, Any], message: str) -> None:

@@ -158,7 +158,7 @@ class TestLoading:
         assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
 
     def test_qrels_of_another_corpus_are_rejected(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="none of the 1 documents, such as 'absent', is in the corpus"):
+        with pytest.raises(DataError, match="none of its 1 documents, such as 'absent', exists there"):
             load(write(tmp_path, "q1\tabsent\t1\n"))
 
 
@@ -219,7 +219,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=rf"{name}, line 2: not JSON"):
             load(root)
         (root / name).unlink()
-        with pytest.raises(DataError, match=rf"{name}: no such file"):
+        with pytest.raises(DataError, match=rf"{name}: does not exist"):
             load(root)
 
     def test_missing_qrels_are_an_error(self, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ class TestBadInput:
 
     def test_dangling_answers_link_is_an_error(self, tmp_path: Path) -> None:
         (write(tmp_path) / "answers.jsonl").symlink_to("fetched_later.jsonl")
-        with pytest.raises(DataError, match=r"answers\.jsonl: no such file"):
+        with pytest.raises(DataError, match=r"answers\.jsonl: does not exist"):
             load(tmp_path)
 
     @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv", "answers.jsonl"])
@@ -254,7 +254,7 @@ class TestBadInput:
         (root / "inside").rename(tmp_path / "outside")
         (root / name).unlink()
         (root / name).symlink_to("../outside")
-        with pytest.raises(DataError, match=rf"{name}: a link leads to {tmp_path}/outside, out of {root}; expected"):
+        with pytest.raises(DataError, match=rf"{name}: is a link to {tmp_path}/outside, outside of {root}, expected"):
             load(root)
 
     def test_links_of_a_hub_snapshot_lead_to_its_blobs(self, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ class TestBadInput:
         (blobs / "77ab").rename(tmp_path / "77ab")
         (root / "corpus.jsonl").unlink()
         (root / "corpus.jsonl").symlink_to("../../../77ab")
-        with pytest.raises(DataError, match="a link leads to"):
+        with pytest.raises(DataError, match="is a link to"):
             load(root)
 
     def test_duplicate_ids_are_rejected(self, tmp_path: Path) -> None:
@@ -297,9 +297,9 @@ class TestBadInput:
     def test_missing_configured_files_are_errors(self, tmp_path: Path) -> None:
         root = str(write(tmp_path))
         for dataset in (Beir(root, qrels_file="qrels/dev.tsv"), Beir(root, queries_file="dev.jsonl")):
-            with pytest.raises(DataError, match=r"dev\.(tsv|jsonl): no such file, expected BEIR's"):
+            with pytest.raises(DataError, match=r"dev\.(tsv|jsonl): does not exist, expected BEIR's"):
                 dataset.load()
-        with pytest.raises(DataError, match=r"nowhere: no such folder, expected a data set in BEIR's layout"):
+        with pytest.raises(DataError, match=r"nowhere: does not exist, expected a data set in BEIR's layout"):
             load(tmp_path / "nowhere")
 
     @pytest.mark.parametrize(
@@ -309,12 +309,12 @@ class TestBadInput:
     def test_beir_answer_that_is_not_a_string_is_rejected(
         self, tmp_path: Path, record: dict[str, object], value: str
     ) -> None:
-        with pytest.raises(DataError, match=rf"answers\.jsonl, line 1: field 'answer' is {value}, expected a string"):
+        with pytest.raises(DataError, match=rf"answers\.jsonl, line 1, field 'answer': got {value}, expected a string"):
             load(write(tmp_path, answers=[{"_id": "q1", **record}]))
 
     def test_invalid_settings_are_errors(self) -> None:
         assert Beir("").check()[0].startswith("root: is empty")
         assert Beir("x", subset="My set").check()[0].startswith("subset: got 'My set', expected a name of a-z")
-        assert Beir("x", limit=0).check() == ["limit: got 0, expected 1 or more, or null for all samples"]
+        assert Beir("x", limit=0).check() == ["limit: got 0, expected at least 1, or null for all samples"]
         with pytest.raises(ConfigError):
             Beir("").load()

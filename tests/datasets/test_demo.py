@@ -71,11 +71,11 @@ class TestReading:
 
     @pytest.mark.parametrize("quote", ["四座桥", "桥"])
     def test_a_quote_must_occur_once(self, tmp_path: Path, quote: str) -> None:
-        with pytest.raises(DataError, match=rf"line 1 \(id s1\): the gold points nowhere.*'{quote}' occurs \d times"):
+        with pytest.raises(DataError, match=rf"line 1 \(id s1\): the quote '{quote}' of the gold occurs \d times"):
             read(tmp_path, gold=[{"document": "d1", "quote": quote}])
 
     def test_gold_in_an_unknown_document_is_rejected(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="gold of sample 's1' points nowhere: the corpus has no document 'd2'"):
+        with pytest.raises(DataError, match="gold of sample 's1' is not in the corpus: it has no document 'd2'"):
             read(tmp_path, gold=[{"document": "d2", "quote": "桥长"}])
 
     def test_a_missing_reference_is_an_error(self, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ class TestReading:
             read(tmp_path, references=[" "])
 
     def test_an_invalid_limit_is_an_error(self) -> None:
-        assert Demo(limit=0).check() == ["limit: got 0, expected 1 or more, or null for all samples"]
+        assert Demo(limit=0).check() == ["limit: got 0, expected at least 1, or null for all samples"]
         with pytest.raises(ConfigError, match="limit: got 0"):
             Demo(limit=0).load()
 

@@ -111,7 +111,7 @@ class TestLoading:
 
 class TestMissing:
     def test_set_without_a_corpus_names_the_file_and_the_settings(self, tmp_path: Path) -> None:
-        message = r"FinDER/corpus\.jsonl: no such file .*dataset\.sets=.*dataset\.skip_missing=true"
+        message = r"FinDER/corpus\.jsonl: does not exist .*dataset\.sets=.*dataset\.skip_missing=true"
         with pytest.raises(DataError, match=message):
             loader(write(tmp_path), sets=("FinDER", "TATQA")).load()
 
@@ -127,7 +127,7 @@ class TestMissing:
 
     def test_missing_prepared_queries_are_an_error(self, tmp_path: Path) -> None:
         (write(tmp_path) / "TATQA" / "queries_prep.jsonl").unlink()
-        with pytest.raises(DataError, match=r"queries_prep\.jsonl: no such file"):
+        with pytest.raises(DataError, match=r"queries_prep\.jsonl: does not exist"):
             loader(tmp_path, queries=QueriesFile.PREPARED).load()
 
     def test_empty_corpus_of_one_set_is_rejected(self, tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ class TestMissing:
 
     def test_invalid_settings_are_errors(self) -> None:
         root, limit = FinanceRag("", limit=0).check()
-        assert root.startswith("root: is empty; expected the folder that holds the sets")
-        assert limit == "limit: got 0, expected 1 or more, or null for all samples"
+        assert root.startswith("root: is empty, expected the folder that holds the sets")
+        assert limit == "limit: got 0, expected at least 1, or null for all samples"
 
 
 def test_a_link_out_of_the_root_is_an_error(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_link_out_of_the_root_is_an_error(tmp_path: Path) -> None:
     file.rename(tmp_path / "outside")
     file.symlink_to(tmp_path / "outside")
     with pytest.raises(
-        DataError, match=rf"queries\.jsonl: a link leads to {tmp_path}/outside, out of {root}; expected"
+        DataError, match=rf"queries\.jsonl: is a link to {tmp_path}/outside, outside of {root}, expected"
     ):
         loader(root).load()
 
@@ -205,7 +205,7 @@ class TestRealFiles:
 
     @pytest.mark.parametrize("name", ["FinDER", "FinQA", "ConvFinQA", "MultiHiertt"])
     def test_sets_without_a_corpus_report_the_missing_file(self, real: Path, name: str) -> None:
-        with pytest.raises(DataError, match=rf"{name}/corpus\.jsonl: no such file"):
+        with pytest.raises(DataError, match=rf"{name}/corpus\.jsonl: does not exist"):
             FinanceRag(str(real), sets=(name,)).load()
 
     def test_a_sweep_logs_ndcg_per_set_macro_and_micro(self, real: Path, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_file_that_is_too_large_to_be_read_as_a_whole_is_refused(
     (tmp_path / name).write_bytes(b'[{"text": "x"}]')
     assert len(read_documents(tmp_path)[0]) == 1
     (tmp_path / name).write_bytes(b'[{"text": "xxxxxx"}]\n')
-    with pytest.raises(DataError, match=rf"{name}: has 21 bytes; expected at most 20"):
+    with pytest.raises(DataError, match=rf"{name}: has 21 bytes, expected at most 20"):
         read_documents(tmp_path)
 
 

@@ -56,7 +56,7 @@ def test_the_encoding_is_what_the_page_says(content: bytes, expected: str) -> No
     [
         (
             b"caf\xe9",
-            r"a\.html: byte 0xe9 at byte offset 3 is not utf-8, and it declares no other; expected",
+            r"a\.html: byte 0xe9 at byte offset 3 is not utf-8, and it declares no other, expected",
         ),
         (
             b"<meta charset='utf-8'>\xa9 caf\xc3\xa9",

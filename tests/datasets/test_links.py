@@ -51,7 +51,7 @@ def test_links_out_of_the_root_are_refused(name: str, tmp_path: Path) -> None:
         try:
             assert dataset.fingerprint() == before, f"it reads {path}"
         except DataError:
-            with pytest.raises(DataError, match=f"a link leads to {outside}.*, out of {root}; expected"):
+            with pytest.raises(DataError, match=f"is a link to {outside}.*, outside of {root}, expected"):
                 dataset.load()
             refused.add(path)
         path.unlink()

@@ -120,8 +120,8 @@ def test_the_folder_of_the_repository_is_found(tmp_path: Path) -> None:
         ({**QUESTIONS[0], "evidence_list": {}}, "record 0, field 'evidence_list': got a JSON object, expected a list"),
         ({**QUESTIONS[0], "evidence_list": [{"fact": "F"}]}, "field 'evidence_list': no field 'url'"),
         ({"query": "Q?", "question_type": "null_query"}, "record 0: no field 'answer'"),
-        ({**QUESTIONS[0], "answer": None}, "record 0: field 'answer' is blank"),
-        ({**QUESTIONS[0], "answer": " "}, "record 0: field 'answer' is blank"),
+        ({**QUESTIONS[0], "answer": None}, "record 0, field 'answer': is blank"),
+        ({**QUESTIONS[0], "answer": " "}, "record 0, field 'answer': is blank"),
     ],
 )
 def test_damaged_records_are_refused_with_their_place(tmp_path: Path, question: object, text: str) -> None:

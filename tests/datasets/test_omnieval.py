@@ -167,7 +167,7 @@ class TestGold:
 
     def test_items_of_another_corpus_are_rejected(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"银行业务/零售银行/对比类问答": [item(relevant_node="elsewhere")]})
-        with pytest.raises(DataError, match="gold points nowhere: none of the 1 documents, such as 'elsewhere'"):
+        with pytest.raises(DataError, match="gold is not in the corpus: none of its 1 documents, such as 'elsewhere'"):
             OmniEval(str(root)).load()
 
 
@@ -214,12 +214,12 @@ class TestBadInput:
             OmniEval(limit=0).load()
 
     def test_missing_omnieval_folders_and_files_are_errors(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"nodes_dir: no such folder, expected OmniEval's corpus"):
+        with pytest.raises(DataError, match=r"nodes_dir: does not exist, expected OmniEval's corpus"):
             OmniEval(str(tmp_path)).load()
         root = write(tmp_path)
-        with pytest.raises(DataError, match=r"corpus\.jsonl: no such file, expected OmniEval's corpus"):
+        with pytest.raises(DataError, match=r"corpus\.jsonl: does not exist, expected OmniEval's corpus"):
             OmniEval(str(root), corpus_folder="nowhere").load()
-        with pytest.raises(DataError, match=r"nowhere: no such folder, expected OmniEval's items"):
+        with pytest.raises(DataError, match=r"nowhere: does not exist, expected OmniEval's items"):
             OmniEval(str(root), samples_folder="nowhere").load()
 
     def test_missing_items_are_an_error(self, tmp_path: Path) -> None:
@@ -247,13 +247,13 @@ class TestBadInput:
         (folder / "__MACOSX").mkdir()
         OmniEval(str(tmp_path)).load()
         write_lines(folder / name, [item()])
-        with pytest.raises(DataError, match=rf"gen_datas_set_final: contains other files .*: {name}; expected"):
+        with pytest.raises(DataError, match=rf"gen_datas_set_final: contains other files .*: {name}, expected"):
             OmniEval(str(tmp_path)).fingerprint()
 
     def test_files_in_deeper_folders_are_errors(self, tmp_path: Path) -> None:
         root = write(tmp_path, {**ITEMS, "银行业务/零售银行/更深/抽取类问答": [item()]})
         with pytest.raises(
-            DataError, match=r"contains other files or folders than .*: 银行业务/零售银行/更深; expected"
+            DataError, match=r"contains other files or folders than .*: 银行业务/零售银行/更深, expected"
         ):
             OmniEval(str(root)).load()
 
@@ -290,7 +290,9 @@ class TestBadInput:
         root = write(tmp_path / "data")
         (root / name).rename(tmp_path / "outside")
         (root / name).symlink_to(tmp_path / "outside")
-        with pytest.raises(DataError, match=f"{name}.*: a link leads to {tmp_path}/outside.*, out of {root}; expected"):
+        with pytest.raises(
+            DataError, match=f"{name}.*: is a link to {tmp_path}/outside.*, outside of {root}, expected"
+        ):
             OmniEval(str(root)).load()
 
     def test_links_within_the_root_are_read(self, tmp_path: Path) -> None:
@@ -318,15 +320,18 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            (item(answer=[""]), "line 1: the item has no reference: field 'answer'"),
+            (item(answer=[""]), "line 1: the item has no reference, because field 'answer'"),
             ([item(), item(answer=[])], "line 1, turn 1: the item has no reference"),
             ({"answer": "答"}, "line 1: no field 'question'"),
             ("x", "line 1: got a string, expected an object"),
-            (item(evaluation="0"), "line 1: field 'evaluation' is a string, expected a number"),
-            (item(evaluation=[0]), "line 1: field 'evaluation' is a list, expected a number"),
-            (item(evaluation=True), "line 1: field 'evaluation' is a boolean, expected a number"),
-            ([item(), item(evaluation={"score": 0})], "line 1, turn 1: field 'evaluation' is a JSON object, expected"),
-            (item(relevant_node=[1]), "field 'relevant_node' holds a number"),
+            (item(evaluation="0"), "line 1, field 'evaluation': got a string, expected a number"),
+            (item(evaluation=[0]), "line 1, field 'evaluation': got a list, expected a number"),
+            (item(evaluation=True), "line 1, field 'evaluation': got a boolean, expected a number"),
+            (
+                [item(), item(evaluation={"score": 0})],
+                "line 1, turn 1, field 'evaluation': got a JSON object, expected",
+            ),
+            (item(relevant_node=[1]), "field 'relevant_node': got a number"),
             (item(question=" "), "the question of sample 'retail_banking/extractive/0' is empty"),
         ],
     )
@@ -401,7 +406,7 @@ class TestHumanAnnotated:
     def test_missing_human_file_names_the_setting(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="contains nothing for human_file"):
             self.load(write(tmp_path))
-        with pytest.raises(DataError, match=r"x\.jsonl: no such file, expected OmniEval's human-annotated items"):
+        with pytest.raises(DataError, match=r"x\.jsonl: does not exist, expected OmniEval's human-annotated items"):
             OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()
 
 

@@ -108,9 +108,9 @@ def test_the_folder_of_the_repository_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ({**PLAIN, "positive": ["  "]}, "line 1: field 'positive' has no text"),
+        ({**PLAIN, "positive": ["  "]}, "line 1, field 'positive': has no text"),
         ({**PLAIN, "positive": "It is green."}, "line 1, field 'positive': got a string, expected a list"),
-        ({**PLAIN, "negative": [3]}, "field 'negative' holds a number"),
+        ({**PLAIN, "negative": [3]}, "field 'negative': got a number"),
         ({**PLAIN, "answer": ""}, "line 1, field 'answer_parts': a part is blank"),
         ({name: value for name, value in PLAIN.items() if name != "query"}, "line 1: no field 'query'"),
     ],
@@ -121,7 +121,7 @@ def test_damaged_lines_are_refused_with_their_place(tmp_path: Path, line: object
 
 
 def test_the_root_must_be_set_and_hold_the_part(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"root: is empty; expected the folder that holds RGB's en_int\.json"):
+    with pytest.raises(ConfigError, match=r"root: is empty, expected the folder that holds RGB's en_int\.json"):
         Rgb(part=Part.EN_INT).load()
-    with pytest.raises(DataError, match=r"zh\.json: no such file"):
+    with pytest.raises(DataError, match=r"zh\.json: does not exist"):
         Rgb(str(write(tmp_path)), Part.ZH).load()

@@ -190,15 +190,15 @@ def _read_xlsx(file: Path) -> ParsedFile:
     if len(sheets) < len(reader.parser.sheets) or not sheets:
         reader.wb.close()
         raise DataError(
-            f"{file}: names {len(reader.parser.sheets)} sheets, of which {len(sheets)} can be found. Save the file as "
-            "an Excel workbook (.xlsx), not as a Strict Open XML one, or remove it."
+            f"{file}: lists {len(reader.parser.sheets)} sheets, but only {len(sheets)} can be found. Save the "
+            "file as an Excel workbook (.xlsx), not as a Strict Open XML one, or remove it."
         )
     for sheet, relation in sheets:
         if relation.target not in reader.valid_files:  # openpyxl leaves such a sheet out
             reader.wb.close()
             raise DataError(
-                f"{file}: lacks {relation.target}, the cells of its sheet {sheet.name!r}; expected a file for each "
-                "sheet. Repair the file, or remove it."
+                f"{file}: lacks {relation.target}, the cells of its sheet {sheet.name!r}, expected a file for "
+                "each sheet. Repair the file, or remove it."
             )
     return ParsedFile(reader.wb.properties.title or "", _sheets(reader.wb, file))
 
@@ -212,9 +212,9 @@ def _sheets(book: "Workbook", file: Path) -> Iterator[str]:
                 n_empty += max(cells) - len(cells)
                 if n_empty > _MOST_EMPTY_CELLS:
                     raise DataError(
-                        f"{file}, sheet {sheet.title!r}, cell {_name(number, max(cells))}: more than "
-                        f"{_MOST_EMPTY_CELLS:,} empty cells are left of this cell and of those before it; expected a "
-                        "table. Remove cells far to the right, empty columns, or the file."
+                        f"{file}, sheet {sheet.title!r}, cell {_name(number, max(cells))}: the sheet has more "
+                        f"than {_MOST_EMPTY_CELLS:,} empty cells before this one, expected a table. Remove cells "
+                        "far to the right, empty columns, or the file."
                     )
                 rows.append([cells.get(column, "") for column in range(1, max(cells) + 1)])
             if rows:

@@ -224,7 +224,7 @@ def test_archives_that_unpack_to_more_than_a_limit_are_refused(tmp_path: Path, m
     write_xlsx(replace(planted(1, "en"), paragraphs=["x" * 20_000]), tmp_path / "a.xlsx")
     assert _read(tmp_path / "a.xlsx", Office())
     monkeypatch.setattr("components.datasets.parsed_file.LARGEST_WHOLE_FILE", 20_000)
-    with pytest.raises(DataError, match=r"a\.xlsx: contains [\d,]+ bytes; expected at most 20,000"):
+    with pytest.raises(DataError, match=r"a\.xlsx: contains [\d,]+ bytes, expected at most 20,000"):
         _read(tmp_path / "a.xlsx", Office())
 
 
@@ -266,7 +266,7 @@ def test_cells_are_read_whatever_range_a_sheet_states(stated: bytes, tmp_path: P
 def test_a_workbook_without_the_file_of_a_sheet_is_refused(tmp_path: Path) -> None:
     _write_book(tmp_path / "a.xlsx")
     _edit(tmp_path / "a.xlsx", _SHEET, None)
-    with pytest.raises(DataError, match=rf"a\.xlsx: lacks {_SHEET}, the cells of its sheet 'Sheet'; expected a file"):
+    with pytest.raises(DataError, match=rf"a\.xlsx: lacks {_SHEET}, the cells of its sheet 'Sheet', expected a file"):
         _read(tmp_path / "a.xlsx", Office())
 
 
@@ -317,7 +317,8 @@ def test_many_empty_cells_before_cells_with_text_are_refused(tmp_path: Path, mon
     assert _read(tmp_path / "a.xlsx", Office()).endswith("\n|  |  |  | 3 |")
     monkeypatch.setattr("components.datasets.parsers.office._MOST_EMPTY_CELLS", 6)
     with pytest.raises(
-        DataError, match=r"a\.xlsx, sheet 'Sheet', cell D3: more than 6 empty cells are left of .*Remove"
+        DataError,
+        match=r"a\.xlsx, sheet 'Sheet', cell D3: the sheet has more than 6 empty cells before this one.*Remove",
     ):
         _read(tmp_path / "a.xlsx", Office())
 
@@ -374,6 +375,6 @@ def test_a_strict_workbook_is_refused(tmp_path: Path) -> None:
             xml = xml.replace(f"{schemas}/{part}", f"http://purl.oclc.org/ooxml/{part.removesuffix('2006/')}")
         _edit(tmp_path / "a.xlsx", name, xml.encode())
     with pytest.raises(
-        DataError, match=r"a\.xlsx: names 1 sheets, of which 0 can be found\. Save the file as an Excel"
+        DataError, match=r"a\.xlsx: lists 1 sheets, but only 0 can be found\. Save the file as an Excel"
     ):
         _read(tmp_path / "a.xlsx", Office())
