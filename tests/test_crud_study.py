@@ -136,7 +136,7 @@ class TestDirections:
 
     def test_a_cell_with_two_changes_is_refused(self, tmp_path: Path) -> None:
         sweep = self.sweep(tmp_path, {"chunk.overlap": 0.3, "top_k": 2})
-        with pytest.raises(DataError, match=r"differs from the base in top_k, chunk\.overlap; expected one axis"):
+        with pytest.raises(DataError, match=r"differs from the base in top_k, chunk\.overlap, expected one axis"):
             self.found(sweep)
 
     def test_the_table_names_n_and_groups(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ class SemanticPacking:
         if not 0 <= self.percentile <= 100:
             problems.append(f"percentile: got {self.percentile}, expected a number in [0, 100], e.g. 95")
         if self.n_neighbours < 0:
-            problems.append(f"n_neighbours: got {self.n_neighbours}, expected 0 or more")
+            problems.append(f"n_neighbours: got {self.n_neighbours}, expected at least 0")
         return problems
 
     @property

@@ -35,9 +35,9 @@ class ExtractiveByVectors:
         problems = [] if 0 < self.share <= 1 else [f"share: got {self.share}, expected a share in (0, 1]"]
         name = type(self.embedder).__name__
         if not isinstance(self.embedder, PretrainedEmbedder):
-            problems.append(f"embedder: got {name}, which learns from a corpus; expected a model, or embedder=hashing")
+            problems.append(f"embedder: got {name}, which learns from a corpus, expected a model, or embedder=hashing")
         elif isinstance(self.embedder, AsksInBatches):
-            problems.append(f"embedder: got {name}, which asks a server; expected an embedder that runs here")
+            problems.append(f"embedder: got {name}, which asks a server, expected an embedder that runs here")
         return problems
 
     def compress(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[CompressedPassages]:

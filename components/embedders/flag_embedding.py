@@ -66,7 +66,7 @@ class FlagEmbeddings:
         if self.batch_size < 1:
             problems.append(f"batch_size: got {self.batch_size}, expected at least 1")
         if self.dtype is not Dtype.FLOAT32 and self.device == "cpu":
-            problems.append(f"dtype: got {self.dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32")
+            problems.append(f"dtype: {self.dtype} requires a GPU with FlagModel; use float32")
         return problems
 
     def content_hash(self) -> str:

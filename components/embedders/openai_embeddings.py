@@ -98,7 +98,7 @@ class OpenAIEmbeddings:
             )
         for name in ("extra_body", "query_body", "passage_body"):
             if fixed := (getattr(self, name) or {}).keys() & _FIXED:
-                problems.append(f"{name}: contains {sorted(fixed)}, which other fields set; expected other parameters")
+                problems.append(f"{name}: contains {sorted(fixed)}, which other fields set, expected other parameters")
         return problems
 
     def most_dimensions(self) -> int | None:

@@ -181,7 +181,7 @@ class SentenceTransformers:
         if limit is not None and n_tokens.max(initial=0) > limit:
             side_name = "queries" if side is Side.QUERY else "chunks"
             raise ComponentError(
-                f"model {self.model!r} reads {limit} tokens: {np.count_nonzero(n_tokens > limit):,} of {len(texts):,} "
-                f"{side_name} are longer, up to {n_tokens.max():,} tokens; expected shorter texts (a smaller "
-                "chunk.size), a model that reads more, or truncation=cut"
+                f"model {self.model!r} reads {limit} tokens: {np.count_nonzero(n_tokens > limit):,} of "
+                f"{len(texts):,} {side_name} are longer, up to {n_tokens.max():,} tokens, expected shorter texts "
+                "(a smaller chunk.size), a model that reads more, or truncation=cut"
             )

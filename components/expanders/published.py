@@ -27,8 +27,8 @@ class Published:
         if not samples or any(sample.expansion or sample.query for sample in samples):
             return []
         return [
-            "expander: got published, but no sample of the data set has an expansion; expected a data set with some, "
-            "such as dataset=financerag with dataset.queries=both (the questions, and the texts of "
+            "expander: got published, but no sample of the data set has an expansion, expected a data set with "
+            "some, such as dataset=financerag with dataset.queries=both (the questions, and the texts of "
             "queries_prep.jsonl), or questions of your own with the field `expansion`"
         ]
 

@@ -44,7 +44,7 @@ class ByMetadata:
             if condition == Condition()
         ]
         if not self.where and not self.by_sample:
-            problems.append("where: is empty, and by_sample is false; expected a condition (for none, filter=none)")
+            problems.append("where: is empty, and by_sample is false, expected a condition (for none, filter=none)")
         return problems
 
     def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
@@ -102,8 +102,8 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
 
 
 def _unknown_name(name: str, names: Sequence[str]) -> str:
-    expected = f"expected one of: {', '.join(names)}" if names else "no document has any (files in a folder never do)"
-    return f"filter: no document has {name!r} among its metadata; {expected}"
+    hint = f", expected one of {', '.join(names)}" if names else "; no document has any (files in a folder never do)"
+    return f"filter: no document has {name!r} among its metadata{hint}"
 
 
 def _satisfies(value: str, condition: Condition) -> bool:

@@ -28,9 +28,9 @@ class OwnHistory:
         row = earlier_turns[samples.index(partial[0])].index(None)
         n_turns = sum(bool(sample.history) for sample in samples)
         return [
-            f"history: got own, but {len(partial)} of {n_turns} samples with earlier turns have a turn that is not a "
-            f"sample of the data set and so has no answer (e.g. {partial[0].id!r}: "
-            f"{partial[0].history[row].question!r}); expected all turns of each conversation as samples: set "
+            f"history: got own, but {len(partial)} of {n_turns} samples with earlier turns have a turn that is "
+            f"not a sample of the data set and so has no answer (e.g. {partial[0].id!r}: "
+            f"{partial[0].history[row].question!r}), expected all turns of each conversation as samples: set "
             "dataset.limit=null if a limit left some out, else history=gold"
         ]
 

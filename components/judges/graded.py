@@ -82,9 +82,9 @@ class Graded:
         """
         problems = [] if self.name.strip() else ["name: is empty, expected the metric's name"]
         if len(set(self.grades)) < 2 or max(self.grades) < 1:
-            problems.append(f"grades: got {list(self.grades)}, expected two or more, the highest at least 1")
+            problems.append(f"grades: got {list(self.grades)}, expected at least two, the highest at least 1")
         if negative := [grade for grade in self.grades if grade < 0 and grade != self.not_applicable_grade]:
-            problems.append(f"grades: got {negative[0]}, expected 0 or more, except for not_applicable_grade")
+            problems.append(f"grades: got {negative[0]}, expected at least 0, except for not_applicable_grade")
         for field in ("not_applicable_grade", "empty_answer"):
             grade = getattr(self, field)
             if grade is not None and grade not in self.grades:

@@ -20,8 +20,8 @@ def preparation_of(preparation: JudgePreparation, sample: Sample) -> Prepared:
     """Return the facts about a sample. Raises ComponentError if the preparation lacks it."""
     if sample.id not in preparation:
         raise ComponentError(
-            f"sample {sample.id!r}: got no preparation (only for {len(preparation)} other samples); "
-            "expected the result of `prepare` for all judged samples"
+            f"sample {sample.id!r}: got no preparation (only for {len(preparation)} other samples), expected the "
+            "result of `prepare` for all judged samples"
         )
     entry: Prepared = preparation[sample.id]
     return entry

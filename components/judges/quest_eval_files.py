@@ -36,8 +36,8 @@ def question_files(path: Path) -> list[Path]:
     existing = [file for file in files if file.is_file()]
     if not existing:
         raise DataError(
-            f"{path}: no file with published questions, expected a file, or a folder with one or more of "
-            f"{', '.join(f'{task}{_SUFFIX}' for task in _SUBSETS)}."
+            f"{path}: does not exist, expected a file with published questions, or a folder with one or more of "
+            f"{', '.join(f'{task}{_SUFFIX}' for task in _SUBSETS)}"
         )
     return existing
 
@@ -77,17 +77,17 @@ def _entries(file: Path) -> Mapping[str, object]:
     except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: not JSON ({error}), expected published questions. Fetch the file again.") from error
     if not isinstance(value, dict):
-        raise DataError(f"{file}: got a {type(value).__name__}, expected an object of entries by ID.")
+        raise DataError(f"{file}: got a {type(value).__name__}, expected an object of entries by ID")
     return value
 
 
 def _entry(value: object, location: str) -> PublishedQuestions:
     if not isinstance(value, dict):
-        raise DataError(f"{location}: got a {type(value).__name__}, expected an object with 'question' and 'answers'.")
+        raise DataError(f"{location}: got a {type(value).__name__}, expected an object with 'question' and 'answers'")
     return PublishedQuestions(_texts(value.get("question", []), location), _texts(value.get("answers", []), location))
 
 
 def _texts(value: object, location: str) -> tuple[str, ...]:
     if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-        raise DataError(f"{location}: got {value!r}, expected lists of strings under 'question' and 'answers'.")
+        raise DataError(f"{location}: got {value!r}, expected lists of strings under 'question' and 'answers'")
     return tuple(value)

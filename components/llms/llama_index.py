@@ -93,8 +93,8 @@ class LlamaIndexChat:
         if not is_taken:
             return []
         return [
-            "arguments.temperature: missing; defaults differ from class to class, and decide whether equal requests "
-            "have equal answers; expected e.g. 0"
+            "arguments.temperature: missing, expected e.g. 0. Defaults differ between classes, and decide "
+            "whether equal requests get equal answers."
         ]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

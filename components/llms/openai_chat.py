@@ -108,13 +108,13 @@ class OpenAIChat:
         problems = self.server.check() + sampling_problems(self) + too_small(self, completions_per_request=1)
         if self.completions_per_request > 1 and self.seed is not None:
             problems.append(
-                f"completions_per_request: got {self.completions_per_request} with seed={self.seed}, which fixes a "
-                "single completion; expected 1, or seed=null"
+                f"completions_per_request: got {self.completions_per_request} with seed={self.seed}, which fixes "
+                "a single completion, expected 1, or seed=null"
             )
         if not isinstance(self._extra, dict):
             problems.append(f"extra_body: got {self.extra_body!r}, expected a JSON object, or '' for none")
         elif fixed := self._extra.keys() & _FIXED:
-            problems.append(f"extra_body: contains {sorted(fixed)}, which other fields set; expected other parameters")
+            problems.append(f"extra_body: contains {sorted(fixed)}, which other fields set, expected other parameters")
         return problems
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

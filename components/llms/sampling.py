@@ -33,5 +33,7 @@ def sampling_problems(model: Sampling) -> list[str]:
     if model.top_p is not None and not 0 < model.top_p <= 1:
         problems.append(f"top_p: got {model.top_p}, expected a share in (0, 1]")
     if "" in model.stop:
-        problems.append("stop: contains an empty word, before which every text would end; expected words")
+        problems.append(
+            "stop: contains an empty string, which would end every text at once, expected non-empty strings"
+        )
     return problems

@@ -139,9 +139,9 @@ class TransformersChat:
         if len(token_ids) + self.max_new_tokens > causal.window:
             return Answer.failed(
                 request,
-                f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into the "
-                f"window of {self.model!r}, {causal.window} tokens; expected fewer or shorter passages, "
-                "or a smaller max_new_tokens",
+                f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into "
+                f"the window of {self.model!r}, {causal.window} tokens, expected fewer or shorter passages, or a "
+                "smaller max_new_tokens",
                 ErrorClass.TOO_LONG,
             )
         return ModelPrompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")

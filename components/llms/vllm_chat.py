@@ -86,7 +86,7 @@ class VllmChat:
             return
         folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
         client = self._client(address_of(self._command, folder, self.start_timeout_s))
-        ended = f"the server has ended that was started for the sweep; {folder / LOG} says why"
+        ended = f"the server that the sweep started has ended; {folder / LOG} says why"
         yield from client.generate_at(replace(client.server, if_refused=ended), requests)
 
     def _command_problems(self) -> list[str]:

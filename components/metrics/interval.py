@@ -94,7 +94,7 @@ class Intervals:
         if not 0 < self.confidence < 1:
             problems.append(f"confidence: got {self.confidence}, expected a number between 0 and 1")
         if self.seed < 0:
-            problems.append(f"seed: got {self.seed}, expected 0 or more")
+            problems.append(f"seed: got {self.seed}, expected at least 0")
         return problems
 
     def subset_intervals(

@@ -35,8 +35,9 @@ def problems_of_key(variable: str) -> list[str]:
     if variable and not key:
         if not is_variable_name(variable):  # it may be the key itself, so the message does not show it
             return [
-                "api_key_env: expected the name of an environment variable that holds the key, such as OPENAI_API_KEY; "
-                "the given text is not such a name, and is not shown, as it may be the key itself"
+                "api_key_env: expected the name of an environment variable that holds the key, such as "
+                "OPENAI_API_KEY; the given text is not such a name, and is not shown because it may be the key "
+                "itself"
             ]
         return [
             f"api_key_env: the environment variable {variable} is not set; set it (export {variable}=...), name "
@@ -63,8 +64,9 @@ def problems_of_proxy(url: str) -> list[str]:
     if proxy is None or _is_proxy(proxy):
         return []
     return [
-        "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address; expected "
-        "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with special characters in the password encoded (/ as %2F)"
+        "the environment's proxy (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) has no usable address, expected "
+        "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with special characters in the password encoded (/ "
+        "as %2F)"
     ]
 
 

@@ -108,14 +108,14 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
         while not _is_healthy(address):
             if process.poll() is not None:
                 raise ComponentError(
-                    f"the server ended before it was healthy; expected an answer at {address}/health. {_log_end(log)}"
+                    f"the server ended before it was healthy, expected an answer at {address}/health. {_log_end(log)}"
                 )
             if time.monotonic() > limit:
                 process.terminate()
                 process.wait()
                 raise ComponentError(
-                    f"the server was not healthy within start_timeout_s={start_timeout_s:g}; "
-                    f"expected an answer at {address}/health. {_log_end(log)}"
+                    f"the server was not healthy within start_timeout_s={start_timeout_s:g}, expected an answer "
+                    f"at {address}/health. {_log_end(log)}"
                 )
             time.sleep(_LOOK_EVERY_S)
     except KeyboardInterrupt:  # a notebook goes on afterwards, and would start another server beside this one

@@ -86,7 +86,7 @@ class Server:
 
     def check(self) -> list[str]:
         """Return one message per error in the fields, and a message if the API key is not set."""
-        problems = [] if self.model.strip() else ["model: is empty; expected the model's name as the server knows it"]
+        problems = [] if self.model.strip() else ["model: is empty, expected the model's name as the server knows it"]
         problems += too_small(self, max_retries=0, backoff_s=0, concurrency=1)
         for name in ("max_requests_per_minute", "max_tokens_per_minute"):
             limit = getattr(self, name)

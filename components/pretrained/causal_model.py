@@ -181,7 +181,7 @@ class RefuseNotFinite:
             raise ComponentError(
                 f"model {self._model!r}: got logits that are not finite with dtype={self._dtype}, expected finite "
                 "ones. float16 overflows in some models: try bfloat16 or float32. If these fail too, the weights "
-                "contain NaNs: download or save them again"
+                "contain NaNs: download or save them again."
             )
         return scores
 

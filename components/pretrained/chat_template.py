@@ -84,4 +84,6 @@ def _template_error(template: str) -> str:
         )
     except Exception as error:  # noqa: BLE001 - Jinja's errors, or any error of a Python expression
         return f"does not write a user's question as a prompt ({type(error).__name__}: {error})"
-    return "" if _QUESTION in prompt else "leaves out the user's question; expected a template with messages' `content`"
+    return (
+        "" if _QUESTION in prompt else ("leaves out the user's question, expected a template with messages' `content`")
+    )

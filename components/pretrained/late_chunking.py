@@ -120,8 +120,9 @@ class _Reader:
         pooling = pooling_place(model)
         if pooling is None or not getattr(self._tokenizer, "is_fast", False):
             raise ComponentError(
-                f"pooling: got late, but model {name!r} has {'a slow tokenizer' if pooling else 'a custom pooling'}; "
-                "expected a transformer with a single pooling and a fast tokenizer, which knows the places of tokens"
+                f"pooling: got late, but model {name!r} has "
+                f"{'a slow tokenizer' if pooling else 'a custom pooling'}, expected a transformer with a single "
+                "pooling and a fast tokenizer, which knows the places of tokens"
             )
         self._pooling = pooling
         self._before, self._after = self._surroundings(prefix)
@@ -129,8 +130,8 @@ class _Reader:
         self._step = self._n_read - int(self._n_read * overlap)
         if self._n_read < 1:
             raise ComponentError(
-                f"model {name!r} reads {model.max_seq_length} tokens, of which the prefix and special tokens take all; "
-                "expected a larger max_length or a shorter passage_prefix"
+                f"model {name!r} reads {model.max_seq_length} tokens, of which the prefix and special tokens take "
+                "all, expected a larger max_length or a shorter passage_prefix"
             )
 
     def _surroundings(self, prefix: str) -> tuple[list[int], list[int]]:

@@ -176,8 +176,8 @@ def reading_files(model: str, revision: str, *, trusted: bool = False) -> Iterat
         ) from error
     if missing:
         raise ComponentError(
-            f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random; "
-            "expected a complete model: is this a checkpoint of another kind of model, or a part of one?"
+            f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random, "
+            "expected a complete model. Is this a checkpoint of another kind of model, or only a part of one?"
         )
 
 
@@ -194,7 +194,8 @@ def _needs_own_code(model: str, folder: Path | None, trusted: bool) -> str:
     if trusted:
         return f"{needs}: the package that reads this part of a model does not pass on trust_remote_code"
     return (
-        f"{needs}: it runs only with trust_remote_code=true, and not in a component without this field; read it first"
+        f"{needs}: it runs only with trust_remote_code=true, which not every component has. Read the code "
+        "before you set it."
     )
 
 

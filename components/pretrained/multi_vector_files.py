@@ -54,8 +54,9 @@ def require_token_vectors(model: str, revision: str) -> None:
     if kind in ("MultiVectorEncoder", "ColBERT") or is_retriever or _STANFORD_ARCHITECTURE in architectures:
         return
     raise ComponentError(
-        f"model {model!r} has no token vectors, and sentence-transformers would add a projection with random weights; "
-        "expected a ColBERT checkpoint: a folder of MultiVectorEncoder, of PyLate, or of Stanford's ColBERT"
+        f"model {model!r} has no token vectors, and sentence-transformers would add a projection with random "
+        "weights, expected a ColBERT checkpoint: a folder of MultiVectorEncoder, of PyLate, or of Stanford's "
+        "ColBERT"
     )
 
 

@@ -62,7 +62,7 @@ class KernelRefused(FileNotFoundError):
     """A kernel of the hub that no trusted model asks for. Transformers goes on without optional kernels."""
 
     def __init__(self, name: object) -> None:
-        super().__init__(f"{name} is a kernel of the hub, which runs only with trust_remote_code=true")
+        super().__init__(f"{name} is a kernel from the hub, which runs only with trust_remote_code=true")
 
 
 @contextmanager
@@ -111,8 +111,9 @@ def refuse_kernels(model: str, folder: Path) -> None:
     for file, key, value in _settings(folder, (_ATTENTION, *_KERNELS)):
         if value if key in _KERNELS else any("/" in name or ":" in name for name in _strings(value)):
             raise ComponentError(
-                f"model {model!r}: {file} asks for code of the hub ({key}: {json.dumps(value, ensure_ascii=False)}), "
-                "which runs only with trust_remote_code=true; otherwise remove this setting from a copy of the model"
+                f"model {model!r}: {file} requires code from the hub ({key}: "
+                f"{json.dumps(value, ensure_ascii=False)}), which runs only with trust_remote_code=true. Set it, "
+                "or remove this setting from a copy of the model."
             )
 
 
@@ -126,8 +127,9 @@ def refuse_activations(model: str, folder: Path) -> None:
         name = layer.get(_ACTIVATION) if isinstance(layer, dict) and _LAYER in layer else None
         if isinstance(name, str) and not name.startswith("torch."):
             raise ComponentError(
-                f"model {model!r}: {file} names the activation {name!r}, which is not of torch and runs only with "
-                "trust_remote_code=true; otherwise name a class of torch.nn in a copy of the model, if one is the same"
+                f"model {model!r}: {file} names the activation {name!r}, which is not part of torch and runs only "
+                "with trust_remote_code=true. Set it, or name an equivalent class of torch.nn in a copy of the "
+                "model."
             )
 
 

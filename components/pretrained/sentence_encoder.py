@@ -155,8 +155,8 @@ def _set_pooling(encoder: "SentenceTransformer", settings: SentenceEncoder) -> N
     index = pooling_place(encoder)
     if index is None:
         raise ComponentError(
-            f"pooling: got {settings.pooling}, but model {settings.model!r} has a custom pooling; "
-            "expected pooling=model"
+            f"pooling: got {settings.pooling}, but model {settings.model!r} has a custom pooling, expected "
+            "pooling=model"
         )
     module = encoder[index]
     pooling = Pooling.MEAN if settings.pooling is Pooling.LATE else settings.pooling

@@ -65,7 +65,7 @@ class PromptByKind:
             ]
         missing = [kind.value for kind in Kind if kind not in templates]
         expected = "expected a template with {question} and {context}, here or as `default` for all kinds without one"
-        return problems + ([f"{', '.join(missing)}: empty; {expected}"] if missing else [])
+        return problems + ([f"{', '.join(missing)}: is empty, {expected}"] if missing else [])
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class PromptByKind:
         """Return error messages for facts in `passage` that no document has."""
         known_names = ", ".join(dict.fromkeys([*_ALWAYS_KNOWN, *_SOMETIMES_KNOWN, *names]))
         return [
-            f"prompt.passage: no document has {name!r} among its metadata; expected places for: {known_names}"
+            f"prompt.passage: no document has {name!r} among its metadata, expected places for {known_names}"
             for name in self._shown_facts
             if name not in names and name not in _SOMETIMES_KNOWN
         ]

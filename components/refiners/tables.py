@@ -33,7 +33,7 @@ class ExtractedTables:
 
     def check(self) -> list[str]:
         """Return an error message for a negative number of sentences."""
-        return [] if self.n_sentences >= 0 else [f"n_sentences: got {self.n_sentences}, expected 0 or more"]
+        return [] if self.n_sentences >= 0 else [f"n_sentences: got {self.n_sentences}, expected at least 0"]
 
     def refine(self, documents: Documents) -> RefinedDocuments:
         """Return every document reduced to its tables."""

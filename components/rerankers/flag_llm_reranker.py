@@ -78,7 +78,7 @@ class FlagLanguageModel:
         n_prompt = _LONGEST_OWN_PROMPT if self.prompt is None else self._n_tokens(self.prompt)
         if n_readable <= n_prompt:
             raise ComponentError(
-                f"model {self.model!r} reads {n_readable} tokens, but the question alone has up to {n_prompt}; "
+                f"model {self.model!r} reads {n_readable} tokens, but the question alone has up to {n_prompt}, "
                 "expected a model that reads more, or a shorter prompt"
             )
         return min(self.max_length, n_readable - n_prompt)

@@ -41,7 +41,7 @@ class Pointwise:
         """Return error messages for numbers out of range, too few grades, and missing placeholders."""
         problems = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
-            problems.append(f"grades: got {list(self.grades)}, expected two or more")
+            problems.append(f"grades: got {list(self.grades)}, expected at least two")
         return problems + missing_places("instruction", self.instruction, ("{question}", "{passage}"))
 
     def n_requests(self, n_hits: int) -> int:

@@ -38,7 +38,7 @@ class Selected:
         """
         problems = []
         if len(self.candidates) < 2:
-            problems.append(f"candidates: got {len(self.candidates)}, expected two or more to choose from")
+            problems.append(f"candidates: got {len(self.candidates)}, expected at least two to choose from")
         if not 0 < self.share < 1:
             problems.append(f"share: got {self.share}, expected a share above 0 and below 1")
         return problems

@@ -91,7 +91,7 @@ class ExistingIndex:
         """Return a hit of these values of fields. Raises ComponentError for a text that is not a string."""
         if text is not None and not isinstance(text, str):
             raise ComponentError(
-                f"retriever.text_field: {self.text_field!r} is {type(text).__name__}, expected a field of texts"
+                f"retriever.text_field: got a {type(text).__name__} in {self.text_field!r}, expected a string"
             )
         return IndexedText(text or "", *("" if value is None else str(value) for value in (an_id, document)))
 
@@ -148,7 +148,7 @@ def request_problems(request: str) -> list[str]:
         value = json.loads(request)
     except (ValueError, RecursionError) as error:
         return [
-            f"request: is not JSON ({error}); expected an object, with placeholders as strings: {{...: {VECTOR!r}}}"
+            f"request: is not JSON ({error}), expected an object, with placeholders as strings: {{...: {VECTOR!r}}}"
         ]
     if not isinstance(value, dict):
         return [f"request: got a {type(value).__name__}, expected an object, the body of a search"]

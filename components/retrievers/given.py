@@ -56,7 +56,7 @@ class Given:
         """Return the chunks of the passages. Raises ComponentError if no sample has passages."""
         if samples and not any(sample.passages for sample in samples):
             raise ComponentError(
-                "retriever=given: no sample of this data set has passages; expected the field `passages` in the "
+                "retriever=given: no sample of this data set has passages, expected the field `passages` in the "
                 "questions, or a retriever that searches"
             )
         positions = {document_id: position for position, document_id in enumerate(documents.ids)}

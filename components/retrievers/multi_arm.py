@@ -69,7 +69,7 @@ class MultiArm:
         problems = [
             *depth_problems(self.depth),
             *(
-                f"weights.{name}: no such search; expected one of: {', '.join(self.searches) or 'none'}"
+                f"weights.{name}: no such search, expected one of {', '.join(self.searches) or 'none'}"
                 for name in unknown
             ),
             *(
@@ -89,8 +89,8 @@ class MultiArm:
             )
         elif not _supports_weights(self.rule) and len({self._weight(name) for name in self.searches} - {0}) > 1:
             problems.append(
-                f"rule: {type(self.rule).__name__} does not support weights; expected equal ones, or a fusion with "
-                "a field `weights`, such as ReciprocalRank"
+                f"rule: {type(self.rule).__name__} does not support weights, expected equal ones, or a fusion "
+                "with a field `weights`, such as ReciprocalRank"
             )
         return problems
 

@@ -64,7 +64,7 @@ class Pgvector(ExistingIndex):
         if not is_variable_name(self.dsn_env):
             problems.append(
                 "dsn_env: expected the name of an environment variable that holds the connection string, such as "
-                "PGVECTOR_DSN; the given text is not such a name, and is not shown, as it may hold a password"
+                "PGVECTOR_DSN; the given text is not such a name, and is not shown because it may hold a password"
             )
         elif not key_in(self.dsn_env):
             problems.append(

@@ -173,12 +173,11 @@ class Bm25:
         without = np.flatnonzero((hits.chunk < 0).all(axis=1))
         if len(without) > self.max_share_without_hits * len(queries):
             raise ComponentError(
-                f"bm25: {len(without)} of {len(queries)} queries have no hit, "
-                f"e.g. {queries.texts[int(without[0])][:60]!r}; "
-                f"expected at most a share of {self.max_share_without_hits:g}. "
-                f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? Name it: language=en "
-                "for English, zh for Chinese, multi for several in one corpus. "
-                "If such queries are expected, set retriever.sparse_index.max_share_without_hits=1."
+                f"bm25: {len(without)} of {len(queries)} queries have no hit, e.g. "
+                f"{queries.texts[int(without[0])][:60]!r}, expected at most a share of "
+                f"{self.max_share_without_hits:g}. Does the tokenizer ({type(self.tokenizer).__name__}) fit the "
+                "language? Name it: language=en for English, zh for Chinese, multi for several in one corpus. If "
+                "such queries are expected, set retriever.sparse_index.max_share_without_hits=1."
             )
 
 

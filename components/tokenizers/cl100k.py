@@ -58,8 +58,8 @@ def _unpack(vocabulary: bytes) -> Iterator[str]:
             n_mib = len(vocabulary) / 2**20
             raise ComponentError(
                 f"the cl100k tokenizer cannot unpack its vocabulary ({n_mib:.1f} MiB) into "
-                f"{tempfile.tempdir or 'the folder for temporary files'}: {error.strerror or error}. Free some space "
-                "there, or set TMPDIR to another folder"
+                f"{tempfile.tempdir or 'the folder for temporary files'}: {error.strerror or error}. Free some "
+                "space there, or set TMPDIR to another folder."
             ) from error
         yield folder
 

@@ -61,7 +61,7 @@ def runnable_at(path: str, parameters: Parameters) -> "tuple[Runnable[Any, Any],
     try:
         built = target(**parameters)
     except Exception as error:
-        raise ComponentError(f"{path}: the function failed ({line_of(error)}); expected {_EXAMPLE}") from error
+        raise ComponentError(f"{path}: the function failed ({line_of(error)}), expected {_EXAMPLE}") from error
     if not _is_runnable(built):
         raise ComponentError(f"{path}: the function returned {preview(built)}, expected a Runnable")
     return built, {}

@@ -27,8 +27,8 @@ def engine_problems(path: str, parameters: Parameters, group: str) -> list[str]:
         return function_problems(target, "", "", parameters, group) if is_function else problems
     if parameters:
         return [
-            f"which has no parameters, got {', '.join(parameters)}; expected a function that takes them and returns "
-            f"{_OF_GROUP[group]}"
+            f"which has no parameters, got {', '.join(parameters)}, expected a function that takes them and "
+            f"returns {_OF_GROUP[group]}"
         ]
     return []
 

@@ -39,7 +39,7 @@ def device_problems(device: Device) -> list[str]:
     """Return an error message for a GPU if FAISS has no GPU support. It does not import FAISS."""
     if device is not Device.GPU or set(packages_distributions().get("faiss", ())) != {"faiss-cpu"}:
         return []
-    return [f"device: got gpu, but the installed FAISS is faiss-cpu; {_remedy()}"]
+    return [f"device: got gpu, but the installed FAISS is faiss-cpu, {_remedy()}"]
 
 
 def nearest(

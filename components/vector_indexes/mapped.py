@@ -118,8 +118,8 @@ def _open_to_write(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise StoreError(
-            f"{path}: the index cannot be written: {error.strerror or error}. Free some space or make the folder "
-            "writable, then repeat the command: finished stages are cached"
+            f"{path}: the index cannot be written ({error.strerror or error}). Free some space or make the folder "
+            "writable, then run the same command again: finished work is cached."
         ) from error
 
 

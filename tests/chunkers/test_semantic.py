@@ -52,8 +52,9 @@ class TestSemanticPacking(ComponentContract):
 
     def test_invalid_settings_are_reported(self) -> None:
         assert SemanticPacking(Hashing(), 101.0, -1).check() == [
-            "percentile: got 101.0, expected a number in [0, 100], e.g. 95", "n_neighbours: got -1, expected 0 or more",
-        ]  # fmt: skip
+            "percentile: got 101.0, expected a number in [0, 100], e.g. 95",
+            "n_neighbours: got -1, expected at least 0",
+        ]
 
 
 @pytest.mark.parametrize(

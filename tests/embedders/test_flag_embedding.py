@@ -67,7 +67,7 @@ def test_half_precision_requires_a_gpu(bert: Path) -> None:
 @pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16])
 def test_half_precision_on_a_cpu_is_an_error_before_work(bert: Path, dtype: Dtype) -> None:
     (problem,) = embedder(bert, dtype=dtype).check()
-    assert problem == f"dtype: got {dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32"
+    assert problem == f"dtype: {dtype} requires a GPU with FlagModel; use float32"
 
 
 def test_errors_are_found_without_loading(bert: Path) -> None:

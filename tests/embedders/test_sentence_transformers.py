@@ -130,7 +130,7 @@ def test_max_length_is_capped_at_the_positions_of_the_model(folder: Path) -> Non
 def test_long_texts_are_an_error_with_truncation_error(bert: Path) -> None:
     strict = embedder(bert, truncation=Truncation.ERROR, max_length=10, passage_prefix="首都")
     assert chunk_vectors(strict, ["获奖获奖获奖"]).any()
-    with pytest.raises(ComponentError, match=r"reads 10 tokens: 1 of 2 chunks are longer, up to 11 tokens; expected"):
+    with pytest.raises(ComponentError, match=r"reads 10 tokens: 1 of 2 chunks are longer, up to 11 tokens, expected"):
         chunk_vectors(strict, ["获奖获奖获奖人", "北京"])
     with pytest.raises(ComponentError, match="queries are longer"):
         query_vectors(strict, [LONG])
@@ -223,7 +223,7 @@ def test_a_model_that_refuses_longer_chunks_is_an_error_before_the_work(
     assert run_small(tmp_path, options) == 2
     error = capsys.readouterr().err
     assert "reads 100 tokens of a chunk at chunk.size=128" in error
-    assert "With truncation=error these fail the cell; truncation=cut reads their beginning." in error
+    assert "With truncation=error these fail the cell; truncation=cut reads their beginning" in error
 
 
 def test_a_model_that_cannot_be_reached_is_an_error_before_the_work(

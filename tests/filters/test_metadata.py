@@ -64,7 +64,7 @@ def test_a_sample_brings_its_own_conditions() -> None:
 
 def test_a_name_that_no_document_has_is_an_error() -> None:
     with pytest.raises(
-        ComponentError, match="no document has 'yaer' among its metadata; expected one of: year, company"
+        ComponentError, match="no document has 'yaer' among its metadata, expected one of year, company"
     ):
         found(yaer=Condition(("2019",)))
     with pytest.raises(ComponentError, match="no document has any"):
@@ -74,7 +74,7 @@ def test_a_name_that_no_document_has_is_an_error() -> None:
 def test_names_are_compared_before_any_work() -> None:
     samples = [replace(SAMPLES[0], conditions=(("compny", Condition(("ACME",))),))]
     where = {"yaer": Condition((1,)), "section": Condition(("1",)), "year": Condition((1,))}
-    wanted = "among its metadata; expected one of: company, year"
+    wanted = "among its metadata, expected one of company, year"
     assert ByMetadata(where).check_metadata(("company", "year"), samples) == [
         f"filter: no document has 'yaer' {wanted}",
         f"filter: no document has 'compny' {wanted}",

@@ -188,7 +188,7 @@ def test_kernels_of_the_hub_are_refused_by_name(reader: str, tmp_path: Path) -> 
         _change(file, KERNEL)
 
     with pytest.raises(
-        ComponentError, match=r'config\.json asks for code of the hub.*"someone/kernels".*trust_remote_code'
+        ComponentError, match=r'config\.json requires code from the hub.*"someone/kernels".*trust_remote_code'
     ):
         READERS[reader].read(str(folder))
 
@@ -200,7 +200,7 @@ def test_every_setting_that_brings_a_kernel_is_refused(setting: str, file: str, 
     folder = READERS["embedder"].save(tmp_path / "model")
     _change(folder / file, SETTINGS[setting])
 
-    with pytest.raises(ComponentError, match=f"{file} asks for code of the hub.*trust_remote_code=true"):
+    with pytest.raises(ComponentError, match=f"{file} requires code from the hub.*trust_remote_code=true"):
         READERS["embedder"].read(str(folder))
 
 
@@ -215,7 +215,7 @@ def test_a_hidden_setting_is_found(place: str, tmp_path: Path) -> None:
     else:
         (folder / "sentence_bert_config.json").write_text(r'{"\u0061ttn_implementation": "someone/kernels"}')
 
-    with pytest.raises(ComponentError, match=r"sentence_bert_config\.json asks for code of the hub"):
+    with pytest.raises(ComponentError, match=r"sentence_bert_config\.json requires code from the hub"):
         READERS["embedder"].read(str(folder))
 
 
@@ -224,7 +224,7 @@ def test_kernels_of_an_adapter_are_refused(tmp_path: Path) -> None:
     adapter = tiny.save_lora(tmp_path / "adapter", model)
     _change(adapter / "adapter_config.json", {"use_kernels": True})
 
-    with pytest.raises(ComponentError, match=r"adapter_config\.json asks for code of the hub"):
+    with pytest.raises(ComponentError, match=r"adapter_config\.json requires code from the hub"):
         _chat(str(model), str(adapter))
 
 
@@ -237,7 +237,7 @@ def test_kernels_of_a_hub_model_are_refused(tmp_path: Path, monkeypatch: pytest.
     folder = tiny.save_bert(tmp_path / "models--owner--name" / "snapshots" / commit)
     _change(folder / "config.json", KERNEL)
 
-    with pytest.raises(ComponentError, match=r"config\.json asks for code of the hub"):
+    with pytest.raises(ComponentError, match=r"config\.json requires code from the hub"):
         score_texts(BertScore("owner/name", commit, 1, device="cpu"), [qa_sample("北京")], ["北京"])
 
 
@@ -371,8 +371,8 @@ def test_kernels_that_transformers_chooses_need_trust(trust: str, tmp_path: Path
     )
     if trust == "untrusted":
         assert "fetched" not in done.stdout
-        assert "flash-attn2 is a kernel of the hub, which runs only with trust_remote_code=true" in done.stdout
-        assert "quantized: kernels-community/quantization-eetq is a kernel of the hub" in done.stdout
+        assert "flash-attn2 is a kernel from the hub, which runs only with trust_remote_code=true" in done.stdout
+        assert "quantized: kernels-community/quantization-eetq is a kernel from the hub" in done.stdout
         assert "optional: None" in done.stdout
     else:
         assert "fetched kernels-community/flash-attn2" in done.stdout

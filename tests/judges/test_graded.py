@@ -248,7 +248,7 @@ def test_all_questions_are_prepared_in_one_call() -> None:
         ({"name": " "}, "name: is empty"),
         ({"grades": (0,)}, "grades: got [0]"),
         ({"grades": (-1, 0), "empty_answer": 0, "not_applicable_grade": -1}, "the highest at least 1"),
-        ({"grades": (-1, 0, 1), "empty_answer": 0}, "grades: got -1, expected 0 or more"),
+        ({"grades": (-1, 0, 1), "empty_answer": 0}, "grades: got -1, expected at least 0"),
         ({"empty_answer": 3}, "empty_answer: got 3"),
         ({"not_applicable_grade": -1}, "not_applicable_grade: got -1"),
         ({"instruction": "{question}"}, "shows nothing to judge"),

@@ -202,7 +202,10 @@ def test_quest_eval_names_its_metrics() -> None:
         ({"cannot_infer": ()}, "cannot_infer: got []"),
         ({"cannot_infer": ("无法推断", " ")}, "none empty"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
-        ({"questions_file": "nowhere.json"}, "questions_file: nowhere.json: no file with published questions"),
+        (
+            {"questions_file": "nowhere.json"},
+            "questions_file: nowhere.json: does not exist, expected a file with published questions",
+        ),
     ],
 )
 def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:

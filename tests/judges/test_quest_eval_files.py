@@ -64,7 +64,7 @@ def test_malformed_files_are_errors(tmp_path: Path, content: str, message: str) 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent.json"):
-        with pytest.raises(DataError, match="no file with published questions"):
+        with pytest.raises(DataError, match="does not exist, expected a file with published questions"):
             question_files(path)
 
 

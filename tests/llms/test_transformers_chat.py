@@ -143,7 +143,7 @@ def test_prompt_beyond_the_window_fails_only_its_own_request(models: dict[str, P
     assert found["yes?"].text
     long = found["x" * MAX_TOKENS]
     assert (long.state, long.error_class) == (AnswerState.ERROR, ErrorClass.TOO_LONG)
-    assert f"{MAX_TOKENS} tokens; expected fewer or shorter passages" in long.error
+    assert f"{MAX_TOKENS} tokens, expected fewer or shorter passages" in long.error
 
 
 def test_a_template_that_refuses_messages_is_an_error_of_the_request(models: dict[str, Path]) -> None:

@@ -109,9 +109,9 @@ def test_the_error_of_a_dead_server_quotes_its_log(place: Path) -> None:
 
 def test_the_error_of_a_vanished_server_names_its_log(place: Path) -> None:
     (answer,) = chat(place, "quits").generate([request("q")])
-    assert "no server listens there: the server has ended that was started for the sweep; " in answer.error
+    assert "no server listens there: the server that the sweep started has ended; " in answer.error
     assert "base_url" not in answer.error
-    log = Path(answer.error.split("the sweep; ")[1].split(" says why")[0])
+    log = Path(answer.error.split("has ended; ")[1].split(" says why")[0])
     assert "loading quits" in log.read_text()
 
 

@@ -215,7 +215,7 @@ def test_a_model_without_token_vectors_is_an_error(tmp_path: Path) -> None:
     """The package would give it a projection with random weights."""
     bert = save_bert(tmp_path / "bert")
     for folder in (bert, save_sentence_encoder(tmp_path / "sentences", bert, max_tokens=100)):
-        with pytest.raises(ComponentError, match=r"random weights; expected a ColBERT checkpoint"):
+        with pytest.raises(ComponentError, match=r"random weights, expected a ColBERT checkpoint"):
             encoder(folder).encode_chunk_tokens(Passages(CHUNKS[:1]))
 
 

@@ -176,7 +176,7 @@ class TestChecks:
         (found,) = pipeline("built", parameters={"k": 1}).check()
         assert "which cannot be called as built(k=...): got an unexpected keyword argument 'k'" in found
         (found,) = pipeline("engine", parameters={"k": 1}).check()
-        assert "which has no parameters, got k; expected a function that takes them" in found
+        assert "which has no parameters, got k, expected a function that takes them" in found
 
     @pytest.mark.parametrize(
         ("name", "part"), [("built_wrong", "an object which is a retriever"), ("broken", "RuntimeError: no index")]

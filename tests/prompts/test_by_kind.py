@@ -110,7 +110,7 @@ def test_a_fact_that_a_document_lacks_is_left_empty() -> None:
 def test_a_fact_that_no_document_has_is_an_error() -> None:
     prompt = dataclasses.replace(PROMPT, passage="{n} {title} {section} {date} {company} {compny}: {text}")
     assert prompt.check_metadata(("company",), []) == [
-        "prompt.passage: no document has 'compny' among its metadata; expected places for: n, text, title, metadata, "
+        "prompt.passage: no document has 'compny' among its metadata, expected places for n, text, title, metadata, "
         "section, page, date, company"
     ]
 
@@ -124,8 +124,8 @@ def test_invalid_settings_are_reported() -> None:
     assert broken.check() == [
         "qa: the template has no {question}",
         "conversation: the template has no {history}",
-        "summarization: empty; expected a template with {question} and {context}, here or as `default` for all kinds "
-        "without one",
+        "summarization: is empty, expected a template with {question} and {context}, here or as `default` for all "
+        "kinds without one",
     ]
 
 

@@ -74,4 +74,4 @@ class TestExtractedTables(RefinementContract):
         assert counts == {"n_tables": 2, "n_documents_cut_down_to_tables": 1}
 
     def test_a_number_below_zero_is_an_error(self) -> None:
-        assert ExtractedTables(-1).check() == ["n_sentences: got -1, expected 0 or more"]
+        assert ExtractedTables(-1).check() == ["n_sentences: got -1, expected at least 0"]

@@ -57,7 +57,7 @@ def test_a_hit_without_a_grade_stays_in_its_place() -> None:
     [
         ({"depth": 0}, "depth: got 0"),
         ({"max_attempts": 0}, "max_attempts: got 0"),
-        ({"grades": (1, 1)}, "grades: got [1, 1], expected two or more"),
+        ({"grades": (1, 1)}, "grades: got [1, 1], expected at least two"),
         ({"instruction": "{passages}"}, "instruction: has no {question} and no {passage}"),
     ],
 )

@@ -21,7 +21,7 @@ class TestSelected(ComponentContract):
 @pytest.mark.parametrize(
     ("component", "problem"),
     [
-        (Selected({"one": LexicalCoverage()}), "candidates: got 1, expected two or more to choose from"),
+        (Selected({"one": LexicalCoverage()}), "candidates: got 1, expected at least two to choose from"),
         (Selected(CANDIDATES, share=0.0), "share: got 0.0, expected a share above 0 and below 1"),
         (Selected(CANDIDATES, share=1.0), "share: got 1.0, expected a share above 0 and below 1"),
     ],

@@ -88,7 +88,7 @@ def test_the_rest_of_the_request_is_the_users(retriever: MilvusCollection) -> No
     [
         ({"collection": "other"}, "retriever.request: Milvus refuses it: "),
         ({"text_field": "text"}, "retriever.text_field: a hit has no 'text'; its fields: "),
-        ({"text_field": "metadata"}, "retriever.text_field: 'metadata' is dict, expected a field of texts"),
+        ({"text_field": "metadata"}, "retriever.text_field: got a dict in 'metadata', expected a string"),
         ({"request": '{"data": ["{vector}"], "limit": ["{top_k}"]}'}, "retriever.request: Milvus refuses it: "),
         ({"request": '{"data": ["{vector}"], "limit": "{top_k}", "filter": "x +"}'}, "retriever.request: Milvus"),
         (

@@ -56,14 +56,14 @@ def test_search_with_zero_weight_is_skipped() -> None:
     ("component", "problem"),
     [
         (MultiArm(SEARCHES, {}, RULE, depth=0), "depth: got 0"),
-        (retriever(word=1), "weights.word: no such search; expected one of: dense, words, bigrams"),
+        (retriever(word=1), "weights.word: no such search, expected one of dense, words, bigrams"),
         (retriever(words=-1), "weights.words: got -1, expected 0"),
         (retriever(words=nan), "weights.words: got nan, expected 0"),
         (retriever(words=inf), "weights.words: got inf, expected 0"),
         (MultiArm({}, {}, RULE), "searches: got no search with a weight"),
         (retriever(dense=0, words=0, bigrams=0), "searches: got no search with a weight"),
         (retriever(ReciprocalRank()), r"rule.weights: got [1.0, 1.0], expected []"),
-        (retriever(WeightedScores(), words=0.5), "rule: WeightedScores does not support weights; expected equal ones"),
+        (retriever(WeightedScores(), words=0.5), "rule: WeightedScores does not support weights, expected equal ones"),
     ],
 )
 def test_invalid_settings_are_reported(component: MultiArm, problem: str) -> None:

@@ -116,7 +116,7 @@ def test_a_reply_that_lacks_hits_is_asked_again_and_then_an_error(
     [
         ({"index": "other"}, "no such index [other]"),
         ({"text_field": "body"}, "retriever.text_field: a hit has no 'body'; its fields: embedding, metadata, text"),
-        ({"text_field": "metadata"}, "retriever.text_field: 'metadata' is dict, expected a field of texts"),
+        ({"text_field": "metadata"}, "retriever.text_field: got a dict in 'metadata', expected a string"),
         ({"base_url": "http://127.0.0.1:9"}, "give its address as retriever.base_url"),
     ],
 )

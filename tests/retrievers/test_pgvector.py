@@ -102,7 +102,7 @@ def test_two_statements_are_refused() -> None:
     ("fields", "message"),
     [
         ({"text_field": "body"}, "retriever.text_field: the statement returns no column 'body'; its columns: id, text"),
-        ({"text_field": "id"}, "retriever.text_field: 'id' is int, expected a field of texts"),
+        ({"text_field": "id"}, "retriever.text_field: got a int in 'id', expected a string"),
         ({"sql": SQL.replace("passages", "nowhere")}, 'relation "nowhere" does not exist'),
         ({"sql": SQL.replace("id,", "key,")}, 'column "key" does not exist'),
         ({"sql": SQL.replace("ORDER", "WHERE pg_sleep(9) IS NULL ORDER"), "timeout_s": 0.1}, "retriever.timeout_s=0.1"),

@@ -85,7 +85,7 @@ def test_the_rest_of_the_request_is_the_users(retriever: QdrantCollection) -> No
     [
         ({"collection": "other"}, "retriever.request: Qdrant refuses it: Collection other not found"),
         ({"text_field": "text"}, "retriever.text_field: a hit has no 'text'; its fields: metadata, page_content"),
-        ({"text_field": "metadata"}, "retriever.text_field: 'metadata' is dict, expected a field of texts"),
+        ({"text_field": "metadata"}, "retriever.text_field: got a dict in 'metadata', expected a string"),
         ({"request": '{"query": "{vector}", "limit": ["{top_k}"]}'}, "retriever.request: Qdrant refuses it: "),
     ],
 )

@@ -145,7 +145,7 @@ def find(component: Bm25, chunks: Sequence[str], queries: Sequence[str]) -> Hits
 def test_too_many_queries_without_hits_are_an_error() -> None:
     with pytest.raises(ComponentError) as raised:
         find(Bm25(max_share_without_hits=0.4), CHUNKS, ["长城", "moon"])
-    assert "1 of 2 queries have no hit, e.g. 'moon'; expected at most a share of 0.4" in str(raised.value)
+    assert "1 of 2 queries have no hit, e.g. 'moon', expected at most a share of 0.4" in str(raised.value)
     assert "RjiebaWords" in str(raised.value)
     assert "language=en for English, zh for Chinese, multi for several in one corpus" in str(raised.value)
     assert str(raised.value).endswith("set retriever.sparse_index.max_share_without_hits=1.")

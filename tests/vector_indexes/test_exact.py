@@ -125,7 +125,7 @@ def test_a_faiss_without_gpu_support_is_an_error_before_any_work(monkeypatch: py
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-cpu"]})
     for index in (Flat(Device.GPU), Truncated(device=Device.GPU)):
         (problem,) = index.check()
-        assert problem.startswith("device: got gpu, but the installed FAISS is faiss-cpu; expected faiss-gpu-cu12")
+        assert problem.startswith("device: got gpu, but the installed FAISS is faiss-cpu, expected faiss-gpu-cu12")
     assert Flat(Device.AUTO).check() == []
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-gpu-cu12"]})
     assert Flat(Device.GPU).check() == []

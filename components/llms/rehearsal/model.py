@@ -62,5 +62,5 @@ def reply_to(messages: Sequence[Message], flawed_share: float = 0.0) -> str:
         if reply is not None:
             return reply
     raise LookupError(
-        f"llm=rehearsal knows no reply to a prompt that begins with {prompt[:80]!r}; expected a real model"
+        f"llm=rehearsal knows no reply to a prompt that begins with {prompt[:80]!r}, expected a real model"
     )

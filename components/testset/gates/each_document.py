@@ -61,7 +61,7 @@ class EachDocument:
 
     def _verdict(self, gold: dict[str, str], attempts: Iterator[ReadingAttempt | Unread]) -> GateVerdict:
         if len(gold) > self.most_documents:
-            seen = f"gold in {len(gold)} documents; expected at most {self.most_documents}"
+            seen = f"gold in {len(gold)} documents, expected at most {self.most_documents}"
             return verdict_of([Finding("too_many_documents", seen)], self.tags)
         draft_attempts = list(islice(attempts, len(gold)))
         for dropped, attempt in zip(gold, draft_attempts, strict=True):

@@ -115,7 +115,8 @@ def _require_read(replies: Sequence[tuple[Topic, ...] | Unread], what: str) -> l
     read = [reply for reply in replies if not isinstance(reply, Unread)]
     if failed := [reply for reply in unread if reply.state is ScoreState.FAILED]:
         raise ComponentError(
-            f"topics: the request for a {what} failed: {failed[0].reason}; start again, stored answers are reused"
+            f"topics: the request for a {what} failed: {failed[0].reason}; run the same command again: "
+            "finished work is cached"
         )
     if not read:
         why = unread[0].reason if unread else "the corpus has no documents"

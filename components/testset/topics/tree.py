@@ -32,7 +32,7 @@ def topics_of(leaves: Iterable[Leaf], location: str, depth: int | None = None) -
     """
     merged_leaves = _merge(leaves, location, depth)
     if not merged_leaves:
-        raise DataError(f"{location}: has no topics; expected at least one, e.g. {{Banking: [Loans, Cards]}}")
+        raise DataError(f"{location}: has no topics, expected at least one, e.g. {{Banking: [Loans, Cards]}}")
     topics = [Topic("", path, _description(path, merged)) for path, merged in merged_leaves.items()]
     labels = _labels(topics)
     slugs = [slugs_of([label])[label] for label in labels]

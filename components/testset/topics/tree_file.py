@@ -43,7 +43,7 @@ def _parse(file: Path) -> Json:
     try:
         return readers[file.suffix.lower()](file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise DataError(f"{file}: no such file; expected a topic tree, or topics=auto") from error
+        raise DataError(f"{file}: does not exist, expected a topic tree, or topics=auto") from error
     except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a key twice
         raise DataError(f"{file}: cannot be read as a topic tree: {error}; correct the file") from error
 
@@ -119,8 +119,11 @@ def _read_flat(items: Sequence[Mapping[str, Json]], location: str) -> Iterator[L
     for item in items:
         if unknown := [str(field) for field in item if field not in _FIELDS]:
             meant = closest_name(unknown[0], _FIELDS)
-            hint = f"did you mean '{meant}'?" if meant else f"expected one of {', '.join(_FIELDS)}"
-            raise DataError(f"{location}: got the field '{unknown[0]}' for {item['name']!r}; {hint}")
+            hint = f"; did you mean {meant}?" if meant else ""
+            raise DataError(
+                f"{location}: unknown field '{unknown[0]}' of {item['name']!r}, "
+                f"expected one of {', '.join(_FIELDS)}{hint}"
+            )
         name, parent = checked_name(item["name"], location), item.get("parent")
         if name in parents:
             raise DataError(f"{location}: got the name '{name}' twice, expected names that identify a parent")
@@ -137,11 +140,11 @@ def _path(name: str, parents: Mapping[str, str | None], location: str) -> tuple[
     path = [name]
     while (above := parents[path[0]]) is not None:
         if above not in parents:
-            match = closest_name(above, parents)
-            hint = f"did you mean '{match}'?" if match else "add it, or leave it out"
+            matches = closest_name(above, parents)
+            hint = f"did you mean {matches}?" if matches else "add it, or leave it out"
             raise DataError(f"{location}: '{path[0]}' has the parent '{above}', which is not a topic; {hint}")
         if above in path:
             cycle = " -> ".join([*path[: path.index(above) + 1][::-1], above])
-            raise DataError(f"{location}: the parents of '{name}' form a cycle: {cycle}; expected a tree")
+            raise DataError(f"{location}: the parents of '{name}' form a cycle: {cycle}, expected a tree")
         path.insert(0, above)
     return tuple(path)

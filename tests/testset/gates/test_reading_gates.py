@@ -141,7 +141,7 @@ def test_each_document_gate_skips_one_document_and_rejects_too_many() -> None:
     three = draft("Which?", "this", "tram", "bank", "fair")
     ask = ScriptedJudge(failed)
     (verdict,) = replace(EACH_DOCUMENT, most_documents=2).verdicts([three], CORPUS, ask)
-    assert (verdict.reason, verdict.detail) == ("too_many_documents", "gold in 3 documents; expected at most 2")
+    assert (verdict.reason, verdict.detail) == ("too_many_documents", "gold in 3 documents, expected at most 2")
     assert ask.calls == []
 
 

@@ -98,8 +98,8 @@ MISTAKES = {
     "too deep": ("[" * 3 + "A" + "]" * 3, "as a topic's name"),
     "too many": (json.dumps([f"topic {n}" for n in range(501)]), "more than 500 topics"),
     "too long": ("[" + "x" * 201 + "]", "a name of 201 characters"),
-    "an unknown parent": ("- {name: Banking}\n- {name: A, parent: Bankin}", "did you mean 'Banking'"),
-    "an unknown field": ("- {name: A, parnt: B}", "did you mean 'parent'"),
+    "an unknown parent": ("- {name: Banking}\n- {name: A, parent: Bankin}", "did you mean Banking"),
+    "an unknown field": ("- {name: A, parnt: B}", "did you mean parent"),
     "a flat name twice": ("- {name: A}\n- {name: A}", "'A' twice"),
     "a number": ("A: 5", "got 5 below A"),
     "no YAML": ("A: [", "cannot be read as a topic tree"),
@@ -127,7 +127,7 @@ def test_malformed_and_missing_tree_files_are_errors(tmp_path: Path) -> None:
         ("[" * 100_000, "cannot be read"),
     ):
         assert message in given(tmp_path, text, ".json").check()[0]
-    assert "no such file" in GivenTopics(str(tmp_path / "missing.yaml")).check()[0]
+    assert "does not exist" in GivenTopics(str(tmp_path / "missing.yaml")).check()[0]
     assert "expected a topic tree as .yaml" in given(tmp_path, "A", ".txt").check()[0]
     assert given(tmp_path, "[A]", depth=0).check() == ["depth: got 0, expected at least 1"]
 
