@@ -48,13 +48,13 @@ def read_claim_labels(file: Path) -> list[LabelledClaim]:
     """
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
-        raise DataError(f"{file}: got the extension '{file.suffix}', expected {', '.join(readers)}: {_EXPECTED}.")
+        raise DataError(f"{file}: got the extension '{file.suffix}', expected {', '.join(readers)}: {_EXPECTED}")
     claims = [
         LabelledClaim(_require_passages(record, location), _claim(record, location), verdict)
         for location, record, verdict in readers[file.suffix.lower()](file)
     ]
     if not any(claim.verdict for claim in claims):
-        raise DataError(f"{file}: got no claim with a verdict, expected {_EXPECTED}.")
+        raise DataError(f"{file}: got no claim with a verdict, expected {_EXPECTED}")
     return claims
 
 
@@ -96,20 +96,20 @@ def _read_label_studio(file: Path) -> _Rows:
 def _verdict(value: object, location: str) -> Support:
     verdict = str(value).strip().lower()
     if verdict not in set(Support):
-        raise DataError(f"{location}: got the verdict {value!r}, expected {', '.join(Support)}.")
+        raise DataError(f"{location}: got the verdict {value!r}, expected {', '.join(Support)}")
     return Support(verdict)
 
 
 def _claim(record: Record, location: str) -> str:
     if not (claim := required_text(record, "claim", location)).strip():
-        raise DataError(f"{location}: the claim is blank.")
+        raise DataError(f"{location}: the claim is blank")
     return claim
 
 
 def _require_passages(record: Record, location: str) -> JudgeInput:
     judged = answer_in_record(record, str(record.get("id") or record.get("question")), location)
     if not judged.passages:
-        raise DataError(f"{location}: has no passages, against which the claim is checked.")
+        raise DataError(f"{location}: has no passages, against which the claim is checked")
     return judged
 
 
@@ -138,7 +138,7 @@ def claims_file(name: str, items: Sequence[tuple[JudgeInput, Sequence[str]]]) ->
             tasks = [{"data": {**record, "shown_passages": number_lines(record["passages"])}} for record in records]
             return {".json": [json.dumps(tasks, ensure_ascii=False, indent=1)], ".xml": [_labelling_config()]}
         case other:
-            raise DataError(f"{name}: got the extension '{other}', expected .csv, .jsonl, or .json for Label Studio.")
+            raise DataError(f"{name}: got the extension '{other}', expected .csv, .jsonl, or .json for Label Studio")
 
 
 def _csv_text(records: Sequence[Mapping[str, Json]]) -> str:

@@ -24,23 +24,23 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
     if unknown := [name for name in labelled if name not in graders]:
         raise ConfigError(
             f"--judge: got labels of {', '.join(unknown)}, which this judge does not grade; it grades "
-            f"{', '.join(graders) or 'nothing'}. Choose another judge, or remove these labels"
+            f"{', '.join(graders) or 'nothing'}. Choose another judge, or remove these labels."
         )
     for item in items:
         for name, label in item.labels.items():
             if label not in (*graders[name].grades, NOT_APPLICABLE):
                 raise DataError(
-                    f"item '{item.judged.sample.id}': got the label {label} of {name}, which is not a grade of the "
-                    f"judge; expected one of {', '.join(map(str, graders[name].grades))}, or {NOT_APPLICABLE} for not "
-                    "applicable."
+                    f"item '{item.judged.sample.id}': got the label {label} of {name}, which is not a grade of "
+                    f"the judge, expected one of {', '.join(map(str, graders[name].grades))}, or {NOT_APPLICABLE} "
+                    "for not applicable"
                 )
             if graders[name].reads_answers and not item.has_answer:
-                raise DataError(f"item '{item.judged.sample.id}': has no answer, which {name} grades.")
+                raise DataError(f"item '{item.judged.sample.id}': has no answer, which {name} grades")
             if missing := graders[name].missing_input(item.judged):
-                raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads.")
+                raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads")
             if not graders[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(
-                    f"item '{item.judged.sample.id}': got {len(item.judged.passages)} passages, but {name} grades a "
-                    "single one: make an item of each passage."
+                    f"item '{item.judged.sample.id}': got {len(item.judged.passages)} passages, but {name} grades "
+                    "a single one: make an item of each passage"
                 )
     return {name: graders[name] for name in labelled}

@@ -61,12 +61,10 @@ def read_labels(file: Path) -> list[LabelledItem]:
     """Return all items. Raises DataError, which names the place, for an invalid value, and if no item has a label."""
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
-        raise DataError(
-            f"{file}: got the extension '{file.suffix}', expected one of {', '.join(readers)}: {_EXPECTED}."
-        )
+        raise DataError(f"{file}: got the extension '{file.suffix}', expected one of {', '.join(readers)}: {_EXPECTED}")
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):
-        raise DataError(f"{file}: got {len(items)} items without any label, expected {_EXPECTED}.")
+        raise DataError(f"{file}: got {len(items)} items without any label, expected {_EXPECTED}")
     _require_one_question_per_id(items, file)
     return items
 
@@ -80,8 +78,8 @@ def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> N
         sample = item.judged.sample
         if first.setdefault(sample.id, sample) != sample:
             raise DataError(
-                f"{file}: two questions have the id '{sample.id}'; expected a different id for each question with its "
-                "references; answers to the same question may share it."
+                f"{file}: two questions have the id '{sample.id}', expected a different id for each question with "
+                "its references; answers to the same question may share it"
             )
 
 
@@ -179,7 +177,7 @@ def controls_in(annotation: Record, location: str) -> Iterator[tuple[str, Record
 def _single_choice(chosen: object, location: str) -> object:
     if isinstance(chosen, list):
         if len(chosen) != 1:
-            raise DataError(f"{location}: got {len(chosen)} choices, expected one: {chosen}.")
+            raise DataError(f"{location}: got {len(chosen)} choices, expected one: {chosen}")
         return chosen[0]
     return chosen
 
@@ -202,7 +200,7 @@ def _grade(value: object, location: str) -> int:
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE
     raise DataError(
-        f"{location}: got the label {shortened_value(value, _LONGEST_SHOWN)}, expected a whole number or n/a."
+        f"{location}: got the label {shortened_value(value, _LONGEST_SHOWN)}, expected a whole number or n/a"
     )
 
 

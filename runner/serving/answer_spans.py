@@ -89,7 +89,11 @@ def tracer_for(sweep_id: str, cell_id: str) -> AnswerTracer:
         return AnswerTracer(facts)
     missing = [package for package, module in _PACKAGES.items() if not _is_installed(module)]
     if missing:
-        log.warning("no spans are sent, because %s is missing: pip install %s", ", ".join(missing), " ".join(_PACKAGES))
+        log.warning(
+            "%s is not installed, so no spans are sent. Install it with: python -m pip install %s",
+            ", ".join(missing),
+            " ".join(_PACKAGES),
+        )
         return AnswerTracer(facts)
     return AnswerTracer(facts, _provider().get_tracer(SERVICE))
 

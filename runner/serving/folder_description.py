@@ -114,7 +114,7 @@ def read_description(folder: Path) -> Description:
         return description
     except FileNotFoundError as error:
         raise DataError(
-            f"{path}: does not exist; expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
+            f"{path}: does not exist, expected a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"
         ) from error
     except (OSError, *NOT_A_MANIFEST) as error:
         raise DataError(f"{path}: cannot be used ({error}); export the cell again") from error

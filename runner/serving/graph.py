@@ -89,7 +89,7 @@ def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
         member.name: None if member.default is MISSING else member.default for member in fields(Cell)
     }
     if unknown := sorted(set(nodes) - set(values)):
-        raise ConfigError([f"{unknown[0]}: unknown; expected one or more of {', '.join(values)}"])
+        raise ConfigError([f"{unknown[0]}: unknown, expected one or more of {', '.join(values)}"])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
     return without_evaluation(Cell(**values))
 

@@ -45,7 +45,7 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
-        description="Answers a question as the exported cell does, and shows what it read.",
+        description="Answer a question as the exported cell does, and show the passages that it read.",
         example='python pipeline.py "Who signed the contract?"',
         page="docs/export.md",
     )

@@ -46,7 +46,7 @@ def complete_items(items: Sequence[LabelledItem], questions: Mapping[str, Labell
     another question under the same id, and for an answer that no cell gave.
     """
     if unknown := [item.judged.sample.id for item in items if item.judged.sample.id not in questions]:
-        raise DataError(f"{_first_ids(unknown)}: not samples of the sweep, expected labels with ids of its samples.")
+        raise DataError(f"{_first_ids(unknown)}: not samples of the sweep, expected labels with ids of its samples")
     return [_complete(item, questions[item.judged.sample.id]) for item in items]
 
 
@@ -54,13 +54,13 @@ def _complete(item: LabelledItem, question: LabelledQuestion) -> LabelledItem:
     sample = item.judged.sample
     if sample.question != question.text:
         raise DataError(
-            f"item '{sample.id}': got the question {sample.question[:80]!r}, but the sample of the sweep with this id "
-            f"asks {question.text[:80]!r}; expected labels of this sweep."
+            f"item '{sample.id}': got the question {sample.question[:80]!r}, but the sample of the sweep with "
+            f"this id asks {question.text[:80]!r}, expected labels of this sweep"
         )
     if item.has_answer and item.judged.answer not in question.answers:
         raise DataError(
-            f"item '{sample.id}': no cell of the sweep gave the answer {item.judged.answer[:80]!r}; expected one "
-            f"of its {len(question.answers)} answers, unchanged."
+            f"item '{sample.id}': no cell of the sweep gave the answer {item.judged.answer[:80]!r}, expected one "
+            f"of its {len(question.answers)} answers, unchanged"
         )
     completed_sample = replace(sample, references=sample.references or question.references, history=question.history)
     judged = replace(item.judged, sample=completed_sample)

@@ -82,7 +82,7 @@ def write_prepared(folder: Path, manifest: TrainingManifest, contents: Mapping[s
             folder.rmdir()
         partial.rename(folder)
     except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
+        raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another path.") from error
 
 
 def read_manifest(folder: Path) -> TrainingManifest:
@@ -94,8 +94,8 @@ def read_manifest(folder: Path) -> TrainingManifest:
         key = key_of_files({name: (folder / name).read_bytes() for name in _FILES})
     except (OSError, RecursionError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{folder}: no prepared labels ({error}); expected a folder that `python -m runner.judge_training prepare` "
-            "wrote"
+            f"{folder}: no prepared labels ({error}), expected a folder that `python -m runner.judge_training "
+            "prepare` wrote"
         ) from error
     if key != manifest.key:
         raise DataError(f"{folder}: its files do not match its manifest: prepare them again, in another folder")

@@ -88,8 +88,8 @@ def read_training(folder: Path) -> Training:
         return Training(**fields)
     except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            f"{folder}: no trained judge ({error}); expected a folder in which `python -m runner.judge_training train` "
-            "has ended: run its command again"
+            f"{folder}: no trained judge ({error}), expected a folder in which `python -m runner.judge_training "
+            "train` has ended. Run its command again."
         ) from error
 
 

@@ -105,7 +105,7 @@ def run(trainer: Any, checkpoints: Path, at_once: int) -> None:
         trainer.train(resume_from_checkpoint=_last_complete_checkpoint(checkpoints))
     except torch.OutOfMemoryError as error:
         raise ComponentError(
-            f"at_once: {at_once} pairs do not fit in memory together ({str(error).partition('. ')[0]}); expected "
+            f"at_once: {at_once} pairs do not fit in memory together ({str(error).partition('. ')[0]}), expected "
             "fewer, a smaller --max-length, or a smaller model"
         ) from error
     losses = [entry[name] for entry in trainer.state.log_history for name in ("loss", "eval_loss") if name in entry]

@@ -84,7 +84,7 @@ def _lessons(settings: Settings, data: Path) -> TrainingSets:
         tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision or None)
         config = AutoConfig.from_pretrained(name, revision=settings.revision or None).get_text_config()
     if not tokenizer.chat_template:
-        raise ConfigError(f"model: {settings.model!r} has no chat template; expected a chat model")
+        raise ConfigError(f"model: {settings.model!r} has no chat template, expected a chat model")
     window = int(getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length)
     max_length = min(settings.max_length or window, window)
     learned, validated = (

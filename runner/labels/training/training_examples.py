@@ -66,13 +66,13 @@ def _tokens(pair: Mapping[str, Json], tokenizer: Any) -> tuple[list[int], list[i
         raise ComponentError(f"the chat template refuses the messages of {pair['id']!r}: {error}") from error
     if not whole.startswith(prompt):
         raise ComponentError(
-            "the chat template renders a whole conversation differently from the prompt that requests the reply, as "
-            "templates of reasoning models may do: the judge would not be asked what it learned. Expected a model "
-            "whose template continues its prompt"
+            "the chat template renders a whole conversation differently from the prompt that requests the reply, "
+            "as templates of reasoning models may do: the judge would not be asked what it learned. Expected a "
+            "model whose template continues its prompt."
         )
     if reply[0].content not in (rendered := whole[len(prompt) :]):
         raise ComponentError(
-            "the chat template omits the text of a reply, as templates of vision models may do; expected a model "
+            "the chat template omits the text of a reply, as templates of vision models may do, expected a model "
             "whose template writes messages' `content`"
         )
     prompt_ids, reply_ids = (_ids(tokenizer, text) for text in (prompt, rendered))

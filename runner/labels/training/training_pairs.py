@@ -103,8 +103,8 @@ def pairs_of(graders: Iterable[Graded], items: Sequence[LabelledItem]) -> Traini
     if conflicts:
         more = f" (and {len(conflicts) - _N_SHOWN} more)" if len(conflicts) > _N_SHOWN else ""
         raise DataError(
-            f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}; expected one label for each prompt of "
-            "the judge: have the annotators agree on one, or remove these labels."
+            f"labels disagree: {'; '.join(list(conflicts)[:_N_SHOWN])}{more}, expected one label for each prompt "
+            "of the judge: have the annotators agree on one, or remove these labels"
         )
     return TrainingPairs(tuple(pairs.values()), n_left_out)
 

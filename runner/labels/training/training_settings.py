@@ -60,12 +60,12 @@ class Settings:
         if not 0 < self.learning_rate < 1:
             problems.append(f"learning_rate: got {self.learning_rate}, expected a number between 0 and 1, such as 1e-4")
         if not 0 <= self.dropout < 1:
-            problems.append(f"dropout: got {self.dropout}, expected 0 or more and less than 1")
+            problems.append(f"dropout: got {self.dropout}, expected at least 0 and less than 1")
         if self.at_once > 0 and self.batch_size % self.at_once:
             problems.append(f"at_once: got {self.at_once}, expected a divisor of batch_size={self.batch_size}")
         return problems
 
     def _template_errors(self) -> list[str]:
         if folder_template(self.model) == "":
-            return [f"model: {self.model!r} has no chat template; expected a chat model"]
+            return [f"model: {self.model!r} has no chat template, expected a chat model"]
         return []

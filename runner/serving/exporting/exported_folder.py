@@ -156,7 +156,7 @@ def _copy_package(name: str, folder: Path) -> None:
     paths = [Path(path) for path in getattr(module, "__path__", ())]
     file = Path(getattr(module, "__file__", None) or "")
     if not paths and not file.is_file():
-        raise DataError(f"run.plugins: {name} has no files to copy; expected a package or a module in a file")
+        raise DataError(f"run.plugins: {name} has no files to copy, expected a package or a module in a file")
     for path in paths:
         shutil.copytree(path, folder / name, ignore=_LEFT_OUT, dirs_exist_ok=True)
     if not paths:

@@ -45,7 +45,7 @@ def _require_other_files(options: argparse.Namespace) -> None:
         return
     require_other_files(getattr(options, "files", ()), path)
     if path.resolve().parent == options.folder.resolve():
-        raise DataError(f"{path}: {options.folder} holds the set, which is never changed. Choose another folder.")
+        raise DataError(f"{path}: {options.folder} is the annotated set, which never changes. Choose another folder.")
 
 
 def _export(options: argparse.Namespace, testset: Testset) -> int:
@@ -135,7 +135,7 @@ def _accept(options: argparse.Namespace, testset: Testset) -> int:
 
 def _split(options: argparse.Namespace, testset: Testset) -> int:
     if options.out.exists():
-        raise DataError(f"--out: {options.out} exists already; choose another place")
+        raise DataError(f"--out: {options.out} exists already; choose another path")
     parts = split(testset, _sizes(options.sizes), options.seed)
     abouts = {part.name: {"part": part.name, "seed": options.seed} for part in parts}
     write_testsets(
@@ -171,4 +171,4 @@ def _report_left_out(annotated: Annotated) -> None:
             say(f"left out: {n:,} {reason}")
     if annotated.others:
         names = ", ".join(sorted(annotated.others))
-        make_console().print(f"ignored, as they are not tasks of this set: {names}", markup=False)
+        make_console().print(f"ignored, because they are not tasks of this set: {names}", markup=False)

@@ -64,8 +64,8 @@ class AnnotatedVersions:
         if version not in (self.testset.key, self._parent) or not version:
             accepted = self.testset.key[:12] + (f" or its parent {self._parent[:12]}" if self._parent else "")
             raise DataError(
-                f"{location}: annotates version {version[:12]!r} of a set, expected {accepted}. Name the folder that "
-                "was exported, or annotate this one."
+                f"{location}: annotates version {version[:12]!r} of a set, expected {accepted}. Name the folder "
+                "that was exported, or annotate this set."
             )
         if name not in self._samples and version == self.testset.key:
             raise DataError(

@@ -27,12 +27,12 @@ def read_annotations(
         suffix = file.suffix.lower()
         if suffix not in (".json", ".csv"):
             raise DataError(
-                f"{file}: got the extension '{file.suffix}', expected .json (Label Studio) or .csv (a sheet)."
+                f"{file}: got the extension '{file.suffix}', expected .json (Label Studio) or .csv (a sheet)"
             )
         is_one_person = suffix == ".csv" or annotator_from is AnnotatorFrom.FILE
         if is_one_person and names.setdefault(file.stem, file) != file:
             raise DataError(
-                f"{file}: names the same annotator '{file.stem}' as {names[file.stem]}. Rename one of them."
+                f"{file}: names the same annotator '{file.stem}' as {names[file.stem]}. Rename one of the files."
             )
         annotated = read_sheet(file, known, file.stem) if suffix == ".csv" else None
         annotated = annotated or read_export(file, known, file.stem if is_one_person else None)

@@ -36,8 +36,8 @@ def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Disjo
     if len(groups) < len(sizes):
         raise ConfigError(
             f"--sizes: got {len(sizes)} parts, but these {len(testset.samples)} samples form only {len(groups)} "
-            "groups; samples that share a gold document, a removed document or a conversation are one group. Request "
-            "fewer parts"
+            "groups; samples that share a gold document, a removed document or a conversation are one group. "
+            "Request fewer parts."
         )
     n_samples = len(testset.samples)
     requested = {name: n_samples * size / sum(sizes.values()) for name, size in sizes.items()}

@@ -33,7 +33,7 @@ def read_export(file: Path, known: AnnotatedVersions, annotator: str | None) -> 
         location = f"{file}, task {number}"
         record = as_record(task, location)
         if "annotations" not in record:
-            raise DataError(f"{location}: {_describe_format(record)}; expected {_EXPECTED}.")
+            raise DataError(f"{location}: {_describe_format(record)}, expected {_EXPECTED}")
         data = as_record(record.get("data"), f"{location}, field 'data'")
         sample = known.sample_of(required_id(data, location), required_text(data, "version", location), location)
         records = [as_record(annotation, location) for annotation in as_list(record["annotations"], location)]
@@ -135,7 +135,7 @@ class _Results:
             for value in self._values.get(f"gold_{number}", ()):
                 start, end, text = (value.get(field) for field in ("start", "end", "text"))
                 if type(start) is not int or type(end) is not int or not isinstance(text, str | None):
-                    raise DataError(f"{self._location}: got the mark {dict(value)}, expected whole numbers and a text.")
+                    raise DataError(f"{self._location}: got the mark {dict(value)}, expected whole numbers and a text")
                 yield Mark(name, start, end, text)
 
     def _choice(self, name: str) -> str | None:
@@ -143,7 +143,7 @@ class _Results:
             one for value in self._values.get(name, ()) for one in optional_texts(value, "choices", self._location)
         ]
         if len(chosen) > 1:
-            raise DataError(f"{self._location}: got {len(chosen)} choices for '{name}', expected one.")
+            raise DataError(f"{self._location}: got {len(chosen)} choices for '{name}', expected one")
         return chosen[0] if chosen else None
 
     def _checks(self) -> Iterator[tuple[Check, bool]]:
@@ -151,16 +151,16 @@ class _Results:
             chosen = self._choice(f"check_{check}")
             if chosen is not None:
                 if chosen.lower() not in YES | NO:
-                    raise DataError(f"{self._location}: got '{chosen}' for check_{check}, expected yes or no.")
+                    raise DataError(f"{self._location}: got '{chosen}' for check_{check}, expected yes or no")
                 yield check, chosen.lower() in YES
 
     def _rating(self) -> int | None:
         """Return the rating, None without any star."""
         ratings = [value.get("rating") for value in self._values.get("rating", ())]
         if len(ratings) > 1:
-            raise DataError(f"{self._location}: got {len(ratings)} ratings, expected one.")
+            raise DataError(f"{self._location}: got {len(ratings)} ratings, expected one")
         for rating in ratings:
             if type(rating) is not int or not 0 <= rating <= HIGHEST_RATING:
-                raise DataError(f"{self._location}: got the rating {rating!r}, expected 1 to {HIGHEST_RATING}.")
+                raise DataError(f"{self._location}: got the rating {rating!r}, expected 1 to {HIGHEST_RATING}")
             return rating or None
         return None

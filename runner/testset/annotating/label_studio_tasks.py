@@ -59,7 +59,7 @@ def labelling_config(samples: Sequence[Sample], testset: Testset, wording: Annot
         for topic in topics:
             if _NOT_IN_XML.search(topic):
                 raise DataError(
-                    f"the topic {topic!r} contains a control character, which a labelling configuration cannot contain."
+                    f"the topic {topic!r} contains a control character, which a labelling configuration cannot contain"
                 )
             _add(choices, "Choice", value=topic)
     _add(root, "Header", value=wording.rating)

@@ -209,7 +209,7 @@ def _checks(row: Mapping[str, str], location: str) -> Iterator[tuple[Check, bool
     for check in Check:
         cell = row[f"check_{check}"].strip().lower()
         if cell and cell not in YES | NO:
-            raise DataError(f"{location}: got '{cell}' for check_{check}, expected yes or no.")
+            raise DataError(f"{location}: got '{cell}' for check_{check}, expected yes or no")
         if cell:
             yield check, cell in YES
 
@@ -219,5 +219,5 @@ def _rating(cell: str, location: str) -> int | None:
         return None
     rating = cell.strip().removesuffix(".0")
     if rating not in map(str, range(1, HIGHEST_RATING + 1)):
-        raise DataError(f"{location}: got the rating {cell!r}, expected 1 to {HIGHEST_RATING}.")
+        raise DataError(f"{location}: got the rating {cell!r}, expected 1 to {HIGHEST_RATING}")
     return int(rating)

@@ -116,6 +116,6 @@ def _write_judged(source: Path, judged: Collection[str], target: Path) -> tuple[
                 n_left_out += 1
     if not n_copied:
         raise DataError(
-            f"{source}: none of its {n_left_out:,} queries has a judgement, expected ids like those of qrels."
+            f"{source}: none of its {n_left_out:,} queries has a judgement, expected ids like those of qrels"
         )
     return n_copied, n_left_out

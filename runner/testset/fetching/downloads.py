@@ -72,8 +72,8 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DataError(
-                f"{path}: no space left on the device. Free some, or choose another folder with RAG_GRID_DATA, and "
-                "fetch again: what was downloaded is continued."
+                f"{path}: no space left on the device. Free some, or choose another folder with RAG_GRID_DATA, "
+                "and fetch again: the download resumes."
             ) from error
         raise DataError(
             f"{path}: cannot be used ({error.strerror or error}). Choose a folder with RAG_GRID_DATA."

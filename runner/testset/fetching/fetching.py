@@ -40,7 +40,7 @@ def fetch(name: str, source: Path | None, report: Report) -> Path:
     unreachable hub, and files that differ from the expected ones.
     """
     if name not in NAMED_SETS:
-        raise DataError(f"fetch: got {name!r}, expected one of {', '.join(sorted(NAMED_SETS))}.")
+        raise DataError(f"fetch: got {name!r}, expected one of {', '.join(sorted(NAMED_SETS))}")
     named = NAMED_SETS[name]
     base = data_folder() / name
     with _lock(base):
@@ -225,8 +225,8 @@ def _advice(named: NamedSet, hub: Hub) -> str:
     addresses = [hub.address(*repo, path) for repo, path in zip(repositories, paths, strict=True)]
     folders = "the folders documents and examples of one folder" if named.task else "one folder"
     return (
-        f"Try again later: what was downloaded is continued. Or download {', '.join(dict.fromkeys(addresses))} "
-        f"elsewhere, put the files into {folders}, and run: python -m runner.datasets fetch {named.name} --from FOLDER"
+        f"Try again later: the download resumes. Or download {', '.join(dict.fromkeys(addresses))} elsewhere, put "
+        f"the files into {folders}, and run: python -m runner.datasets fetch {named.name} --from FOLDER"
     )
 
 

@@ -153,10 +153,10 @@ class Hub:
             advice = (
                 "check that the token in HF_TOKEN may read it" if self._token else "set HF_TOKEN if it needs a token"
             )
-            raise DataError(f"{source}: {self.endpoint} denies access (status {reply.status}); {advice}.")
+            raise DataError(f"{source}: {self.endpoint} denies access (status {reply.status}); {advice}")
         if reply.status == 404:
             raise DataError(f"{source}: {self.endpoint} does not have it (status 404). Check {_ENDPOINT}.")
-        raise DataError(f"{source}: {self.endpoint} answered with status {reply.status}, expected 200.")
+        raise DataError(f"{source}: {self.endpoint} answered with status {reply.status}, expected 200")
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -174,9 +174,9 @@ def next_hub_address(address: str, location: str, source: str) -> str:
         target = urljoin(address, location.strip())
         here, there = (origin_of(each).partition(":")[0] for each in (address, target))
     except ValueError:
-        raise DataError(f"{source}: the hub redirects to an address that cannot be read.") from None
+        raise DataError(f"{source}: the hub redirects to an address that cannot be parsed") from None
     if there not in ("http", "https") or (here, there) == ("https", "http"):
-        raise DataError(f"{source}: the hub redirects from {here} to {there}; no request was sent there.")
+        raise DataError(f"{source}: the hub redirects from {here} to {there}; no request was sent there")
     return target
 
 

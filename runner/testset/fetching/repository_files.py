@@ -46,4 +46,4 @@ def _parquet(names: Iterable[str], part: str) -> list[str]:
 
 def _raise(source: str, expected: str, names: list[str]) -> list[str]:
     listed = ", ".join(names[:8]) or "nothing"
-    raise DataError(f"{source}: expected {expected}; it has: {listed}{' and more' if names[8:] else ''}.")
+    raise DataError(f"{source}: expected {expected}; it has: {listed}{' and more' if names[8:] else ''}")

@@ -33,7 +33,7 @@ def compose_generation(overrides: Sequence[str], name: str = "config") -> dict[s
     Raises ConfigError for overrides that cannot be composed, and for secrets in the result.
     """
     if flags := [override for override in overrides if override.startswith("-")]:
-        raise ConfigError(f"{flags[0]}: unknown option; expected overrides, e.g. corpus.path=my_docs out=my_set")
+        raise ConfigError(f"{flags[0]}: unknown option, expected overrides, e.g. corpus.path=my_docs out=my_set")
     try:
         with isolated_hydra(conf=CONF) as hydra:
             expanded = [_expand(override) for override in quote_values(overrides)]

@@ -47,7 +47,8 @@ def run(settings: GenerationSettings, config: dict[str, Json]) -> int:
             state = making.begin(ask=not settings.run.plan_only)
         except BudgetReached as reached:
             console.print(
-                f"Not started: {budget_message(reached)} while the topics were drafted. All replies are cached.",
+                f"Not started: {budget_message(reached)} while the topics were drafted. "
+                "Run the same command again: finished work is cached.",
                 markup=False,
             )
             return EXIT_SHORT
@@ -95,7 +96,7 @@ def _summarize(
     is_short = any(count.short for count in counts.values())
     if state.stopped:
         console.print(
-            f"Not finished: {state.stopped}. All replies are cached: the same command continues from here.",
+            f"Not finished: {state.stopped}. Run the same command again: finished work is cached.",
             markup=False,
         )
     elif is_short:

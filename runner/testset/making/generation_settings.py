@@ -127,7 +127,7 @@ class GenerationSettings:
         """Return error messages about missing values and values out of range."""
         problems = []
         if not self.out.strip():
-            problems.append("out: is empty; expected a folder for the set, e.g. out=my_set")
+            problems.append("out: is empty, expected a folder for the set, e.g. out=my_set")
         elif path := getattr(self.corpus, "path", ""):
             problems += _overlaps(Path(path).resolve(), {"out": self.out, "run.store_dir": self.run.store_dir})
         if not self.tasks:
@@ -155,7 +155,7 @@ def _overlaps(corpus: Path, paths: Mapping[str, str]) -> list[str]:
     for name, written in paths.items():
         folder = Path(written).resolve()
         if folder.is_relative_to(corpus):
-            problems.append(f"{name}: {written} is in the corpus, {corpus}; expected a folder outside it")
+            problems.append(f"{name}: {written} is in the corpus, {corpus}, expected a folder outside it")
         elif corpus.is_relative_to(folder):
-            problems.append(f"{name}: the corpus, {corpus}, is in {written}; expected a folder beside it")
+            problems.append(f"{name}: the corpus, {corpus}, is in {written}, expected a folder beside it")
     return problems

@@ -160,8 +160,8 @@ class Drafts(Stage[WrittenDraft], kind="testset_drafts", version=1):
         }
         if lost := [evidence_set.id for evidence_set in evidence if evidence_set.id not in ended]:
             raise ComponentError(
-                f"{type(self.task).__name__}: got nothing for {len(lost)} of {len(evidence)} evidence sets, e.g. "
-                f"{lost[0]}; expected drafts, or the reason for having none"
+                f"{type(self.task).__name__}: returned nothing for {len(lost)} of {len(evidence)} evidence sets, "
+                f"e.g. {lost[0]}, expected drafts, or the reason for having none"
             )
         return written
 

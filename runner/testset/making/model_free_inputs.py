@@ -60,5 +60,5 @@ class TextsAlone:
 def refuse_requests(requests: Sequence[Request]) -> list[Answer]:
     """Raise ComponentError. Components whose `llm` is None get this function to send requests with."""
     raise ComponentError(
-        f"got {len(requests)} requests from a component without a model; expected a component that declares its `llm`"
+        f"got {len(requests)} requests from a component without a model, expected a component that declares its `llm`"
     )

@@ -40,7 +40,7 @@ def check_language(named: str, texts: Iterable[str]) -> None:
         return
     raise ConfigError(
         f"language: got {named}, but the corpus seems to be {NAMES[detected]}. Use language={detected}, or "
-        f"language={UNKNOWN}, which requests the language of the documents in English prompts."
+        f"language={UNKNOWN}: English prompts that request the language of the documents."
     )
 
 

@@ -29,7 +29,7 @@ def read_langfuse(file: Path, feedback: str) -> Iterator[TracedQuestion | Skippe
     """
     for location, value in read_values(file, _EXPECTED):
         if not isinstance(value, dict):
-            raise DataError(f"{location}: got a {type(value).__name__}, expected {_EXPECTED}.")
+            raise DataError(f"{location}: got a {type(value).__name__}, expected {_EXPECTED}")
         listed = value.get("data") if isinstance(value.get("data"), list) else [value]  # pages of the API have `data`
         for trace in listed if isinstance(listed, list) else []:
             yield _question(trace, location, feedback)
@@ -39,7 +39,7 @@ def _question(value: Json, location: str, feedback: str) -> TracedQuestion | Ski
     whole = value if isinstance(value, dict) else {}
     trace: Mapping[str, Json] = {**whole, **(whole["trace"] if isinstance(whole.get("trace"), dict) else {})}
     if not isinstance(trace.get("id"), str):
-        raise DataError(f"{location}: a trace has no `id`, expected {_EXPECTED}.")
+        raise DataError(f"{location}: a trace has no `id`, expected {_EXPECTED}")
     observations = sorted(_objects(trace, "observations"), key=lambda observation: str(observation.get("startTime")))
     first = next((observation for observation in observations if not observation.get("parentObservationId")), {})
     if first.get("level") == "ERROR":

@@ -45,7 +45,7 @@ def read_otlp(file: Path, feedback: str) -> Iterator[TracedQuestion | SkippedTra
     traces: dict[str, list[OtlpSpan]] = {}
     for location, value in read_values(file, _EXPECTED):
         if not isinstance(value, dict) or not isinstance(value.get("resourceSpans"), list):
-            raise DataError(f"{location}: has no list `resourceSpans`, expected {_EXPECTED}.")
+            raise DataError(f"{location}: has no list `resourceSpans`, expected {_EXPECTED}")
         for trace_id, span in _spans(value["resourceSpans"], location):
             traces.setdefault(trace_id, []).append(span)
     for trace_id, spans in traces.items():
@@ -58,7 +58,7 @@ def _spans(resources: Sequence[Json], location: str) -> Iterator[tuple[str, Otlp
             for span in _objects(scope, "spans"):
                 trace_id = span.get("traceId")
                 if not isinstance(trace_id, str) or not trace_id:
-                    raise DataError(f"{location}: a span has no `traceId`, expected {_EXPECTED}.")
+                    raise DataError(f"{location}: a span has no `traceId`, expected {_EXPECTED}")
                 status = span.get("status")
                 yield (
                     trace_id,

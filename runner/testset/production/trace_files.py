@@ -21,12 +21,12 @@ def read_values(file: Path, expected: str) -> Iterator[tuple[str, Json]]:
     try:
         whole = json.loads(content)
     except json.JSONDecodeError as error:
-        raise DataError(f"{file}, line {error.lineno}: is not JSON ({error.msg}), expected {expected}.") from error
+        raise DataError(f"{file}, line {error.lineno}: is not JSON ({error.msg}), expected {expected}") from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{file}, line {line}: is not UTF-8, expected {expected}.") from error
+        raise DataError(f"{file}, line {line}: is not UTF-8, expected {expected}") from error
     except (RecursionError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read ({error}), expected {expected}.") from error
+        raise DataError(f"{file}: cannot be read ({error}), expected {expected}") from error
     items = whole if isinstance(whole, list) else [whole]
     yield from ((f"{file}, item {number}", item) for number, item in enumerate(items, 1))
 
@@ -39,4 +39,4 @@ def _is_lines(file: Path, expected: str) -> bool:
                 return isinstance(json.loads(line), dict)
             except (ValueError, RecursionError):
                 return False
-    raise DataError(f"{file}: is empty, expected {expected}.")
+    raise DataError(f"{file}: is empty, expected {expected}")

@@ -110,7 +110,7 @@ def test_labels_that_disagree_are_an_error(graders: Mapping[str, Graded]) -> Non
     grader = graders["accuracy"]
     once = labelled(grader, 2)
     assert len(pairs_of([grader], [once, once]).pairs) == 1
-    with pytest.raises(DataError, match=r'labels disagree: accuracy of \'q\': {"grade": 2} and {"grade": 1}; expected'):
+    with pytest.raises(DataError, match=r'labels disagree: accuracy of \'q\': {"grade": 2} and {"grade": 1}, expected'):
         pairs_of([grader], [once, labelled(grader, 1)])
     applies = graders["completeness"]
     both = [labelled(applies, 2), labelled(applies, NOT_APPLICABLE, answer="Another")]

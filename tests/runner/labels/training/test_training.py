@@ -231,7 +231,7 @@ def test_invalid_settings_are_reported(
             CHAT_TEMPLATE.replace("message.content", "message.content if message.role == 'user'"),
             "omits the text of a reply",
         ),
-        (None, "has no chat template; expected a chat model"),
+        (None, "has no chat template, expected a chat model"),
     ],
 )
 def test_a_template_that_does_not_suit_is_refused(

@@ -242,7 +242,7 @@ def test_parts_of_a_set_are_written(tmp_path: Path, folder: Path, capsys: pytest
             ["split", "SET", "--out", "p", "--sizes", *(f"a{n}=1" for n in range(6))],
             "got 6 parts, but these 5 samples form only 2 groups",
         ),
-        (["export", "NONE", "--to", "t.json"], "no such folder"),
+        (["export", "NONE", "--to", "t.json"], "does not exist"),
         (["import", "SET", "EXPORT", "--out", "n", "--prefer", "cy"], "'cy' annotated nothing"),
         (["import", "SET", "EMPTY", "--out", "n"], "FILE: contains no annotations"),
     ],
@@ -280,7 +280,7 @@ def test_no_output_replaces_the_set_or_an_annotation(
     file = write(tmp_path / "export.json", exported(tmp_path, folder))
     before = {path: path.read_bytes() for path in (file, *folder.iterdir())}
     assert annotate("export", folder, "--to", folder / "manifest.json") == 2
-    assert f"{folder} holds the set, which is never changed" in capsys.readouterr().err
+    assert f"{folder} is the annotated set, which never changes" in capsys.readouterr().err
     assert annotate("agree", folder, file, "--json", file) == 2
     assert f"{file}: would overwrite another file of this command" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in (file, *folder.iterdir())} == before

@@ -190,7 +190,7 @@ class TestCommand:
         [
             (["dataset=nothing"], "Could not find 'dataset/nothing'"),
             (["dataset=beir"], "dataset.root: is empty"),
-            (["dataset=beir", "dataset.root=nowhere"], "nowhere: no such folder"),
+            (["dataset=beir", "dataset.root=nowhere"], "nowhere: does not exist"),
             (["--json", "no/such/folder.json"], "--json: no/such/folder.json cannot be written"),
         ],
     )

@@ -205,7 +205,7 @@ def test_failed_generation_does_not_overwrite_a_set(
 
 def test_generation_error_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(tmp_path, None, "corpus=files", "corpus.path=/nowhere")) == 2
-    assert "/nowhere: no such file or folder" in capsys.readouterr().err
+    assert "/nowhere: does not exist" in capsys.readouterr().err
 
 
 def test_corpus_in_another_language_is_rejected_before_any_request(
