@@ -23,7 +23,7 @@ FORMAT = 1
 _N_DIGITS = 12
 """Hexadecimal digits of a question's hash, which reveals an edited question with the same id."""
 
-_EXPECTED = "expected a file of `python -m analysis baseline`; write it again"
+_EXPECTED = "expected a file that `python -m analysis baseline` wrote. Write it again."
 
 SampleId = tuple[str, str]
 """A sample: its id and the hash of its question, because the file holds no texts."""

@@ -103,14 +103,14 @@ def _noise(errors: SamplingErrors | None) -> str:
     groups = f"{errors.n_clusters} independent groups, worth {errors.n_effective:.0f} of equal size"
     if errors.p > _ALPHA:
         return (
-            f"the cells differ no more than equal cells differ by chance (p = {errors.p:.2f}; {groups}): no axis has a "
-            "significant effect, and a large share is a share of noise"
+            f"the cells differ no more than chance would make equal cells differ (p = {errors.p:.2f}; {groups}): "
+            "no axis has a significant effect, and a large share is mostly noise"
         )
     if not errors.is_size_known:
         return f"{groups}: too few to tell how much of a share is noise, though the cells differ (p = {errors.p:.2g})"
     return (
-        f"{groups}; a share without noise is at least 0%, so that they may add up to more than 100% "
-        f"(the cells differ, p = {errors.p:.2g})"
+        f"{groups}; shares without noise are cut at 0%, so they may add up to more than 100% (the cells differ, p "
+        f"= {errors.p:.2g})"
     )
 
 
@@ -135,7 +135,7 @@ def _matching(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
     """Describe the combinations of the other axes behind the means, and levels without one."""
     if designs:
         n_each = ", ".join(f"{axis} {design.n_combinations}" for axis, design in designs.items())
-        yield f"means are over combinations of the other axes that all levels of the axis have: {n_each}"
+        yield f"means are over the combinations of other axes that every level has; their number: {n_each}"
     for axis, design in designs.items():
         if design.apart:
             yield f"no mean of {axis}={','.join(design.apart)}: its cells differ from the others in further axes too"

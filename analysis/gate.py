@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", help=SWEEP)
     parser.add_argument("cell", nargs="?", default="", help=f"{CELL} (default: the only cell)")
     parser.add_argument(
-        "--baseline", type=Path, required=True, metavar="FILE", help="a file of python -m analysis baseline"
+        "--baseline", type=Path, required=True, metavar="FILE", help="file that `python -m analysis baseline` wrote"
     )
     parser.add_argument(
         "--margin",
@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_margin,
         metavar="[METRIC=]LOSS",
-        help=f"largest acceptable loss of every metric, or of one (default: {MARGIN:g})",
+        help=f"largest acceptable loss, for every metric or for METRIC (default: {MARGIN:g})",
     )
     parser.add_argument("--alpha", type=share, default=0.05, help="probability of a false alarm (default: %(default)s)")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write the checks as JUnit XML to this file")
@@ -214,7 +214,7 @@ def margins(baseline: Baseline, named: Mapping[str, float]) -> dict[str, float]:
     Raises DataError for a metric that the baseline lacks.
     """
     if unknown := sorted(set(named) - {"", *baseline.metrics}):
-        raise DataError(f"--margin {unknown[0]}: the baseline has no such metric, only {', '.join(baseline.metrics)}")
+        raise DataError(f"--margin {unknown[0]}: not in the baseline, expected one of {', '.join(baseline.metrics)}")
     return {metric: named.get(metric, named.get("", MARGIN)) for metric in baseline.metrics}
 
 
@@ -261,17 +261,15 @@ def _pair(name: str, before: BaselineMetric, sweep: LoadedSweep, cell: CellResul
         raise DataError(f"{metric}: larger_is_better differs from the baseline; write the baseline again")
     now = definition_of(cell, metric.metric)
     if now and before.definition and now != before.definition:
-        raise DataError(
-            f"{metric}: the settings of the metric differ from the settings of the baseline; write the baseline again"
-        )
+        raise DataError(f"{metric}: its settings differ from the baseline; write the baseline again")
     scored = scored_samples(sweep, cell, metric)
     rows = sample_rows(scored)
     valued = {sample for sample, row in rows.items() if scored.states[row] == ScoreState.VALUE}
     common = [sample for sample in before.scores if sample in valued]
     if not common:
         raise DataError(
-            f"{cell.cell_id}: shares no sample with the baseline by {metric}. The baseline is of other samples: "
-            "write it again"
+            f"{cell.cell_id}: has no sample with {metric} in common with the baseline. Write the baseline again, "
+            "from the same samples."
         )
     after = scored.statistics[[rows[sample] for sample in common]]
     earlier = np.array([before.scores[sample] for sample in common])

@@ -45,9 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PRICE",
         help="price per million prompt tokens; overrides the price list",
     )
-    parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="the same for completion tokens")
     parser.add_argument(
-        "--all", action="store_true", help=f"also show beaten cells if there are more than {_N_BEATEN} (terminal)"
+        "--price-completion",
+        type=_price,
+        metavar="PRICE",
+        help=("price per million completion tokens; overrides the price list"),
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help=(f"show all beaten cells in the terminal, not only if there are at most {_N_BEATEN}"),
     )
     terminal.add_format(parser)
 
@@ -96,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         columns = [column._replace(cells=list(compress(column.cells, on_front))) for column in columns]
     marks = Marks([BOLD if mark == _FRONT else "" for mark in columns[-1].cells], "on the front")
     terminal.show_table(console, f"{metric} against {head}", columns, marks)
-    console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
+    console.print("[dim]the front compares means only; `compare` tests whether two cells differ[/]")
     if is_short:
         console.print(f"[dim]{n_beaten:,} beaten cells are not shown; --all shows them[/]")
     if common.by_cell:
@@ -105,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
         console.print(f"no sample in common with the others, not compared: {cell.cell_id[:8]}")
     for cell in valued:
         if cell not in costed:
-            console.print(f"not compared, as its {head} are not known: {cell.cell_id[:8]}")
+            console.print(f"not compared, because its {head} are unknown: {cell.cell_id[:8]}")
     if line := sweep.left_out(len(valued)):
         console.print(f"[dim]{line}[/]")
     return 0

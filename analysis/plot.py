@@ -19,12 +19,18 @@ from runner.results import groups_note
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
-    parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; several are one")
+    parser.add_argument("sweep", nargs="+", help=f"{SWEEP}; cells of several sweeps are drawn together")
     parser.add_argument("--metric", default="", metavar="METRIC", help=METRIC)
-    parser.add_argument("--axis", required=True, help="axis from left to right, e.g. chunk.size")
-    parser.add_argument("--by", default="", metavar="AXIS", help="a line for each of its levels, e.g. retriever")
+    parser.add_argument("--axis", required=True, help="axis of the sweep on the x axis, e.g. chunk.size")
     parser.add_argument(
-        "--out", "--output", type=Path, metavar="FILE.svg", help="the picture (default: plot_... in the sweep's folder)"
+        "--by", default="", metavar="AXIS", help=("axis of the sweep with one line per level, e.g. retriever")
+    )
+    parser.add_argument(
+        "--out",
+        "--output",
+        type=Path,
+        metavar="FILE.svg",
+        help=("file for the picture (default: plot_... in the sweep's folder)"),
     )
     terminal.add_format(parser)
 
@@ -90,7 +96,7 @@ def _notes(averages: AxisMeans) -> list[str]:
             "the same everywhere"
         )
     if averages.apart:
-        notes.append(f"left out, as they lack these: {', '.join(' '.join(corner) for corner in averages.apart)}")
+        notes.append(f"left out, because they lack these: {', '.join(' '.join(corner) for corner in averages.apart)}")
     notes += averages.left_out
     return [*notes, "intervals are of each mean; `best` and `compare` test differences, on the same questions"]
 

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if metric.subset == MACRO:
         raise DataError(
-            f"--metric {options.metric}: a mean over subsets has no single samples; name one subset, or none"
+            f"--metric {options.metric}: a mean over subsets has no values of single samples; name one subset, or none"
         )
     groups = [group for group in _group_draws(cells) if len(group) > 1]
     if not groups:
@@ -100,14 +100,14 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
     joined = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
     if joined.combine is not None or joined.apart:
         raise DataError(
-            f"{sweep.name}: {metric} has no values of single samples that all repeats share; expected a metric "
+            f"{sweep.name}: {metric} has no values of single samples that all repeats share, expected a metric "
             "that is a mean over samples, of the same questions in all repeats"
         )
     values = joined.statistics[:, :, 0].reshape(joined.n, len(answers), len(judgements))
     split = variance_split(values, joined.clusters)
     if split is None:
         raise DataError(
-            f"{sweep.name}: {metric} has a value in all repeats for {count(joined.n, 'sample')}, expected two or more"
+            f"{sweep.name}: {metric} has a value in all repeats for {count(joined.n, 'sample')}, expected at least two"
         )
     return Repeated(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
 

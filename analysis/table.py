@@ -25,7 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to the parser."""
     parser.add_argument("table", nargs="?", help="e.g. crud_rag/3 (default: list the tables)")
     parser.add_argument("sweep", nargs="?", help=f"{SWEEP} (default: the table alone)")
-    parser.add_argument("--metric", action="append", default=[], help="of the table, e.g. bleu; may be given again")
+    parser.add_argument(
+        "--metric",
+        action="append",
+        default=[],
+        help=("metric of the table, e.g. bleu; repeat the option for several (default: all)"),
+    )
     parser.add_argument(
         "--csv", type=Path, metavar="FILE", help="also write the comparison to this file, one number per line"
     )
@@ -67,7 +72,7 @@ def _choose_metrics(table: PrintedTable, requested: Sequence[str]) -> list[str]:
     Raises DataError for a metric that the table lacks.
     """
     if unknown := [name for name in requested if name not in table.metrics]:
-        raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; expected one of: {', '.join(table.metrics)}")
+        raise DataError(f"--metric {unknown[0]}: not in {table.info.name}, expected one of {', '.join(table.metrics)}")
     return [name for name in table.metrics if name in requested or not requested]
 
 

@@ -74,13 +74,13 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     for option, name, allowed in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
         if name and name not in allowed:
             raise DataError(
-                f"--{option} {name}: expected one of the axes that vary: {', '.join(allowed) or 'none does'}"
+                f"--{option} {name}: expected one of the axes that vary ({', '.join(allowed) or 'none does'})"
             )
     axes = tuple(name for name in (axis, by) if name)
     all_levels = axis_levels(joined.cells)
     design = corner_design(axes, {name: all_levels[name] for name in varying})
     if design is None:
-        raise DataError(f"{sweep.name}: no two levels of {axis} have cells with equal values of the other axes")
+        raise DataError(f"{sweep.name}: no two levels of {axis} have cells that are otherwise equal")
     return AxisMeans(
         axis,
         by,

@@ -137,7 +137,7 @@ class ScenarioScores:
         """Return the scores in the metric's subset. Raises DataError if fewer than two cells have a value."""
         scored = self.in_subset(metric.subset)
         if scored is None:
-            raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, expected two or more")
+            raise DataError(f"{self.sweep.name}: fewer than two cells with a value of {metric}, expected at least two")
         return scored
 
     def in_subset(self, subset: str) -> ScoredCells | None:

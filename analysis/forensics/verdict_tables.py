@@ -110,6 +110,6 @@ def transitions(frame: "pd.DataFrame", cell_id: str, other_id: str) -> "pd.DataF
     sides = [frame[frame["cell_id"] == side].set_index("id")["failure"] for side in (cell_id, other_id)]
     both = sides[0].to_frame("before").join(sides[1].rename("after"), how="inner")
     if both.empty:
-        raise DataError(f"{cell_id}, {other_id}: no sample in common; expected two cells over the same data")
+        raise DataError(f"{cell_id}, {other_id}: no sample in common, expected two cells over the same data")
     counts = both.groupby(["before", "after"]).size().rename("n").reset_index()
     return counts.sort_values(["n", "before", "after"], ascending=[False, True, True], ignore_index=True)

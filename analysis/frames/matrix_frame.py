@@ -20,7 +20,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
     import pandas as pd
 
     if field not in FIELDS:
-        raise DataError(f"field: got {field!r}, expected one of: {', '.join(FIELDS)}")
+        raise DataError(f"field: got {field!r}, expected one of {', '.join(FIELDS)}")
     parsed = sweep.metric(metric or sweep.headline_metric())
     if parsed.subset != OVERALL:
         raise DataError(f"{metric}: a matrix is over all samples; name the metric alone, {parsed.metric!r}")

@@ -222,7 +222,7 @@ def find_table(name: str) -> TableInfo:
     """
     if name not in TABLES:
         raise DataError(
-            f"{name}: no such table; expected one of: {', '.join(TABLES)}. "
-            "A table of a sweep alone: python -m analysis compare SWEEP --format latex"
+            f"{name}: does not exist, expected one of {', '.join(TABLES)}. A table of a sweep alone: python -m "
+            "analysis compare SWEEP --format latex"
         )
     return TABLES[name]

@@ -111,7 +111,7 @@ def _axis(effect: AxisEffect) -> AxisTable:
         )
         for level in effect.levels
     ]
-    title = f"{effect.axis}: differences from {effect.reference}, with intervals that hold together"
+    title = f"{effect.axis}: differences from {effect.reference}, with simultaneous intervals"
     return AxisTable(
         effect.axis,
         effect.reference,

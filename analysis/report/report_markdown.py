@@ -128,7 +128,7 @@ def _cell_table(cell_table: CellTable, axes: Sequence[str]) -> Iterator[str]:
         *map(plain, axes or ["cell"]),
         plain(cell_table.metric),
         "95% interval",
-        "against the best",
+        "difference from the best",
         "adj. p",
         "verdict",
     ]
@@ -203,6 +203,8 @@ def _failures(report: Report) -> Iterator[str]:
         yield plain(report.why_no_failures)
         return
     failures = report.failures
+    yield ""
+    yield "Number of samples of each cell, by where they fail."
     yield from table(
         ["cell", *(plain(CLASSES[name].label) for name in failures.classes)],
         (
@@ -211,7 +213,7 @@ def _failures(report: Report) -> Iterator[str]:
         ),
     )
     if failures.n_cells_left_out:
-        yield f"{failures.n_cells_left_out} more cells were not looked at."
+        yield f"{failures.n_cells_left_out} more cells are not in this table."
 
 
 def _cost(report: Report) -> Iterator[str]:
@@ -247,7 +249,7 @@ def _trust(report: Report) -> Iterator[str]:
     yield "## How far to trust this"
     yield ""
     for check in report.checks:
-        yield f"- {check.kind}: **{plain(check.head)}** {plain(check.text)}"
+        yield f"- {check.kind}: **{plain(check.head)}.** {plain(check.text)}"
 
 
 def _reproduce(report: Report) -> Iterator[str]:

@@ -52,7 +52,7 @@ def gather(source: ReportSource, answer: ReportAnswer) -> Reproduce:
 
 def _commands(source: ReportSource, answer: ReportAnswer) -> Iterable[Command]:
     folder = shlex.quote(str(source.sweep.folder))
-    yield Command("the whole sweep again; what is in the store is not computed twice", source.described.command)
+    yield Command("the whole sweep; finished work is cached", source.described.command)
     if source.main:
         metric = source.main.metric
         name = shlex.quote(f"{metric.subset}:{metric.metric}" if metric.subset != "overall" else metric.metric)

@@ -36,12 +36,12 @@ FEW_SAMPLES_OF_A_FIELD = 10
 _STAND_INS = {
     ("llm", "extractive"): (
         "The generator is a stand-in",
-        "llm=extractive copies sentences of the passages: scores of answers say what the retrieved text contains, not "
-        "what a model would write.",
+        "llm=extractive copies sentences from the passages: answer scores measure what the retrieved text "
+        "contains, not what a model would write.",
     ),
     ("llm", "scripted"): (
         "The generator is a stand-in",
-        "llm=scripted replies by a script: scores of answers say nothing about a model.",
+        "llm=scripted replies from a script: answer scores say nothing about a model.",
     ),
     ("embedder", "lsa"): (
         "The embedder is a stand-in",
@@ -174,7 +174,7 @@ def _unseen(source: ReportSource) -> Iterator[TrustCheck]:
 def _scripted_judge(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
     llms = [(cell.config.get("judge") or {}).get("llm") or {} for cell in cells if cell.judges]
     if any(str(llm.get("_target_")).endswith((".Scripted", ".Rehearsal")) for llm in llms):
-        text = "judge.llm replies by a script or a rule: judged scores say nothing about the answers."
+        text = "judge.llm replies from a script or a rule: judged scores say nothing about the answers."
         yield TrustCheck(WARNING, "The judge is a stand-in", text)
 
 
@@ -248,8 +248,8 @@ def _left_out(source: ReportSource, cells: Sequence[CellResult]) -> Iterator[Tru
     why = join_names(excluded_texts(dict(sorted(largest.items()))))
     differ = main.family.left_out_differ if main.family else False
     text = (
-        f"{metric.metric} has no value for at most {count(largest.total(), 'sample')} of a cell ({why}); this concerns "
-        f"{count(len(reasons), 'cell')}."
+        f"{metric.metric} has no value for up to {count(largest.total(), 'sample')} of a cell ({why}). "
+        f"This concerns {count(len(reasons), 'cell')}."
     )
     if differ:
         text += " Cells leave out different samples, so we compare them on the samples that all cells have."
@@ -324,7 +324,7 @@ def _gold(cells: Sequence[CellResult]) -> Iterator[TrustCheck]:
         text = f"{count(missing, 'gold passage')} that no search can find" + (f"; {without_gold}." if without else ".")
         yield TrustCheck(WARNING, "Gold that is not in the corpus", text)
     elif without:
-        text = f"{without_gold}: they name none, so retrieval metrics leave them out."
+        text = f"{without_gold}: retrieval metrics leave them out."
         yield TrustCheck(NOTE, "Samples without gold", text)
     elif cells and any("n_gold_units_not_in_corpus" in note for note in notes):
         yield TrustCheck(FINE, "The gold is in the corpus", "Every gold passage is in a document.")

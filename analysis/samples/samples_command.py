@@ -14,6 +14,7 @@ from analysis.samples.stories import find_corpus_texts, stories
 from components.forensics.verdicts import Verdict
 from runner import results
 from runner.console.command_parser import CELL, SWEEP
+from runner.console.excluded_samples import excluded_texts
 from runner.results import CellResult, LoadedSweep, SubsetMetric, sample_verdicts
 
 _OF_ANSWERS = ("accuracy", "contains_all", "rouge_l", "f1")
@@ -31,13 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric",
         default="",
         metavar="METRIC",
-        help="metric or SUBSET:METRIC that orders the samples (default: the leaderboard's)",
+        help=(
+            "order the samples by this metric, e.g. rouge_l or SUBSET:rouge_l (default: the metric that ranks "
+            "the sweep)"
+        ),
     )
     parser.add_argument(
         "--against",
         default="",
         metavar="CELL",
-        help=f"samples at which the first cell loses most to {CELL}",
+        help=f"order the samples by how much the cell loses to this one: {CELL}",
     )
     parser.add_argument(
         "--class",
@@ -107,11 +111,11 @@ def _notes(sweep: LoadedSweep, cell: CellResult, selection: Selection, metric: S
     if selection.are_equal and answer_metrics:
         lines.append(f"to see the worst answers first: --metric {answer_metrics[0]}")
     if selection.without_value:
-        lines.append(f"last, as they have no value: {_reason_counts(selection.without_value)}")
+        reasons = excluded_texts(dict(selection.without_value.most_common()))
+        lines.append(f"last, because they have no value: {', '.join(reasons)}")
     if cell.dataset.get("corpus") and find_corpus_texts(sweep, cell) is None:
-        lines.append("texts of documents are no longer stored: run the sweep's command again to see excerpts")
+        lines.append(
+            "no excerpts, because the documents are no longer in the store. Run the sweep's command again: "
+            "finished work is cached."
+        )
     return lines
-
-
-def _reason_counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{n:,} ({why})" for why, n in counts.most_common())

@@ -129,7 +129,7 @@ def _rejected_item(line: str, location: str, texts: _Texts) -> Item:
         )
     except (KeyError, TypeError, RecursionError, ValueError) as error:
         raise DataError(
-            f"{location}: cannot be read ({error!r}); expected a line as runner.generate writes it"
+            f"{location}: cannot be read ({error!r}), expected a line as runner.generate writes it"
         ) from error
 
 

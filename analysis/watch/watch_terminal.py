@@ -88,6 +88,6 @@ def _columns(watched: SweepState, table: CellTable, n_rows: int) -> list[TableCo
         TableColumn(table.metric, [number(row.mean, table.digits) for row in rows]),
         TableColumn("95% interval", [interval_text(row, table.digits) for row in rows]),
         TableColumn("n", [f"{row.n:,}" for row in rows], optional=True),
-        TableColumn("tokens of passages", [span(row.context_tokens) for row in rows], optional=True),
-        TableColumn("per question", [span(row.seconds, "seconds") for row in rows], optional=True),
+        TableColumn("context tokens", [span(row.context_tokens) for row in rows], optional=True),
+        TableColumn("time per question", [span(row.seconds, "seconds") for row in rows], optional=True),
     ]

@@ -31,7 +31,7 @@ ONLY_FINISHED = (
     "This covers finished cells only, with the intervals of their own values. Another cell may still turn out the best."
 )
 
-_RESUME = "the sweep's command resumes it"
+_RESUME = "run the sweep's command again: finished work is cached"
 _IN_WORDS = {
     OK: "finished",
     FAILED: "finished, with cells that failed",

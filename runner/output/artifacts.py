@@ -32,8 +32,8 @@ def require_named_server(tracking_uri: str, address: str) -> None:
     """
     if urlparse(tracking_uri).scheme in _LOCAL_SCHEMES and urlparse(address).scheme not in _FOLDERS_AND_BUCKETS:
         raise DataError(
-            f"the database sends artifacts to {masked(address)}, a server that would get them; "
-            "name that server as tracking URI, or move the database away: the next sweep creates a new one"
+            f"the database sends artifacts to a server, {masked(address)}. Name that server as the tracking URI, "
+            "or move the database away. The next sweep creates a new one."
         )
 
 

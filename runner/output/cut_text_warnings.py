@@ -75,7 +75,7 @@ def _cut_lines(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str
         )
         if getattr(embedder, "truncation", "") == "error":
             raise ComponentError(
-                f"{line} With truncation=error these fail the cell; truncation=cut reads their beginning."
+                f"{line} With truncation=error these fail the cell; truncation=cut reads their beginning"
             )
         yield line
 

@@ -96,7 +96,7 @@ def _detectable_line(
 ) -> str:
     is_share = getattr(metric.metric, "is_share", True)
     if earlier is None and not is_share:
-        return f"{metric.name}: the smallest detectable difference will be known after a first sweep of this data."
+        return f"{metric.name}: the smallest detectable difference will be known after the first sweep of this data."
     clusters = clusters_of(samples, groups)[metric.rows]
     n_groups = len(np.unique(clusters))
     precision = (

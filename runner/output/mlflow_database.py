@@ -50,18 +50,16 @@ def open_client(uri: str) -> Client:
             _close(MlflowClient(f"{_SQLITE}{unfinished}"))
     for path in (file, file.parent):  # SQLite creates a journal beside the database
         if not os.access(path, os.W_OK):
-            raise DataError(
-                f"{path}: this user may not write into it; make it writable (chmod g+w), or name another database"
-            )
+            raise DataError(f"{path}: you may not write to it. Make it writable (chmod g+w), or name another database.")
     try:
         return MlflowClient(uri)
     except Exception as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]
         advice = (
-            "Another program writes to it: try again when that has ended"
+            "Another program is writing to it. Try again when that program has ended."
             if _IN_USE in cause
-            else "If it is damaged, or incomplete because a process was killed, move it away "
-            f"(mv {file.name} {file.name}.broken): the next sweep creates a new one"
+            else f"If it is damaged, or incomplete because a process was killed, move it away (mv {file.name} "
+            f"{file.name}.broken). The next sweep creates a new one."
         )
         raise DataError(f"{file}: MLflow cannot open this database ({cause}). {advice}") from error
 

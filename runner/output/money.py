@@ -107,15 +107,17 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
         text += f"; the cost of {', '.join(unpriced)} is unknown: no price list names it"
     if len(bounded) < len(counts):
         unknown = ", ".join(count.title for count in counts if count.tokens is None)
-        text += f"; without {unknown}, whose requests are not known yet"
+        text += f"; without {unknown}, whose requests are unknown before they run"
     more = {
         "max_requests": (plan.n_requests_with_repeats, budget.max_requests),
         "max_tokens": (n_tokens, budget.max_tokens),
         "max_cost": (cost, budget.max_cost),
     }
     over = [f"run.{name}={limit:g}" for name, (amount, limit) in more.items() if limit is not None and amount > limit]
-    stops = [f"That may be more than {', '.join(over)}: the sweep then stops on the way. The same command resumes it."]
-    return [*([text] if bounded else []), *(stops if over else [])]
+    stops = (
+        f"That may be more than {', '.join(over)}. The sweep then stops early; run the same command again to resume."
+    )
+    return [*([text] if bounded else []), *([stops] if over else [])]
 
 
 def _tokens_text(tokens: Sequence[tuple[object, Tokens]], prices: Prices, *, shows_cost: bool) -> str:
@@ -172,8 +174,8 @@ def _model_name(model: object) -> str:
 def stopped_line(budget: str, spent: Spending, prices: Prices, n_done: str) -> str:
     """Return the message of a sweep that reached a budget: which one, what was spent, what is cached, how to resume."""
     return (
-        f"Stopped before exceeding {budget}: {spent_text(spent, prices)}. {n_done} are done; every reply that "
-        "arrived and every finished stage is cached. The same command resumes, with the same budget again"
+        f"Stopped before exceeding {budget}: {spent_text(spent, prices)}. {n_done} are done. Run the same command "
+        "again: finished work is cached, and the budget counts from zero."
     )
 
 

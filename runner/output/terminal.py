@@ -26,7 +26,11 @@ _MOST_ROWS = 50
 
 _MOST_IDS = 3
 
-_SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
+_DIRECTIONS = {
+    True: " (larger is better)",
+    False: " (smaller is better)",
+    None: " (neither larger nor smaller is better)",
+}
 
 
 def show_leaderboard(
@@ -248,13 +252,13 @@ def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
     sizes = {cell.dataset.get("n_samples") for cell in cells}
     n_samples = f"{sizes.pop():,} " if len(sizes) == 1 and None not in sizes else ""
     if not metrics:
-        return f"Leaderboard: all {n_samples}samples"
+        return f"Leaderboard of all {n_samples}samples"
     over = _coverage(cells, metrics[0]) or f"all {n_samples}samples"
-    return f"Leaderboard: {over}, by {metrics[0]}{_SMALLER.get(larger_is_better(metrics[0], cells), '')}"
+    return f"Leaderboard by {metrics[0]}{_DIRECTIONS.get(larger_is_better(metrics[0], cells), '')}: {over}"
 
 
 def _coverage(cells: Sequence[CellResult], metric: str) -> str:
-    """Return, for example, "300 of 1,109 samples with ndcg@10", or "200 of 4,038 samples judged" if a judge drew them.
+    """Return, for example, "300 of 1,109 samples with a value", or "200 of 4,038 samples judged" if a judge drew them.
 
     "" if every cell has a value for every sample.
     """
@@ -266,7 +270,7 @@ def _coverage(cells: Sequence[CellResult], metric: str) -> str:
         return f"{_n_samples(entries[0]) - n_not_drawn:,} of {n_all:,} samples judged"
     n_valued = sorted({entry["n"] for entry in entries})
     ends = " to ".join(dict.fromkeys(f"{n:,}" for n in (n_valued[0], n_valued[-1])))
-    return f"{ends} of {n_all:,} samples with {metric}"
+    return f"{ends} of {n_all:,} samples with a value"
 
 
 def _n_samples(entry: Mapping[str, Json]) -> int:

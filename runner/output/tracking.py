@@ -58,7 +58,7 @@ def where_to_look(uri: str, page: str) -> str:
 def samples_line(page: str, summary: str) -> str:
     """Return a line about the page that shows samples step by step, or about its absence if `page` is ""."""
     if not page:
-        return "samples:  none, as no cell has a result that ranks it"
+        return "samples:  none, because no cell has a result that ranks it"
     return f"samples:  {page}\n          {summary}"
 
 

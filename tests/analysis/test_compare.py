@@ -297,7 +297,7 @@ class TestCellsWithOtherSamples:
     def test_text_reports_when_own_samples_give_another_order(self, tmp_path: Path) -> None:
         text = text_of(family(tiny_sweep.write(tmp_path, [self.first, self.second])))
         assert "over 6 of 8 samples in 6 independent groups" in text
-        assert "left out because of a2a2a2a2: 2 answer_error" in text
+        assert "left out because of a2a2a2a2: 2 with a failed answer" in text
         assert "over each cell's own the order is a2a2a2a2, a1a1a1a1." in text
         assert text.splitlines()[2].split()[-2:] == ["0.7000", "8"]
         assert text.splitlines()[3].split()[-2:] == ["0.8333", "6"]
@@ -369,7 +369,7 @@ class TestText:
         scores = np.random.default_rng(0).uniform(size=(2, 59))
         text = text_of(family(tiny_sweep.write(tmp_path, _of_a_large_group(scores)), test=TEST))
         assert "over 59 samples in 20 independent groups, worth 2 of equal size" in text
-        assert "with 20 groups, worth 2 of equal size, too few for asymptotic theory" in text
+        assert "(20 groups, worth 2 of equal size: too few for asymptotic theory)" in text
         assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
 
     def test_no_warning_of_few_groups_if_small_groups_decide(self, tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ class TestText:
     def test_text_reports_sample_counts_and_left_out_samples(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
         assert "over 7 of 8 samples in 6 independent groups, worth 5 of equal size" in lines
-        assert "left out because of b4b4b4b4: 1 answer_error" in lines
+        assert "left out because of b4b4b4b4: 1 with a failed answer" in lines
         assert "dataset.groups" not in text_of(family(sweep))
 
     def test_text_names_groups_that_are_not_the_default(self, tmp_path: Path) -> None:
@@ -392,10 +392,10 @@ class TestText:
         lines = text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines()
         assert "dataset.groups=none: all samples count as independent" in lines
 
-    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups, too few for asymptotic theory, "), (60, "")])
+    @pytest.mark.parametrize(("n_clusters", "known"), [(6, " (6 groups: too few for asymptotic theory)"), (60, "")])
     def test_text_explains_the_basis_of_the_false_verdict_rate(self, sweep: Path, n_clusters: int, known: str) -> None:
         text = text_of(replace(family(sweep), n_clusters=n_clusters, n_effective=n_clusters), width=400)
-        assert f"rate of false verdicts: {known}about 0.06 in our simulations at an alpha of 0.05, and up to" in text
+        assert f"in our simulations: about 0.06{known}; up to" in text
         assert "at most" not in text
 
     def test_text_explains_uncorrected_intervals_of_undecided_cells(self, complete: Path) -> None:
@@ -456,4 +456,4 @@ class TestCommand:
 
     def test_an_error_is_one_message_and_exit_code_2(self, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["compare", str(sweep), "--metric", "nothing"]) == 2
-        assert capsys.readouterr().err.startswith("nothing: no metric 'nothing' in overall; expected one of: bleu")
+        assert capsys.readouterr().err.startswith("nothing: no metric 'nothing' in overall, expected one of bleu")

@@ -75,7 +75,7 @@ def test_level_is_compared_in_cells_with_equal_other_axes(tmp_path: Path, capsys
     lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)
     assert any("dense: 0.5500, bm25: 0.2500" in line for line in lines), "not bm25: 0.6500, the mean of its three cells"
     assert any("16: 0.9500, 8: 0.7500, 2: 0.2500" in line for line in lines)
-    counts = "means are over combinations of the other axes that all levels of the axis have: "
+    counts = "means are over the combinations of other axes that every level has; their number: "
     (said,) = [line for line in lines if line.startswith(counts)]
     assert sorted(said.removeprefix(counts).split(", ")) == ["retriever 1", "top_k 1"]
     assert any(line.startswith("one axis varies at a time, so an axis with more levels has") for line in lines)
@@ -98,4 +98,4 @@ def test_differences_that_chance_makes_are_not_effects(tmp_path: Path, capsys: p
     cells = [replace(cell, rouge_l=random.random(8).tolist()) for cell in tiny_sweep.CELLS]
     lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)
     assert lines[2].count("–") == 2
-    assert any(line.startswith("the cells differ no more than equal cells differ by chance") for line in lines)
+    assert any(line.startswith("the cells differ no more than chance would make equal cells differ") for line in lines)

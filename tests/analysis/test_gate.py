@@ -97,7 +97,7 @@ def test_edited_question_counts_as_a_different_sample(
 ) -> None:
     after = sweep_of(tmp_path / "after", *values_around(0.2, 2), question="What happened then?")
     assert main(["gate", str(after), "--baseline", str(before)]) == 2
-    assert "shares no sample with the baseline" in capsys.readouterr().err
+    assert "in common with the baseline" in capsys.readouterr().err
 
 
 def test_new_samples_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

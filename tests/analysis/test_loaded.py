@@ -89,7 +89,7 @@ class TestSweep:
 
     def test_best_cell_by_an_unknown_metric_is_an_error(self, loaded: LoadedSweep) -> None:
         with pytest.raises(
-            DataError, match="no metric 'rogue_l' in overall; expected one of: bleu, hallucination, rouge_l"
+            DataError, match="no metric 'rogue_l' in overall, expected one of bleu, hallucination, rouge_l"
         ):
             loaded.cell("best:rogue_l")
         with pytest.raises(DataError, match="no cell has a value of any metric; did all cells fail"):
@@ -134,20 +134,20 @@ class TestFindMetric:
         assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
     def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
-        with pytest.raises(DataError, match="no metric 'rouge' in read; expected one of: hallucination, rouge_l"):
+        with pytest.raises(DataError, match="no metric 'rouge' in read, expected one of hallucination, rouge_l"):
             find_metric("read:rouge", cells)
 
     def test_an_unknown_subset_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(
-            DataError, match="no subset 'reed'; expected one of: create, macro, overall, read, read/qa_1doc"
+            DataError, match="no subset 'reed', expected one of create, macro, overall, read, read/qa_1doc"
         ):
             find_metric("reed:rouge_l", cells)
 
     def test_unknown_matrix_cell_lists_the_existing_matrix_cells(self, cells: tuple[CellResult, ...]) -> None:
         with_matrix = [replace(cells[0], metrics={"overall": {}, "matrix/funds/extractive": {}})]
-        with pytest.raises(DataError, match=r"expected one of: overall, matrix/<topic>/<task>$"):
+        with pytest.raises(DataError, match=r"expected one of overall, matrix/<topic>/<task>$"):
             find_metric("x:rouge_l", with_matrix)
-        with pytest.raises(DataError, match=r"expected one of: matrix/funds/extractive$"):
+        with pytest.raises(DataError, match=r"expected one of matrix/funds/extractive$"):
             find_metric("matrix/x/y:rouge_l", with_matrix)
 
     def test_missing_metrics_suggest_that_all_cells_failed(self, cells: tuple[CellResult, ...]) -> None:

@@ -29,6 +29,6 @@ def test_every_command_names_the_missing_file(name: str, tmp_path: Path, capsys:
     assert COMMANDS[name](str(sweep), str(tmp_path / "out")) == 2
     said = capsys.readouterr().err
     assert said == (
-        f"{file}: missing, although {sweep / 'sweep.json'} reports this cell as finished. Run the sweep again with the "
-        "same command: everything else is cached.\n"
+        f"{file}: does not exist, although {sweep / 'sweep.json'} reports this cell as finished. Run the sweep's "
+        "command again: finished work is cached.\n"
     )

@@ -94,7 +94,7 @@ def test_pareto_takes_the_cost_from_price_lists_without_given_prices(
     ]
     rows = rows_of(tiny_sweep.write(tmp_path, cells), capsys, "--against", "cost")
     assert float(rows[2][3]) == pytest.approx(0.05 / 200 * 1000)
-    assert rows[-1] == "not compared, as its cost per 1,000 samples are not known: a2a2a2a2".split()
+    assert rows[-1] == "not compared, because its cost per 1,000 samples are unknown: a2a2a2a2".split()
 
 
 @pytest.mark.parametrize(("against", "seconds"), [("seconds", "2"), ("seconds_p95", "7"), ("one_time_seconds", "30")])
@@ -122,7 +122,7 @@ def test_cell_with_unknown_tokens_is_not_compared(tmp_path: Path, capsys: pytest
     unknown = replace(first, facts={"tokens": {"prompt": None, "completion": 8}})
     rows = rows_of(tiny_sweep.write(tmp_path, [unknown, *others]), capsys)
     assert "a1a1a1a1" not in {row[0] for row in rows[2:5]}
-    assert rows[-1] == "not compared, as its tokens per sample are not known: a1a1a1a1".split()
+    assert rows[-1] == "not compared, because its tokens per sample are unknown: a1a1a1a1".split()
 
 
 def test_pareto_and_effects_report_that_all_cells_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

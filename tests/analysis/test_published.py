@@ -155,7 +155,7 @@ def test_a_closed_book_answer_has_no_hallucination_or_utilization() -> None:
 
 
 def test_unknown_published_table_lists_the_known_tables() -> None:
-    with pytest.raises(DataError, match=r"crud_rag/9: no such table; expected one of: crud_rag/3, crud_rag/4"):
+    with pytest.raises(DataError, match=r"crud_rag/9: does not exist, expected one of crud_rag/3, crud_rag/4"):
         published.read_table("crud_rag/9")
 
 

@@ -55,7 +55,7 @@ def test_an_unrepeated_source_of_variance_has_a_dash(tmp_path: Path, capsys: pyt
         (1, "rouge_l", "no configuration with a value of rouge_l of all samples was repeated"),
         (3, "rouge_l", "repeat=1 judge_repeat=1 has no value for bm2500"),
         (4, "bleu", "bleu of all samples has no values of single samples"),
-        (4, "macro:rouge_l", "a mean over subsets has no single samples"),
+        (4, "macro:rouge_l", "a mean over subsets has no values of single samples"),
     ],
 )
 def test_cells_without_comparable_repeats_are_refused(

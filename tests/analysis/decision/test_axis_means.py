@@ -90,8 +90,8 @@ def test_axis_means_accept_a_metric_without_a_direction(grid: LoadedSweep) -> No
 @pytest.mark.parametrize(
     ("axis", "by", "message"),
     [
-        ("sise", "", "--axis sise: expected one of the axes that vary: size, retriever, k"),
-        ("size", "size", "--by size: expected one of the axes that vary: retriever, k"),
+        ("sise", "", "--axis sise: expected one of the axes that vary"),
+        ("size", "size", "--by size: expected one of the axes that vary"),
     ],
 )
 def test_constant_axis_is_rejected(grid: LoadedSweep, axis: str, by: str, message: str) -> None:
@@ -103,5 +103,5 @@ def test_levels_without_comparable_cells_are_rejected(grid: LoadedSweep) -> None
     """Each has the combinations of the others that no other one has."""
     ones, twos = (("bm25", 1), ("dense", 2)), (("bm25", 2), ("dense", 1))
     names = [f"size={size},retriever={r},k={k}" for size, pairs in ((1, ones), (2, twos)) for r, k in pairs]
-    with pytest.raises(DataError, match="no two levels of size have cells with equal values of the other axes"):
+    with pytest.raises(DataError, match="no two levels of size have cells that are otherwise equal"):
         axis_means(replace(grid, cells=tuple(map(grid.cell, names))), "rouge_l", "size")

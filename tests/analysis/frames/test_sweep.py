@@ -152,7 +152,7 @@ class TestSamples:
     def test_samples_reject_an_unknown_column(self, tiny: Sweep) -> None:
         with pytest.raises(
             DataError,
-            match=r"columns: no cell has 'rouge_l'; did you mean 'score/rouge_l'\? expected one or more of: id, ",
+            match=r"columns: no cell has 'rouge_l', expected one or more of id, .*; did you mean score/rouge_l\?$",
         ):
             tiny.samples(["rouge_l"])
         with pytest.raises(DataError, match=r"columns: got the string 'id', expected a list of names, e\.g\. \['id'\]"):
@@ -238,7 +238,7 @@ class TestMatrix:
     def test_matrix_shows_the_requested_field(self, with_matrix: Sweep) -> None:
         assert with_matrix.matrix(field="pooled").loc["基金 Funds", "Extractive QA"] == 0.45
         assert with_matrix.matrix(field="n").loc["bonds", "All"] == 2
-        with pytest.raises(DataError, match="field: got 'mean', expected one of: value, ci_low"):
+        with pytest.raises(DataError, match="field: got 'mean', expected one of value, ci_low"):
             with_matrix.matrix(field="mean")
 
     def test_matrix_is_refused_without_topics_and_tasks(self, tiny: Sweep) -> None:

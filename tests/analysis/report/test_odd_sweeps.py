@@ -65,7 +65,7 @@ def test_samples_of_one_group_distinguish_no_cells(tmp_path: Path) -> None:
     page, text, _ = rendered(report_on(folder))
     few = "too few groups of samples (1)"
     for words in (page.text, text.replace("**", "")):
-        assert f"This is no evidence that it is better: there are {few} to tell" in words
+        assert f"This does not show that it is better: there are {few} to tell" in words
         assert "does not differ significantly" not in words
     assert f"May be the best: **cannot tell** ({few})" in text
     assert "dataset.groups=source and none assume less" in text

@@ -42,7 +42,7 @@ def test_samples_are_sorted_worst_first_with_missing_values_last(samples: Comman
     assert scores == sorted(scores)
     assert len(ids_in(text)) == 21
     assert set(ids_in(text)[-2:]) == {"error", "unanswerable"}
-    assert "last, as they have no value: 1 (not_applicable), 1 (answer_error)" in text
+    assert "last, because they have no value: 1 not applicable, 1 with a failed answer" in text
 
 
 def test_samples_command_shows_the_requested_number(samples: Command) -> None:
@@ -93,7 +93,7 @@ def test_samples_page_has_the_same_content_as_the_terminal(samples: Command, tmp
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--class", "rankedlow"), "no such class of failures; expected one of: none, not_in_corpus"),
+        (("--class", "rankedlow"), "no such class of failures, expected one of none, not_in_corpus"),
         (("--class", "refused", "--metric", "planted:rouge_l", "--against", "nothing"), "no cell matches"),
         (("--metric", "elegance"), "no metric 'elegance'"),
         (("--html", "nowhere/at/all.html"), "cannot be written"),
@@ -126,7 +126,7 @@ def test_a_damaged_list_of_documents_is_reported(
     documents.write_bytes(documents.read_bytes()[:100])
     assert main(["samples", str(folder), planted.cells[0].cell_id]) == 2
     assert re.match(
-        r".*documents_\w+\.parquet: cannot be read .*run the sweep's command again", capsys.readouterr().err
+        r".*documents_\w+\.parquet: cannot be read .*Run the sweep's command again", capsys.readouterr().err
     )
 
 

@@ -28,7 +28,7 @@ def test_artifact_server_named_only_by_the_database_is_refused(
         database.execute(f"UPDATE {name} SET {column} = '{other}'")
     database.close()
     assert main([str(only_sweep(tracked_run)), "--uri", f"sqlite:///{file}"]) == 2
-    assert f"the database sends artifacts to {other}, a server that would get them" in capsys.readouterr().err
+    assert f"the database sends artifacts to a server, {other}." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_other_artifact_locations_are_accepted(uri: str, place: str) -> None:
 
 @pytest.mark.parametrize("place", [OTHER, "https://me:p4ssWordX1@host/x", "mlflow-artifacts://host/x"])
 def test_a_password_in_the_place_is_not_repeated(place: str) -> None:
-    with pytest.raises(DataError, match="name that server as tracking URI") as raised:
+    with pytest.raises(DataError, match="Name that server as the tracking URI") as raised:
         require_named_server("sqlite:///m.db", place)
     assert "p4ssWordX1" not in str(raised.value)

@@ -151,7 +151,7 @@ def test_too_few_groups_of_samples_are_reported(swept: Swept) -> None:
 def test_metric_that_is_not_a_share_has_no_assumed_difference(swept: Swept, tmp_path: Path) -> None:
     (unknown,) = swept.lines(swept.three, "context_tokens", tmp_path)
     assert unknown == (
-        "context_tokens: the smallest detectable difference will be known after a first sweep of this data."
+        "context_tokens: the smallest detectable difference will be known after the first sweep of this data."
     )
     (known,) = swept.lines(swept.three, "context_tokens")
     assert "0.02 needs" not in known

@@ -76,7 +76,7 @@ def test_a_database_of_another_user_is_refused_with_the_remedy(
     file.parent.mkdir()
     open_client(f"sqlite:///{file}")
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path / closed, os.W_OK))
-    with pytest.raises(DataError, match=rf"{closed}: this user may not write into it; make it writable"):
+    with pytest.raises(DataError, match=rf"{closed}: you may not write to it\. Make it writable"):
         open_client(f"sqlite:///{file}")
 
 
@@ -105,7 +105,9 @@ def test_locked_database_suggests_a_retry_and_not_a_move(tmp_path: Path, monkeyp
 
     (tmp_path / "mlflow.db").write_bytes(b"SQLite format 3")
     monkeypatch.setattr("mlflow.MlflowClient", locked)
-    with pytest.raises(DataError, match=r"\(database is locked\)\. Another program writes to it: try again") as told:
+    with pytest.raises(
+        DataError, match=r"\(database is locked\)\. Another program is writing to it\. Try again"
+    ) as told:
         open_client(f"sqlite:///{tmp_path / 'mlflow.db'}")
     assert "move it away" not in str(told.value)
 

@@ -228,7 +228,7 @@ def test_sweep_without_a_ranked_cell_reports_that_it_has_no_traces(
         path.write_text(content, encoding="utf-8")
     before = traced.by_run()
     assert track.main([str(sweep), "--uri", traced.uri, "--traces", "all"]) == 0
-    assert "samples:  none, as no cell has a result that ranks it" in capsys.readouterr().out
+    assert "samples:  none, because no cell has a result that ranks it" in capsys.readouterr().out
     assert set(traced.by_run()) == set(before)
 
 
