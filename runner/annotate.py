@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog=_COMMAND,
-        description="Lets people check, correct and rate the questions of a released set.",
+        description="Let people check, correct and rate the questions of folder of a released set.",
         example=f"{_COMMAND} export my_set --to tasks.json",
         page=_PAGE,
     )
@@ -62,14 +62,14 @@ def _parser() -> argparse.ArgumentParser:
     }
     export, into, agree, accept, parts = added.values()
     for command in added.values():
-        command.add_argument("folder", type=Path, metavar="DIR", help="a released set")
+        command.add_argument("folder", type=Path, metavar="DIR", help="folder of a released set")
     for command in (into, agree, accept):
         command.add_argument("files", type=Path, nargs="+", metavar="FILE", help="Label Studio's .json, sheets (.csv)")
         _add_choices(
             command, "--annotator-from", AnnotatorFrom, AnnotatorFrom.COMPLETED_BY, "field that names the annotator"
         )
     export.add_argument(
-        "--to", type=Path, required=True, help="the file; the labelling configuration is written beside it"
+        "--to", type=Path, required=True, help="file for the tasks; the labelling configuration is written beside it"
     )
     _add_choices(export, "--format", AnnotationFormat, AnnotationFormat.LABEL_STUDIO, "format of the file")
     export.add_argument("--per-cell", type=int, help="samples of each topic and task (default: all)")
@@ -81,8 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     into.add_argument(
         "--prefer", metavar="ANNOTATOR", help="annotator whose annotation decides where annotators disagree"
     )
-    agree.add_argument("--json", type=Path, help="file for the whole agreement record")
-    accept.add_argument("--csv", type=Path, help="a file for the table")
+    agree.add_argument("--json", type=Path, help="write the whole agreement record to this file")
+    accept.add_argument("--csv", type=Path, help="write the table to this file")
     accept.add_argument("--write", type=Path, help="a new folder for the accepted samples")
     accept.add_argument(
         "--at", type=int, choices=THRESHOLDS, default=THRESHOLDS[0], help="lowest rating that counts as accepted"

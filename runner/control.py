@@ -22,7 +22,7 @@ _EFFECTS = {
     PAUSE: "No further stage will start. Running stages finish, and workers keep their models. To continue: "
     "python -m runner.control {sweep} resume",
     RESUME: "The sweep continues.",
-    STOP: "No stage will start that only {cell} needs. To run it later, repeat the sweep's command.",
+    STOP: "No stage will start that only {cell} needs. To run it later, run the sweep's command again.",
 }
 
 
@@ -54,13 +54,13 @@ def _run(options: argparse.Namespace) -> None:
 def _require_running(folder: Path, sweep: SweepResult) -> None:
     live = read_live(folder, sweep)
     if live.state == KILLED:
-        raise DataError(f"{folder}: this sweep was killed; its command resumes it")
+        raise DataError(f"{folder}: this sweep was killed. Run its command again: finished work is cached.")
     if live.state != RUNNING:
         raise DataError(f"{folder}: this sweep has ended ({live.state}); only a running sweep can be steered")
     if live.progress is None:
         raise DataError(
             f"{folder}: no running process reports progress of this sweep. A sweep of several processes "
-            "(hydra/launcher=...) cannot be steered"
+            "(hydra/launcher=...) cannot be steered."
         )
 
 
@@ -79,16 +79,18 @@ def _cells(sweep: SweepResult) -> list[CellResult]:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.control",
-        description="Pauses and resumes a running sweep, and stops cells of it. Results of other cells do not change.",
+        description=(
+            "Pause or resume a running sweep, or stop one of its cells. Results of other cells do not change."
+        ),
         example="python -m runner.control latest stop retriever=bm25,top_k=2",
         page="docs/watching.md",
     )
     parser.add_argument("sweep", help=SWEEP)
-    parser.add_argument("action", choices=(PAUSE, RESUME, STOP), help="what to do")
+    parser.add_argument("action", choices=(PAUSE, RESUME, STOP), help="pause or resume the sweep, or stop a cell")
     parser.add_argument(
         "cell",
         nargs="?",
         metavar="ID_OR_VALUES",
-        help="of stop: the cell, by its id or by values of its axes such as retriever=bm25,top_k=2",
+        help="for stop: the cell, by its id or by values of its axes such as retriever=bm25,top_k=2",
     )
     return parser

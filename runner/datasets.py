@@ -72,7 +72,7 @@ def _import(options: argparse.Namespace) -> None:
     if problems := NearDuplicates(options.threshold).check():
         raise ConfigError([f"--{problem}" for problem in problems])
     if options.experiment and options.kind != "mlflow":
-        raise ConfigError(["--experiment works only with --from mlflow; remove it"])
+        raise ConfigError(["--experiment: requires --from mlflow; remove it"])
     traces = without_passages(_traces(options)) if options.no_passages else _traces(options)
     counts = import_questions(traces, options.out, private, options.threshold)
     console = make_console()
@@ -114,7 +114,7 @@ def _describe(overrides: list[str], target: Path | None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.datasets",
-        description="Describes a data set, fetches published ones by name, and imports questions from traces.",
+        description="Describe a data set, fetch a published one by name, or import questions from traces.",
         example=_DESCRIBE,
         page=_PAGE,
     )
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     purpose = "show sizes, lengths, subsets, gold, near-duplicates and leaks of a data set"
     describe = add_command(commands, "describe", purpose, example=_DESCRIBE, page=_PAGE)
     describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")
-    describe.add_argument("--json", type=Path, help="file for the whole description")
+    describe.add_argument("--json", type=Path, help="write the whole description to this file")
     fetching = add_command(
         commands,
         "fetch",
@@ -131,7 +131,9 @@ def _parser() -> argparse.ArgumentParser:
         page=_PAGE,
     )
     fetching.add_argument("name", help=f"one of {', '.join(sorted(NAMED_SETS))}")
-    fetching.add_argument("--from", dest="source", type=Path, metavar="FOLDER", help="files downloaded by hand")
+    fetching.add_argument(
+        "--from", dest="source", type=Path, metavar="FOLDER", help=("folder of files that you downloaded yourself")
+    )
     _add_import(commands)
     return parser
 
@@ -144,7 +146,9 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         example="python -m runner.datasets import --from otel traces.jsonl --out questions --mask email,phone",
         page=_IMPORT_PAGE,
     )
-    importing.add_argument("--from", dest="kind", choices=("mlflow", "otel", "langfuse"), required=True)
+    importing.add_argument(
+        "--from", dest="kind", choices=("mlflow", "otel", "langfuse"), required=True, help="source of the traces"
+    )
     importing.add_argument(
         "source", type=tracking_uri, help="MLflow's tracking URI, or a file of OTLP JSON or of Langfuse's export"
     )
@@ -154,14 +158,26 @@ def _add_import(commands: "argparse._SubParsersAction[CommandParser]") -> None:
         action="append",
         default=[],
         metavar="RULES",
-        help="private data: some of email,phone,card,ip, and a regular expression at the end; may be repeated",
+        help=(
+            "private data to mask: any of email,phone,card,ip, then optionally a regular expression; repeat the "
+            "option for several"
+        ),
     )
     importing.add_argument(
         "--no-passages", action="store_true", help="leave out the passages, to search only your own documents"
     )
-    importing.add_argument("--experiment", default="", help="of MLflow (default: all)")
-    importing.add_argument("--feedback", default="", help="name of the assessment, attribute or score with it")
-    importing.add_argument("--threshold", type=float, default=0.6, help="share of words of near duplicates (0.6)")
+    importing.add_argument(
+        "--experiment", default="", help=("name of the MLflow experiment (default: all experiments)")
+    )
+    importing.add_argument(
+        "--feedback", default="", help=("name of the assessment, attribute or score that holds user feedback")
+    )
+    importing.add_argument(
+        "--threshold",
+        type=float,
+        default=0.6,
+        help=("share of common words from which two questions are near-duplicates (default: %(default)s)"),
+    )
 
 
 def _write(path: Path, description: Mapping[str, Json]) -> None:
@@ -177,7 +193,7 @@ def show(console: Console, description: Mapping[str, Json]) -> None:
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")
     lengths = [(name, *(entry[measure] for measure in measures)) for name, entry in description["lengths"].items()]
-    print_table(console, "Lengths in characters", ("", *measures), lengths)
+    print_table(console, "Lengths (characters)", ("", *measures), lengths)
     subsets = [
         (name, entry["n_samples"], entry["n_with_references"], entry["n_with_gold"], ", ".join(entry["kinds"]))
         for name, entry in description["subsets"].items()

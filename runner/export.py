@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.export",
-        description="Exports the pipeline of one cell as a folder that answers questions.",
+        description="Export the pipeline of one cell as a folder that answers questions.",
         example="python -m runner.export latest best --out winner",
         page="docs/export.md",
     )

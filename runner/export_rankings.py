@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         n_found = sum(bool(ranking.documents) for ranking in rankings)
         if not n_found:
             raise DataError(
-                f"{cell.cell_id}: found no document for any question; did it run with retriever=closed_book?"
+                f"{cell.cell_id}: found no document for any question. Did it run with retriever=closed_book?"
             )
         if options.format is RankingFormat.TREC:
             lines = list(trec_lines(rankings, options.depth, options.tag or cell.cell_id))
@@ -74,7 +74,9 @@ def _export_judgements(sweep: LoadedSweep, options: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.export_rankings",
-        description="Writes the rankings of a cell as a TREC run or a FinanceRAG submission, or a judge's grades.",
+        description=(
+            "Write the rankings of a cell as a TREC run or a FinanceRAG submission, or a judge's grades as qrels."
+        ),
         example="python -m runner.export_rankings latest --cell best --format trec --out run.txt",
         page="docs/results.md",
     )
@@ -96,7 +98,7 @@ def _cell(sweep: LoadedSweep, text: str | None) -> CellResult:
     if len(sweep.cells) != 1:
         axes = ", ".join(sweep.axes())
         raise DataError(
-            f"{sweep.name}: has {len(sweep.cells)} finished cells; choose one by --cell, its id or its values of: "
-            f"{axes or 'nothing, because no cell is finished'}"
+            f"{sweep.name}: has {len(sweep.cells)} finished cells, expected one; choose it with --cell, by its id "
+            f"or its values of {axes or 'nothing, because no cell is finished'}"
         )
     return sweep.cells[0]

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say_error(error)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
-        say_error("\nInterrupted. Every reply and every finished stage is cached: run the same command to resume.")
+        say_error("\nInterrupted. Run the same command again: finished work is cached.")
         return EXIT_INTERRUPTED
 
 
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.generate",
         usage="%(prog)s [-h] [--cfg] [check] key=value ...",
-        description="Generates questions with gold from a corpus.",
+        description="Generate questions with gold evidence from a corpus.",
         example="python -m runner.generate corpus.path=my_docs llm=openai out=my_set",
         page="docs/generation.md",
     )

@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.judge_agreement",
-        description="Validates a judge against human labels before its numbers are trusted.",
+        description="Compare a judge with human labels before you trust its numbers.",
         example="python -m runner.judge_agreement --labels labels.csv --judge omnieval --sweep latest",
         page="docs/judges.md",
     )
@@ -95,13 +95,28 @@ def _parser() -> argparse.ArgumentParser:
         "--labels", metavar="FILE", type=Path, help="human labels: .jsonl, .csv, or Label Studio's .json"
     )
     parser.add_argument("--claims", metavar="FILE", type=Path, help="human verdicts on claims, in the same formats")
-    parser.add_argument("--write-claims", metavar="FILE", type=Path, help="claims of --sweep's answers, to be labelled")
-    parser.add_argument("--answers", metavar="N", type=int, default=100, help="answers in --write-claims (100)")
+    parser.add_argument(
+        "--write-claims",
+        metavar="FILE",
+        type=Path,
+        help=("write claims of answers in --sweep to this file, for people to label"),
+    )
+    parser.add_argument(
+        "--answers",
+        metavar="N",
+        type=int,
+        default=100,
+        help=("number of answers for --write-claims (default: %(default)s)"),
+    )
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument(
-        "--sweep", help=f"{SWEEP}. With labels for some of its answers: adds bias and corrected mean of every cell"
+        "--sweep",
+        help=(
+            f"{SWEEP}. If some of its answers are labelled, the report adds the judge's bias and a corrected mean "
+            "for each cell"
+        ),
     )
-    parser.add_argument("--json", type=Path, help="file for the whole report, with every disagreement")
+    parser.add_argument("--json", type=Path, help="write the whole report to this file, with every disagreement")
     add_option(parser)
     parser.add_argument(
         "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"

@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog=_COMMAND,
-        description="Trains a judge on human labels.",
+        description="Train a judge on human labels.",
         example=f"{_COMMAND} prepare --labels labels.csv --judge omnieval --out prepared",
         page=_PAGE,
     )

@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.models",
-        description="Tests models before a sweep depends on them.",
+        description="Test models before a sweep depends on them.",
         example=_EXAMPLE,
         page=_PAGE,
     )

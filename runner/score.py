@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="python -m runner.score",
-        description="Scores answers and rankings of any system with the metrics of this project.",
+        description="Score answers and rankings of any system with the metrics of this project.",
         example="python -m runner.score --input mine.jsonl --metrics rouge_l,f1 --out scores.jsonl",
         page="docs/metrics.md",
     )

@@ -162,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     page = "docs/run-settings.md"
     parser = CommandParser(
         prog="python -m runner.store",
-        description="Lists, checks and cleans up the store of stage results.",
+        description="List, check and clean up the store of stage results.",
         example="python -m runner.store --store-dir s3://bucket/prefix ls",
         page=page,
     )

@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Log the sweep, except cells that were logged before. Return the exit code."""
     parser = CommandParser(
         prog="python -m runner.track",
-        description="Logs a sweep to MLflow from its results.",
+        description="Log a finished sweep to MLflow.",
         example="python -m runner.track latest --traces 100",
         page="docs/mlflow.md",
     )
@@ -36,15 +36,15 @@ def main(arguments: list[str] | None = None) -> int:
         type=_n_traces,
         default=0,
         metavar="N",
-        help="number of samples to log step by step, of the best cell, of the first cell and of up to two cells "
-        "that may be as good as the best, e.g. 100, or all (default: none)",
+        help="number of samples to log step by step, e.g. 100, or all (default: none); of the best cell, the "
+        "first cell and up to two cells that may be as good as the best",
     )
     parser.add_argument(
         "--subsets",
         choices=["headline", "all"],
         default="headline",
-        help="the metrics of subsets, tasks and topics: the first five of the leaderboard, or all, including "
-        "topic x task (default: %(default)s)",
+        help="metrics to log for subsets, tasks and topics: the first five of the leaderboard (headline), or "
+        "all, including topic x task (default: %(default)s)",
     )
     add_option(parser)
     options = parser.parse_args(arguments)

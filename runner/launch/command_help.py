@@ -13,7 +13,7 @@ _OPTIONS_FROM = 47
 
 GROUPS = {
     "dataset": "documents and questions",
-    "language": "of both (default: Chinese)",
+    "language": "language of both (default: Chinese)",
     "parser": "reads PDF, HTML, Office",
     "refiner": "rewrites the documents",
     "chunk": "cuts documents into chunks",
@@ -67,8 +67,8 @@ SHOWN_FIRST = {
 _TEMPLATE = """\
 usage: python -m runner [-m] [group=option ...] [key=value ...]
 
-Runs a RAG pipeline over a benchmark: one cell, or with -m every combination of
-values separated by commas (a sweep). The same command resumes after a kill.
+Run a RAG pipeline over a benchmark: one cell, or with -m every combination of
+comma-separated values (a sweep). To resume one, run the same command again.
 
 groups (the default first; docs/axes.md has all):
 {groups}
