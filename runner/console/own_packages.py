@@ -79,8 +79,8 @@ def find_own_packages_first() -> None:
         file = getattr(sys.modules[name], "__file__", None)
         if file is None or Path(file).resolve().parent != ROOT / name:
             raise ImportError(
-                f"{name} is loaded from {file or 'a folder without __init__.py'}, and rag-grid has a package of that "
-                "name: import runner before it, or rename yours"
+                f"{name} is loaded from {file or 'a folder without __init__.py'}, but rag-grid has a package of "
+                "the same name. Import runner first, or rename your package."
             )
     if not any(isinstance(finder, OwnPackages) for finder in sys.meta_path):
         sys.meta_path[:0] = [OwnPackages(), InstalledNamespaces()]

@@ -39,7 +39,7 @@ class StandardOutput(io.TextIOWrapper):
         if error.errno not in _READER_IS_GONE and not self.is_lost:
             self.is_lost = True
             with suppress(OSError):
-                sys.stderr.write(f"standard output: {error.strerror or error}; the rest of it is lost\n")
+                sys.stderr.write(f"standard output: {error.strerror or error}; the rest of the output is lost\n")
 
 
 def guard_standard_output() -> None:

@@ -133,8 +133,8 @@ class Asker:
         if n_waits == _WARN_AFTER_WAITS:
             model = getattr(self._llm, "model", type(self._llm).__name__)
             log.warning(
-                "waiting for %d replies of %s, which another process has requested; if that process was stopped "
-                "(Ctrl-Z), continue it, or end it: this process then sends the requests",
+                "waiting for %d replies of %s, which another process requested. If that process is suspended "
+                "(Ctrl-Z), continue or end it; when it ends, this process sends the requests.",
                 n_missing,
                 model,
             )
@@ -162,7 +162,7 @@ class Asker:
         if unanswered:
             raise ComponentError(
                 f"{type(self._llm).__name__}: {len(unanswered)} requests got no answer, e.g. "
-                f"{next(iter(unanswered.values())).id!r}; expected one answer per request"
+                f"{next(iter(unanswered.values())).id!r}, expected one answer per request"
             )
 
     def _generate(self, requests: Sequence[Request]) -> Iterator[Answer]:

@@ -59,7 +59,7 @@ def asker_for(llm: LLM, purpose: str, store: Store, report: Report = lambda done
         if replies_name(llm, purpose, store) != name:
             raise ComponentError(
                 f"{class_name(cls)}: another run began at the same time with other contents of "
-                f"{', '.join(sorted(opened))}. Give the same command again; all stored answers are cached"
+                f"{', '.join(sorted(opened))}. Run the same command again: finished work is cached."
             )
 
     return Asker(llm, store.replies(name), report, note_files if has_users_code(llm) else lambda: None)

@@ -57,7 +57,8 @@ class Run:
         entry = self._store.find(stage.kind, stage.key)
         if entry is None:
             raise DamagedEntryError(
-                f"{stage.kind} {stage.key[:12]}: it was deleted while the sweep ran; give the same command again"
+                f"{stage.kind} {stage.key[:12]}: was deleted while the sweep ran. Run the same command again: "
+                "finished work is cached."
             )
         return entry
 

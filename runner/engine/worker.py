@@ -296,8 +296,8 @@ def _compute(stage: Stage[T], run: Run) -> T:
         require_equal_files(cls)
     if any(hasattr(part, "content_hash") for part in stage.components()) and key_of(stage.description) != stage.key:
         raise ComponentError(
-            "a file that one of its components reads changed while the sweep ran, so the result fits neither version. "
-            "Give the same command again; all other results are cached"
+            "a file that one of its components reads changed while the sweep ran, so the result fits neither "
+            "version. Run the same command again: finished work is cached."
         )
     return result
 

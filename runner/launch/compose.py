@@ -55,7 +55,7 @@ def explain_error(error: Exception, overrides: Sequence[str]) -> str:
     if unknown and f"~{(group := unknown[1].partition('.')[0])}" in overrides:
         return f"~{group}: removes the group that {unknown[1]} belongs to; leave one of the two out"
     if "hydra/launcher/joblib" in message:
-        return f"{message}\nIt comes with an extra: {install_command('joblib')}"
+        return f"{message}\nInstall it with: {install_command('joblib')}"
     if interpolation := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
         return f"{interpolation[2]}: takes the value of {_missing_field(interpolation[1])}"
     if "Error resolving interpolation '${language}'" in message:  # Hydra composes added options before all else
@@ -92,7 +92,7 @@ def _missing_field(key: str) -> str:
     """Describe a missing field that another field refers to, and the options that have it."""
     group, _, field = key.partition(".")
     having = [f"{group}={option}" for option, fields in _fields_of_options(group) if field in fields]
-    return f"{key}, which does not exist{'; expected ' if having else ''}{' or '.join(having)}"
+    return f"{key}, which does not exist{', expected ' if having else ''}{' or '.join(having)}"
 
 
 def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:

@@ -127,7 +127,7 @@ def _options(config_dir: Path | None) -> dict[str, list[str]]:
     """Return the options of each group, own ones included."""
     if config_dir is not None and not config_dir.is_dir():
         raise ConfigError(
-            f"--config-dir: {config_dir} is not a folder; expected one with options, e.g. my_conf/chunk/mine.yaml"
+            f"--config-dir: {config_dir} is not a folder, expected one with options, e.g. my_conf/chunk/mine.yaml"
         )
     groups = [name for name in get_type_hints(Cell) if files("conf").joinpath(name).is_dir()]
     folders = [files("conf"), *([config_dir] if config_dir else [])]

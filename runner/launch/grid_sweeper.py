@@ -47,7 +47,7 @@ def check_axis(override: Override, max_cells: int) -> None:
     if override.value_type is ValueType.RANGE_SWEEP:
         n_values = _n_values(override)
         if not n_values:
-            raise ConfigError([f"{override.input_line}: is an empty range; expected one such as range(2,9,step=2)"])
+            raise ConfigError([f"{override.input_line}: is an empty range, expected one such as range(2,9,step=2)"])
         require_fewer_cells(n_values, max_cells)
 
 
@@ -116,7 +116,7 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
         path = f"hydra.sweeper.coupled: [{', '.join(group)}]"
         for name in group:
             if name in seen:
-                problems.append(f"{path}: {name} is coupled twice; expected each axis in one group, once")
+                problems.append(f"{path}: {name} is coupled twice, expected each axis in one group, once")
             seen.add(name)
         single = [name for name in group if n_values.get(name, 0) < 2]
         problems += [f"{path}: {_not_swept(name, n_values)}" for name in single]
@@ -129,7 +129,7 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
 
 def _not_swept(name: str, n_values: Mapping[str, int]) -> str:
     swept = ", ".join(other for other, n in n_values.items() if n > 1) or "none"
-    return f"{name} is not swept; expected several values, as in {name}=a,b (swept axes: {swept})"
+    return f"{name} is not swept, expected several values, as in {name}=a,b (swept axes: {swept})"
 
 
 def _name(key: str) -> str:

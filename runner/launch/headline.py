@@ -156,5 +156,6 @@ def headline_problems(cells: Sequence[Cell]) -> list[str]:
         ranking = [name for name, direction in directions.items() if direction is not None]
         why = f"{headline} cannot rank cells: neither larger nor smaller is better"
         return [f"run.headline: {why}. Choose one of {', '.join(ranking)}"]
-    hint = did_you_mean(headline, directions, f"expected one of {', '.join(directions)}")
-    return [f"run.headline: got {headline!r}, which no cell computes; {hint}"]
+    hint = did_you_mean(headline, directions)
+    expected = f"expected one of {', '.join(directions)}"
+    return [f"run.headline: got {headline!r}, which no cell computes, {expected}{hint and f'; {hint}'}"]

@@ -75,7 +75,7 @@ def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:
     elif not download:
         raise ComponentError(
             f"{model} is not on this machine. Download it with: hf download {model} --revision {revision}; or use "
-            "--download, or let the first sweep that uses it download it"
+            "--download, or let the first sweep that uses it download it."
         )
 
 

@@ -39,7 +39,7 @@ class _NodeCount:
             self._n += 1
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor in (anchor for anchor, _ in self._open):
-                raise ValueError(f"the alias *{event.anchor} is a part of what it stands for")
+                raise ValueError(f"the alias *{event.anchor} contains itself")
             self._n += self._sizes.get(event.anchor, 1)
         elif isinstance(event, yaml.ScalarEvent):
             if not self._n and event.value:

@@ -146,7 +146,7 @@ def _metric_problems(planned: PlannedMetric) -> Iterator[str]:
     elif not isinstance(metric, AnswerMetric):
         yield f"{prefix} is not an answer metric; {expected}"
     elif metric.larger_is_better is None:
-        yield f"{prefix} has no better direction; {expected}"
+        yield f"{prefix} ranks no cells, because neither larger nor smaller is better; {expected}"
     elif not getattr(metric, "is_share", True):
         yield f"{prefix} has values outside [0, 1], for which the race has no error rate; {expected}"
     elif not _is_mean(metric, planned.name):

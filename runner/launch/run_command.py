@@ -103,8 +103,8 @@ def _require_no_rerun(arguments: Sequence[str]) -> None:
     if reruns:
         raise ConfigError(
             [
-                f"{reruns[0]}: Hydra would unpickle the file, which may run any code; run the sweep's command again, "
-                "which is in sweep.json: its stages are cached in the store"
+                f"{reruns[0]}: Hydra would unpickle the file, which may run any code. Run the sweep's command "
+                "again (it is in sweep.json): finished work is cached."
             ]
         )
 

@@ -103,7 +103,10 @@ def plan_search(cells: Sequence[PlannedCell], space: SearchSpace, headline: str,
                 f"search: no sample can have a value of {name or 'a metric that ranks cells'}; use search=none"
             )
         elif larger is None:
-            problems.append(f"search.objectives: {name} has no better direction; name another metric")
+            problems.append(
+                f"search.objectives: {name} ranks no cells, because neither larger nor smaller is better; choose "
+                "another metric"
+            )
         else:
             objectives.append(Objective(planned.name, larger))
     problems += _objective_problems(cells, objectives)
@@ -117,7 +120,7 @@ def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
     if config.race.enabled:
         yield (
             "search: a race stops cells before all of their samples are scored, and a search needs whole scores; "
-            "race=none or search=none"
+            "use race=none or search=none"
         )
     if len({cell.graph.data.key for cell in cells}) > 1:
         yield "search: scores over different data sets do not compare; run a search for each data set"
@@ -125,7 +128,7 @@ def _space_problems(cells: Sequence[PlannedCell], space: SearchSpace) -> Iterato
         if name in DRAWS:
             yield f"search: {name} numbers repeats, not settings; remove it from the axes"
         if name == CONDITION:
-            yield f"search: {CONDITION} sets how hard the test is, and is not a choice; fix it"
+            yield f"search: {CONDITION} sets how hard the test is, so it is not an axis to search; set one value"
 
 
 def _objective_problems(cells: Sequence[PlannedCell], objectives: Sequence[Objective]) -> Iterator[str]:

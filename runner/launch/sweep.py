@@ -300,14 +300,17 @@ class RunningSweep:
         path = error.filename2 or error.filename  # if the error names two paths, the second was written
         if path and Path(path).is_relative_to(self._store.root):
             if isinstance(error, FileNotFoundError):
-                return f"run.store_dir: {path} was deleted during the sweep; run the same command again"
+                return (
+                    f"run.store_dir: {path} was deleted during the sweep. Run the same command again: finished "
+                    "work is cached."
+                )
             return (
                 f"run.store_dir: {path} cannot be used: {cause}. Fix its permissions, delete it if it does "
                 "not belong to the store, or choose another run.store_dir"
             )
         return (
-            f"run.results_dir: cannot write to {self._shown_dir}: {cause}; finished stages are cached in "
-            f"{self._store.root}. Choose another run.results_dir or free some space"
+            f"run.results_dir: cannot write to {self._shown_dir}: {cause}. Free some space or choose another "
+            f"run.results_dir, then run the command again: finished work is cached in {self._store.root}."
         )
 
     def _run_plan(self, plan: SweepPlan) -> int:
@@ -322,8 +325,8 @@ class RunningSweep:
             with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for the log
                 self._end(plan, INTERRUPTED)
             self._console.print(
-                f"\nInterrupted: {len(self._done)} of {n_planned} cells are done; finished stages are cached. "
-                "Run the same command to resume."
+                f"\nInterrupted: {len(self._done)} of {n_planned} cells are done. Run the same command again: "
+                "finished work is cached."
             )
             return EXIT_INTERRUPTED
         except BudgetReached as reached:
@@ -345,8 +348,8 @@ class RunningSweep:
         if lost:
             raise StoreError(
                 f"run.results_dir: the results of {len(lost)} of {n_cells} cells were deleted from "
-                f"{self._shown_dir}, during the sweep. Run the same command again: finished stages "
-                "that are still cached are not computed again"
+                f"{self._shown_dir} during the sweep. Run the same command again: finished work that is still in "
+                "the store is cached."
             )
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK

@@ -124,7 +124,7 @@ def _headers_in_documents(header: Header, retriever: Retriever) -> list[str]:
         return []
     return [
         f"header: got {type(header).__name__}, but {type(reading[0]).__name__} reads chunks in their documents "
-        "(pooling=late), which contain no headers; expected header=none, or another pooling"
+        "(pooling=late), which contain no headers, expected header=none, or another pooling"
     ]
 
 

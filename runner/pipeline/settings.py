@@ -108,7 +108,7 @@ class JudgeSettings:
             return problems
         problems = [*_duplicate_metrics(self.scores, "~judge.scores"), *_bad_names(self.scores)]
         if self.sample is not None and self.sample < 1:
-            problems.append(f"sample: got {self.sample}, expected 1 or more, or null for all samples")
+            problems.append(f"sample: got {self.sample}, expected at least 1, or null for all samples")
         return problems
 
 

@@ -40,7 +40,7 @@ def _take_untested(choice: Choice, by: str, name: Name) -> Prose:
     among = "" if chosen is best else f"; the best mean is {_value(choice, best)} ({name(best)})"
     return prose(
         "Take ", name(chosen), f": its {by} is {_value(choice, chosen)}{_context(choice, name)}{among}."
-    ) + prose("This is no evidence that it is better: there are ", choice.too_few, ".")
+    ) + prose("This does not show that it is better: there are ", choice.too_few, ".")
 
 
 def _compare_conditions(choice: Choice, by: str, name: Name, *, larger_is_better: bool) -> Prose:

@@ -134,8 +134,8 @@ def _is_sweep(folder: Path) -> bool:
         return (folder / "sweep.json").is_file()
     except OSError as error:
         raise DataError(
-            f"{folder}: cannot be read ({error.strerror}); expected the folder of a sweep. Check the name, and "
-            "make the folder readable as the user who owns it"
+            f"{folder}: cannot be read ({error.strerror}), expected the folder of a sweep. Check the name, and "
+            "make the folder readable as the user who owns it."
         ) from error
 
 
@@ -147,8 +147,8 @@ def read_cell(folder: Path) -> CellResult:
         require_numbers(cell)
     except TypeError as error:
         raise DataError(
-            f"{path}: {error}; the file was changed: delete it and run the sweep again with the same command, "
-            "everything else is cached"
+            f"{path}: {error}. The file was changed: delete it, then run the sweep's command again: finished work "
+            "is cached."
         ) from error
     if cell.cell_id != folder.resolve().name:
         raise DataError(
@@ -193,8 +193,8 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
             yield file.parent
         elif cell.get("status") == OK:
             raise DataError(
-                f"{file}: missing, although {sweep_dir / 'sweep.json'} reports this cell as finished. Run the sweep "
-                "again with the same command: everything else is cached."
+                f"{file}: does not exist, although {sweep_dir / 'sweep.json'} reports this cell as finished. Run "
+                "the sweep's command again: finished work is cached."
             )
 
 
@@ -205,10 +205,10 @@ def _read(path: Path, kind: type[T]) -> T:
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
             raise DataError(
-                f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
-                "again: its stages are cached in the store"
+                f"{path}: got schema_version {version}, expected {SCHEMA_VERSION}. Run the sweep's command again: "
+                "finished work is cached."
             )
-        advice = "delete it and run the sweep again with the same command, everything else is cached"
+        advice = "delete it, then run the sweep's command again: finished work is cached"
         pop_checksum(raw, content, path, advice)
         require_types(raw, kind)
         if raw.get("status") not in _STATUSES[kind]:
@@ -217,11 +217,11 @@ def _read(path: Path, kind: type[T]) -> T:
             raw["axes"] = {axis: level(value) for axis, value in raw["axes"].items()}
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
-        raise DataError(f"{path}: does not exist; expected the folder of a sweep, e.g. results/<sweep id>") from error
+        raise DataError(f"{path}: does not exist, expected the folder of a sweep, e.g. results/<sweep id>") from error
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read ({error.strerror}); make it readable as the user who owns it, or give the sweep's "
-            "command again with another run.results_dir"
+            f"{path}: cannot be read ({error.strerror}); make it readable as the user who owns it, or run the "
+            "sweep's command again with another run.results_dir"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path}: not a result file ({error})") from error

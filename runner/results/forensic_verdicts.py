@@ -80,8 +80,8 @@ def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
     path = folder / "samples.parquet"
     if "found_gold" not in columns_of(folder):
         raise DataError(
-            f"{path}: has no column found_gold, because another version wrote it; expected a table of this "
-            "version: run the sweep's command again (all but the last stage of each cell is cached)"
+            f"{path}: has no column found_gold, as another version wrote it. Run the sweep's command again: "
+            "finished work is cached."
         )
     return read_samples(folder, columns)
 

@@ -49,7 +49,8 @@ def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
     looked = ", ".join(stores) or f"{', '.join(tried)} (not a store)"
     raise DataError(
         f"{cell.cell_id}: the texts of its documents are missing: no corpus {key[:12] or 'named in cell.json'} in "
-        f"{looked}. Run the sweep's command again (it computes only what is missing), or run this where its store is"
+        f"{looked}. Run the sweep's command again: finished work is cached. Or run this command where the sweep's "
+        "store is."
     )
 
 

@@ -85,8 +85,8 @@ class LoadedSweep:
         """Raise DataError if the sweep has not finished any cell yet."""
         if self.unfinished and not self.cells:
             raise DataError(
-                f"{self.name}: no cell has a result yet, {len(self.unfinished)} to go. If the sweep runs, wait; "
-                "otherwise, the same command resumes it"
+                f"{self.name}: no cell has a result yet, {len(self.unfinished)} to go. If the sweep is not "
+                "running, run its command again: finished work is cached."
             )
 
     def axes(self) -> list[str]:
@@ -145,7 +145,7 @@ class LoadedSweep:
         """
         if self.lacks_quality:
             raise DataError(
-                f"{self.name}: no cell is the best. {NO_QUALITY}. Name a cell by its values, such as retriever=bm25"
+                f"{self.name}: no cell is the best. {NO_QUALITY}. Name a cell by its values, such as retriever=bm25."
             )
         return self.headline_metric()
 
@@ -174,7 +174,7 @@ class LoadedSweep:
         """Raise DataError with the reason if scores decided which cells were tried."""
         if self.is_chosen_by_scores:
             marks = "; ".join(map(search_text, self.searches))
-            raise DataError(f"{self.name}: {marks}. {reason}. docs/search.md has more")
+            raise DataError(f"{self.name}: {marks}. {reason}. docs/search.md has more.")
 
     @property
     def n_candidates(self) -> int:
@@ -272,7 +272,7 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
     subset = _find_subset(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
         known = ", ".join(sorted(metrics[subset]))
-        raise DataError(f"{text}: no metric {metric!r} in {subset}; expected one of: {known}")
+        raise DataError(f"{text}: no metric {metric!r} in {subset}, expected one of {known}")
     return SubsetMetric(subset, metric, larger_is_better(metric, cells))
 
 
@@ -289,7 +289,7 @@ def _find_subset(subset: str, subsets: Iterable[str], cells: Iterable[CellResult
         return matches[0]
     if matches:
         raise DataError(f"{text}: several subsets are called {subset!r}: {', '.join(matches)}; name one of them")
-    raise DataError(f"{text}: no subset {subset!r}; expected one of: {_list_names(names, subset)}")
+    raise DataError(f"{text}: no subset {subset!r}, expected one of {_list_names(names, subset)}")
 
 
 def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:

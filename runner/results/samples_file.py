@@ -115,8 +115,8 @@ def open_parquet(path: Path, expected: str) -> Iterator["pq.ParquetFile"]:
             yield file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path}: cannot be read ({'it does not exist' if isinstance(error, FileNotFoundError) else error}); "
-            f"expected {expected}; run the sweep's command again: its stages are cached in the store"
+            f"{path}: cannot be read ({'it does not exist' if isinstance(error, FileNotFoundError) else error}), "
+            f"expected {expected}. Run the sweep's command again: finished work is cached."
         ) from error
 
 

@@ -152,9 +152,9 @@ def _check_belongs(scored: ScoredSamples, cell: CellResult, folder: Path, metric
         differ = not np.isclose(mean, recorded["value"], rtol=_ROUNDING, atol=_ROUNDING)
     if differ:
         raise DataError(
-            f"{folder / 'samples.parquet'}: its {metric} differs from cell.json beside it (n = {recorded.get('n')}, "
-            f"{recorded.get('value')}), expected the samples of this cell; run the sweep's command again to write "
-            "both"
+            f"{folder / 'samples.parquet'}: its {metric} differs from cell.json beside it (n = "
+            f"{recorded.get('n')}, {recorded.get('value')}), expected the samples of this cell. Run the sweep's "
+            "command again: finished work is cached."
         )
 
 
@@ -163,7 +163,10 @@ def _read(folder: Path, needed: Sequence[str], *, with_history: bool) -> "pa.Tab
         columns = file.schema_arrow.names
         if missing := [column for column in needed if column not in columns]:
             path = folder / "samples.parquet"
-            raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
+            raise DataError(
+                f"{path}: has no column {missing[0]!r}, as another version wrote it. Run the sweep's command "
+                "again: finished work is cached."
+            )
         names = [*_IDENTITY, *(["history"] if with_history else []), *needed]
         return read_columns(file, names)
 

@@ -170,7 +170,7 @@ def _corpus_of(about: Mapping[str, Json]) -> str:
 def _require_sound(testset: Testset, folder: Path) -> None:
     if problems := testset.problems():
         more = f" (and {len(problems) - 1} more like it)" if problems[1:] else ""
-        raise DataError(f"{folder}: {problems[0]}{more}; expected {_EXPECTED}, with all gold in its documents.")
+        raise DataError(f"{folder}: {problems[0]}{more}, expected {_EXPECTED}, with all gold in its documents")
 
 
 def _files(testset: Testset) -> dict[str, bytes]:

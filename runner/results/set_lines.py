@@ -68,10 +68,10 @@ def read_sample(record: Record, location: str) -> tuple[Sample, Mapping[str, Jso
     Raises DataError for missing or invalid fields, and for unknown ones, which would be lost in the next version.
     """
     if unknown := [name for name in record if name not in _FIELDS]:
-        raise DataError(f"{location}: got field '{unknown[0]}', expected one of: {', '.join(_FIELDS)}.")
+        raise DataError(f"{location}: unknown field '{unknown[0]}', expected one of {', '.join(_FIELDS)}")
     kind = optional_text(record, "kind", location) or Kind.QA
     if kind not in list(Kind):
-        raise DataError(f"{location}: got kind '{kind}', expected one of {', '.join(Kind)}.")
+        raise DataError(f"{location}: got kind '{kind}', expected one of {', '.join(Kind)}")
     sample = Sample(
         id=required_id(record, location),
         subset=required_text(record, "subset", location),
@@ -98,6 +98,6 @@ def _unit(unit: object, location: str) -> Evidence:
     numbers = {name: record[name] for name in ("start", "end", "grade") if record.get(name) is not None}
     if ("start" in numbers) != ("end" in numbers) or any(type(number) is not int for number in numbers.values()):
         raise DataError(
-            f"{location}: got {unit!r}, expected whole numbers for start and end (both or neither) and grade."
+            f"{location}: got {unit!r}, expected whole numbers for start and end (both or neither) and grade"
         )
     return Evidence(required_text(record, "document", location), **cast("dict[str, int]", numbers))

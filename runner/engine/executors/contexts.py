@@ -26,8 +26,8 @@ def warn_if_crowded(n_workers: int) -> None:
     """Log a warning if `n_workers` exceeds the number of cores of this machine."""
     if n_workers > n_cores():
         log.warning(
-            "run.workers: %d worker processes share the %d cores of this machine, and each needs memory and loads its "
-            "own models. That saves time only if stages wait for servers",
+            "run.workers: %d worker processes share the %d cores of this machine, and each needs memory and "
+            "loads its own models. That saves time only if stages wait for servers.",
             n_workers,
             n_cores(),
         )

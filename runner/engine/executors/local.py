@@ -32,7 +32,9 @@ class Local(Executor):
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
         if n_workers > 1:
-            log.warning("run.workers: executor=local runs all stages in this process, one by one; omit one of the two")
+            log.warning(
+                "run.workers: executor=local runs all stages in this process, one by one; leave one of the two out"
+            )
         return ThisProcess(store, gate, watch)
 
 

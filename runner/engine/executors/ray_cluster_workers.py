@@ -168,6 +168,6 @@ class RayWorkers(Workers):
     def _no_node_error(self) -> str:
         refused = "".join(f"\n{reason}" for reason in self._places.refusals.values())
         return (
-            "no node of the Ray cluster is left on which the next stage could run: see `ray status`. Finished stages "
-            f"are cached: start nodes, then give the same command again{refused}"
+            f"no node of the Ray cluster can run the next stage (see `ray status`){refused}. Start nodes, then "
+            "run the same command again: finished work is cached."
         )

@@ -22,8 +22,8 @@ def unknown_kinds(by_kind: ByKind) -> list[str]:
 
 def _unknown_kind_error(kind: str, known: set[str]) -> str:
     close = difflib.get_close_matches(kind, sorted(known), n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known kinds: {', '.join(sorted(known))}"
-    return f"resources.{kind}: no stage has this kind; {hint}"
+    hint = f"; did you mean {' or '.join(close)}?" if close else f", expected one of {', '.join(sorted(known))}"
+    return f"resources.{kind}: no stage has this kind{hint}"
 
 
 def _kinds_below(cls: type) -> Iterator[str]:

@@ -72,8 +72,8 @@ class Slurm(Executor):
             errors.append(str(MissingExtraError("submitit", "slurm", "executor=slurm")))
         elif self.cluster is Cluster.SLURM and not shutil.which("sbatch"):
             errors.append(
-                "cluster: slurm requires sbatch, which this host lacks: run the command on a host that submits jobs, "
-                "or try it out with executor.cluster=local"
+                "cluster: slurm requires sbatch, which this host lacks. Run the command on a host that submits "
+                "jobs, or try it with executor.cluster=local."
             )
         for name in ("time_min", "cpus_per_worker", "array_parallelism", "start_timeout_s", "silence_s"):
             if not getattr(self, name) > 0:

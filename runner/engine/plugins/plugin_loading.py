@@ -147,7 +147,9 @@ def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) ->
         path = str(getattr(sys.modules[name], "__file__", None) or "")
         now = files.get(name)
         if path.endswith(tuple(EXTENSION_SUFFIXES)) and not (now and _state.imported.get(name) == now.digest):
-            raise ComponentError(f"{path}: only a new process can load compiled code that changed. Start it again")
+            raise ComponentError(
+                f"{path}: this compiled file changed, and only a new process can load it. Start the program again."
+            )
 
 
 def require_unchanged(cls: type, *, as_model: bool = False) -> None:
@@ -161,10 +163,10 @@ def require_unchanged(cls: type, *, as_model: bool = False) -> None:
     for file in (*known.read_by(cls if as_model else None), *opened):
         if file.has_changed:
             raise ComponentError(
-                f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran. Its code may read this file, so "
-                "the result fits neither version. Give the same command again; all other results are cached. If the "
-                "code itself writes this file, let it write to a hidden folder (.cache) of the working directory, or "
-                "call it *.log"
+                f"{file.path}: changed while {cls.__module__}.{cls.__qualname__} ran. Its code may read this "
+                "file, so the result fits neither version. Run the same command again: finished work is cached. "
+                "If the code itself writes this file, let it write to a hidden folder (.cache) of the working "
+                "directory, or name the file *.log."
             )
 
 
@@ -339,8 +341,8 @@ def _digest(path: str) -> str:
 
 def _change_message(module: str, path: str) -> str:
     return (
-        f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was imported, so "
-        "results would fit neither version. Give the same command again; all computed results are cached"
+        f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was "
+        "imported, so results would fit neither version. Run the same command again: finished work is cached."
     )
 
 
@@ -350,7 +352,10 @@ def _changed_program_message(read: SourceFile | None) -> str:
     `read` is the changed file if code reads it without importing it, otherwise None.
     """
     if read is None:
-        return "__main__: the program's file, or a file that it imports, changed since it was started. Start it again"
+        return (
+            "__main__: the program's file, or a file that it imports, changed since the program started. Start "
+            "it again."
+        )
     return (
         f"{read.path}: changed since the program was started. Its code names this file and may have read it before. "
         "Start the program again. If it writes this file itself, define the component in a separate module, and name "
@@ -360,9 +365,9 @@ def _changed_program_message(read: SourceFile | None) -> str:
 
 def _new_file_message(module: str, path: str) -> str:
     return (
-        f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is new, or "
-        "outside the package's folder, in a zip file, or where an editable install maps it. Move it into that folder "
-        "if necessary, and give the same command again"
+        f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is new, "
+        "or outside the package's folder, in a zip file, or where an editable install maps it. Move it into that "
+        "folder if necessary, then run the same command again: finished work is cached."
     )
 
 

@@ -43,7 +43,7 @@ def write_part(path: Path, value: Part) -> None:
     Raises OSError if the file cannot be written, and TypeError or ValueError for a value without a file format.
     """
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("a masked array, whose mask no file holds; expected plain numbers, as of .filled(0)")
+        raise TypeError("a masked array, whose mask no file holds, expected plain numbers, as of .filled(0)")
     if isinstance(value, np.ndarray):
         np.save(path, value, allow_pickle=False)
     elif isinstance(value, pa.Table):
@@ -153,7 +153,7 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
         if "not enough memory" in why:  # Arrow says so when it compresses
             remedy = "Give the process more memory, or run fewer stages in parallel (run.workers=1)"
         raise StoreError(
-            f"{path}: cannot write {what}: {why}. {remedy}, then repeat the command: finished stages are cached"
+            f"{path}: cannot write {what}: {why}. {remedy}, then run the same command again: finished work is cached."
         ) from error
 
 

@@ -43,7 +43,7 @@ def check_format(store_format: int, location: object) -> None:
     if store_format != FORMAT:
         raise StoreError(
             f"{location}: the store has format {store_format}, this version reads format {FORMAT}. "
-            f"{'Upgrade rag-grid, or choose' if store_format > FORMAT else 'Choose'} another run.store_dir"
+            f"{'Upgrade rag-grid, or choose' if store_format > FORMAT else 'Choose'} another run.store_dir."
         )
 
 
@@ -338,8 +338,8 @@ class Store:
             return
         except OSError as error:
             raise StoreError(
-                f"{folder}: cannot be removed: {error.strerror or error}. Remove it as the user who made it, or choose "
-                "another run.store_dir"
+                f"{folder}: cannot be removed ({error.strerror or error}). Remove it as the user who made it, or "
+                "choose another run.store_dir."
             ) from error
         actual = self._manifests.read(removed, folder)
         if actual and actual != manifest:

@@ -73,8 +73,8 @@ def _problem_of_examples(
     clusters = clusters_of([*samples, *pool])
     for row, column in np.argwhere(clusters[len(samples) + chosen] == clusters[: len(samples), None])[:1]:
         return (
-            f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is the sample itself "
-            "or in its cluster, so that the prompt reveals its answer; expected another example"
+            f"sample {samples[row].id!r} has the example {pool[chosen[row, column]].id!r}, which is the sample "
+            "itself or in its cluster, so that the prompt reveals its answer, expected another example"
         )
     return ""
 

@@ -131,6 +131,6 @@ def draw_problems(generator: Generator, llm: LLM) -> list[str]:
     if generator.n_draws == 1 or getattr(llm, "temperature", None) != 0:
         return []
     return [
-        f"llm.temperature: got 0, so that all {generator.n_draws} draws of {type(generator).__name__} are the same "
-        "answer; expected more, e.g. llm.temperature=0.7"
+        f"llm.temperature: got 0, so that all {generator.n_draws} draws of {type(generator).__name__} are the "
+        "same answer, expected more, e.g. llm.temperature=0.7"
     ]

@@ -42,7 +42,7 @@ def _problem(spans: object, lengths: NDArray[np.integer]) -> str:
     for row in _first((start < 0) | (start >= end) | (end > lengths[document])):
         return (
             f"chunk {row} is characters {start[row]} to {end[row]} of document {document[row]}, which has "
-            f"{lengths[document[row]]}; expected 0 <= start < end <= characters"
+            f"{lengths[document[row]]}, expected 0 <= start < end <= characters"
         )
     is_sorted = (document[1:] > document[:-1]) | ((document[1:] == document[:-1]) & (start[1:] >= start[:-1]))
     for row in _first(~is_sorted):
@@ -84,13 +84,13 @@ def _misplaced_piece(origins: Origins, lengths: NDArray[np.int64], original_leng
         return f"piece {row} is of document {document[row]}, expected 0 to {len(lengths) - 1}"
     for row in _first((start < 0) | (start >= end) | (end > lengths[document])):
         return (
-            f"piece {row} is characters {start[row]} to {end[row]} of the refined document {document[row]}, which has "
-            f"{lengths[document[row]]}; expected 0 <= start < end <= characters"
+            f"piece {row} is characters {start[row]} to {end[row]} of the refined document {document[row]}, which "
+            f"has {lengths[document[row]]}, expected 0 <= start < end <= characters"
         )
     for row in _first((first < 0) | (first >= last) | (last > original_lengths[document])):
         return (
-            f"piece {row} comes from characters {first[row]} to {last[row]} of document {document[row]}, which has "
-            f"{original_lengths[document[row]]}; expected 0 <= original_start < original_end <= characters"
+            f"piece {row} comes from characters {first[row]} to {last[row]} of document {document[row]}, which "
+            f"has {original_lengths[document[row]]}, expected 0 <= original_start < original_end <= characters"
         )
     is_behind = (document[1:] > document[:-1]) | ((document[1:] == document[:-1]) & (start[1:] >= end[:-1]))
     for row in _first(~is_behind):
@@ -104,8 +104,8 @@ def _changed_copy(origins: Origins, texts: Sequence[str], originals: Sequence[st
     for row, (document, start, end, first, last, is_copy) in enumerate(rows):
         if is_copy and texts[document][start:end] != originals[document][first:last]:
             return (
-                f"piece {row} is a copy, but characters {start} to {end} of the refined document {document} differ "
-                f"from characters {first} to {last} of the document; expected equal texts, or is_copy=False"
+                f"piece {row} is a copy, but characters {start} to {end} of the refined document {document} "
+                f"differ from characters {first} to {last} of the document, expected equal texts, or is_copy=False"
             )
     return ""
 

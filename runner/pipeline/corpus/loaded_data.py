@@ -175,8 +175,8 @@ def _require_unchanged(files: Dataset | Source, fingerprint: str) -> None:
     """Raise DataError if the files no longer match `fingerprint`."""
     if files.fingerprint() != fingerprint:
         raise DataError(
-            f"{type(files).__name__}: its files changed while they were read. Run the same command again after all "
-            "writes to them have ended"
+            f"{type(files).__name__}: its files changed while they were read. When all writes to them have ended, "
+            "run the same command again: finished work is cached."
         )
 
 

@@ -69,7 +69,7 @@ def read_lines(file: Path) -> list[ScoreLine]:
             raise DataError(f"{location}: the id '{line.id}' occurs twice. Ids must be unique: remove or rename one.")
         lines[line.id] = line
     if not lines:
-        raise DataError(f"{file}: contains no line, expected {_EXPECTED}.")
+        raise DataError(f"{file}: contains no line, expected {_EXPECTED}")
     return list(lines.values())
 
 
@@ -114,7 +114,7 @@ def _ranking(record: Record, location: str) -> RankingLine:
     )
     if len(set(ranking)) < len(ranking):
         twice = next(item for item in ranking if ranking.count(item) > 1)
-        raise DataError(f"{location}: 'ranking' holds '{twice}' twice, expected distinct document ids, best first.")
+        raise DataError(f"{location}, field 'ranking': got '{twice}' twice, expected distinct document ids, best first")
     relevant = record["relevant"]
     if isinstance(relevant, list):
         relevant = {_text(item, "relevant", location): 1 for item in relevant}
@@ -136,19 +136,19 @@ def _quest(record: Record, location: str) -> QuestLine:
 def _require(record: Record, name: str, beside: str, location: str) -> None:
     if name not in record:
         raise DataError(
-            f"{location}: has '{beside}' and no '{name}'; expected both. Its fields are: {', '.join(record)}."
+            f"{location}: has '{beside}' and no '{name}', expected both. Its fields are: {', '.join(record)}."
         )
 
 
 def _text(item: object, name: str, location: str) -> str:
     if not isinstance(item, str):
-        raise DataError(f"{location}: '{name}' holds {item!r} ({type(item).__name__}), expected a list of strings.")
+        raise DataError(f"{location}, field '{name}': got {item!r} ({type(item).__name__}), expected a list of strings")
     return item
 
 
 def _grade(value: object, location: str) -> int:
     if not isinstance(value, int) or abs(value) > LARGEST_GRADE:
         raise DataError(
-            f"{location}: 'relevant' holds the grade {value!r}, expected a whole number up to {LARGEST_GRADE}."
+            f"{location}, field 'relevant': got the grade {value!r}, expected a whole number up to {LARGEST_GRADE}"
         )
     return int(value)

@@ -41,7 +41,9 @@ def _problem(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> st
     if name in unusable:
         return f"--metrics: {name} cannot be used here: {unusable[name]}"
     hint = did_you_mean(name, known)
-    return f"--metrics: got {name!r}; {hint and f'{hint} '}expected one of {', '.join(sorted(known))} (any k in name@k)"
+    return (
+        f"--metrics: got {name!r}, expected one of {', '.join(sorted(known))} (any k in name@k){hint and f'; {hint}'}"
+    )
 
 
 def _known_metrics(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:

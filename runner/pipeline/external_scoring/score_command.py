@@ -120,7 +120,7 @@ def _score_quests(lines: Sequence[ScoreLine], metric: Scorer, name: str) -> dict
 
 def _require_any(states: Sequence[ScoreState], name: str, expected: str) -> None:
     if ScoreState.VALUE not in states:
-        raise DataError(f"--input: no line has the fields that {name} reads; expected {expected}")
+        raise DataError(f"--input: no line has the fields that {name} reads, expected {expected}")
 
 
 def _rows(lines: Sequence[ScoreLine], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:

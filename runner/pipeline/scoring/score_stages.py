@@ -71,8 +71,9 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
         raise broken_contract(
             metric,
             f"{name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics are "
-            f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
-            "alike); expected finite numbers, or, for a sample without a value, zeros and the ScoreState of the reason",
+            f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} "
+            f"(n={int(is_wrong.sum())} alike), expected finite numbers, or, for a sample without a value, zeros "
+            "and the ScoreState of the reason",
         )
 
 

@@ -119,5 +119,5 @@ def gold_answer_problems(expander: Expander) -> list[str]:
         return []
     return [
         "expander.with_answers: got true with history=own: the search would use answers of the data set, which "
-        "are not part of this conversation; expected false, or history=gold"
+        "are not part of this conversation, expected false, or history=gold"
     ]

@@ -60,7 +60,7 @@ class OnlyHits(Stage[Hits], kind="sample_hits", version=1, work=Work.PER_QUERY):
         if others:
             raise ComponentError(
                 "the expander wrote several queries for a sample, and the retriever has no fusion to join their "
-                "rankings; expected a retriever with a fusion, such as retriever=hybrid"
+                "rankings, expected a retriever with a fusion, such as retriever=hybrid"
             )
         return first
 

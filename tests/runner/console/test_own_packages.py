@@ -123,7 +123,7 @@ def test_a_package_that_is_already_imported_is_named(folder: Path) -> None:
     (folder / "conf" / "__init__.py").touch()
     done = in_folder(folder, "-c", f"import conf, sys; sys.path.insert(0, {str(REPOSITORY)!r}); import runner")
     assert "ImportError: conf is loaded from" in done.stderr
-    assert "import runner before it, or rename yours" in done.stderr
+    assert "Import runner first, or rename your package." in done.stderr
 
 
 def test_package_finder_ignores_foreign_names() -> None:

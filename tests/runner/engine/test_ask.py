@@ -218,7 +218,7 @@ def test_a_request_without_any_answer_is_the_models_error(tmp_path: Path) -> Non
             return iter(())
 
     with pytest.raises(
-        ComponentError, match=r"Silent: 2 requests got no answer, e\.g\. 's:a'; expected one answer per request"
+        ComponentError, match=r"Silent: 2 requests got no answer, e\.g\. 's:a', expected one answer per request"
     ):
         asking(Silent(), tmp_path)([request("a"), request("b")])
 

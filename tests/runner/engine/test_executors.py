@@ -193,7 +193,7 @@ class TestPlaceOfStages:
     ) -> None:
         assert len(list(run_stages(chain(), store, Local(), 2))) == 4
         assert caplog.messages == [
-            "run.workers: executor=local runs all stages in this process, one by one; omit one of the two"
+            "run.workers: executor=local runs all stages in this process, one by one; leave one of the two out"
         ]
 
 

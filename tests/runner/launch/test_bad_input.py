@@ -163,7 +163,7 @@ class TestCommandLine:
     def test_option_that_needs_a_missing_field_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "examples=held_out")
         assert code == EXIT_NOT_RUN
-        wanted = "examples.dataset.of: takes the value of dataset.of, which does not exist; expected dataset=part\n"
+        wanted = "examples.dataset.of: takes the value of dataset.of, which does not exist, expected dataset=part\n"
         assert error.endswith(wanted)
 
     def test_glob_over_a_field_is_rejected(self, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ class TestCommandLine:
     def test_a_path_in_chinese_needs_no_quotes(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "dataset=crud_rag", f"dataset.root={tmp_path}/数据 (新)")
         assert code == EXIT_NOT_RUN
-        assert error.startswith(f"{tmp_path}/数据 (新)/80000_docs: no such folder")
+        assert error.startswith(f"{tmp_path}/数据 (新)/80000_docs: does not exist")
 
     def test_unknown_group_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunker=token")
@@ -243,7 +243,7 @@ class TestConfiguration:
                 "metrics.scores: 'em' is computed by em and by again",
             ),
             (["llm._target_=os.system"], "llm._target_: got 'os.system'"),
-            (["dataset=crud_rag"], "dataset.root: is empty; expected the folder"),
+            (["dataset=crud_rag"], "dataset.root: is empty, expected the folder"),
             (
                 ["retriever=bm25", "retriever.sparse_index.k1=1e308"],
                 "k1: got 1e+308, expected a number in [0, 1,000,000]",
@@ -272,13 +272,13 @@ class TestConfiguration:
 class TestData:
     def test_missing_data_folder_is_reported(self, refused: Refusal, root: Path) -> None:
         error = refused(*crud(root))
-        assert f"{root / '80000_docs'}: no such folder" in error
+        assert f"{root / '80000_docs'}: does not exist" in error
         assert "one document per line" in error
 
     def test_missing_split_file_is_reported(self, refused: Refusal, root: Path) -> None:
         (write_crud_rag(root) / "crud_split" / "split_merged.json").unlink()
         error = refused(*crud(root))
-        assert "split_merged.json: no such file" in error
+        assert "split_merged.json: does not exist" in error
         assert "questanswer_1doc" in error
 
     def test_truncated_json_error_names_the_setting_that_accepts_it(self, refused: Refusal, root: Path) -> None:
@@ -323,7 +323,7 @@ class TestData:
 
     def test_gold_of_another_corpus_is_rejected(self, refused: Refusal, root: Path) -> None:
         write_omnieval(root, items={FINANCE_FILE: [item(relevant_node=["node-99"])]}, nodes=NODES)
-        assert "its gold points nowhere: none of the 1 documents, such as 'node-99'" in refused(*omnieval(root))
+        assert "its gold is not in the corpus: none of its 1 documents, such as 'node-99'" in refused(*omnieval(root))
 
     def test_data_error_is_a_single_line(self, refused: Refusal, root: Path) -> None:
         assert len(refused(*crud(root)).strip().splitlines()) == 1
@@ -401,7 +401,7 @@ class TestStoreAndDisk:
             assert run_small(tmp_path, ("metrics=retrieval", "run.workers=1")) == EXIT_CELL_FAILED
         error = capsys.readouterr().err
         assert "the disk is full" in error
-        assert "repeat the command" in error
+        assert "run the same command again" in error
         assert not any((tmp_path / "results").rglob("cell.json"))
         kept = sorted((tmp_path / "results" / "store" / "entries").rglob("manifest.json"))
         assert kept

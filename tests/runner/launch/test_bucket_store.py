@@ -74,7 +74,7 @@ def test_bucket_failure_during_a_sweep_keeps_finished_stages(
     overrides = [(*cell, there) for cell in CELLS]
     assert run_small(tmp_path, *overrides) == EXIT_CELL_FAILED
     told = capsys.readouterr().err
-    assert told.count("finished stages are cached") == 1
+    assert told.count("finished work is cached") == 1
     assert "Traceback" not in told
     n_kept = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests[:60])
     assert n_kept >= 10

@@ -43,11 +43,11 @@ def test_repeated_command_continues_until_everything_is_answered(
     assert len(server.requests) == 5
     assert sweep_in(tmp_path).status == "INTERRUPTED"
     captured = capsys.readouterr()
-    assert "more than run.max_requests=5: the sweep then stops on the way" in captured.out
+    assert "more than run.max_requests=5. The sweep then stops early" in captured.out
     assert captured.err.startswith(
         "Stopped before exceeding run.max_requests=5: 5 requests, 45 tokens, cost not known (no price"
     )
-    assert "0 of 1 cells are done; every reply that arrived and every finished stage is cached" in captured.err
+    assert "0 of 1 cells are done. Run the same command again: finished work is cached" in captured.err
     assert [run_small(tmp_path, command, sweep_id=name) for name in ("second", "third")] == [3, 0]
     assert len(set(prompts(server))) == len(server.requests) == N
     assert cells_in(tmp_path, "third")[0].counts == {"ok": N}

@@ -66,7 +66,7 @@ class TestTerminal:
         assert "Plan: 1 cell, no request to a language model" in output
         assert "demo: 112 documents, 12 samples" in output
         assert "done in 0.0 s" not in output
-        assert "Leaderboard: all 12 samples, by ndcg@10" in output
+        assert "Leaderboard by ndcg@10 (larger is better): all 12 samples" in output
         assert re.search(r"^elapsed:  0:\d\d:\d\d for 1 cell$", output, re.MULTILINE)
         assert f"results:  {only_sweep(single_run).relative_to(single_run)}" in output
 

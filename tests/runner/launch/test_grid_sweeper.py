@@ -62,8 +62,8 @@ class TestProblems:
         ("coupled", "message"),
         [
             ([["size", "k"]], r"\[size, k\]: size has 3 values, k has 2 values; .* need equal numbers of values"),
-            ([["size", "one"]], r"\[size, one\]: one is not swept; .* \(swept axes: size, k\)"),
-            ([["size", "tpo_k"]], r"\[size, tpo_k\]: tpo_k is not swept; expected several values, as in tpo_k=a,b"),
+            ([["size", "one"]], r"\[size, one\]: one is not swept, .* \(swept axes: size, k\)"),
+            ([["size", "tpo_k"]], r"\[size, tpo_k\]: tpo_k is not swept, expected several values, as in tpo_k=a,b"),
             ([["k", "k"]], r"\[k, k\]: k is coupled twice"),
             ([["size", "size2"], ["size2", "k"]], "size2 is coupled twice"),
         ],

@@ -122,5 +122,5 @@ def test_a_part_has_samples_of_every_subset_in_proportion() -> None:
 
 
 def test_a_part_without_samples_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=re.escape("judge.sample: got 0, expected 1 or more")):
+    with pytest.raises(ConfigError, match=re.escape("judge.sample: got 0, expected at least 1")):
         check_jobs([compose_job(*JUDGED, "judge.sample=0")])

@@ -352,7 +352,7 @@ class TestAgreement:
         [
             (
                 {"accuracy": 3},
-                "got the label 3 of accuracy, which is not a grade of the judge; expected one of 0, 1, 2",
+                "got the label 3 of accuracy, which is not a grade of the judge, expected one of 0, 1, 2",
             ),
             ({"beauty": 1}, "--judge: got labels of beauty, which this judge does not grade"),
             ({"relevance": 1}, "item '1': got 2 passages, but relevance grades a single one"),

@@ -66,7 +66,7 @@ def test_folders_of_office_files_are_errors_without_a_parser(tmp_path: Path) -> 
     refused = run_command(tmp_path, *SMALL)
     assert refused.returncode == 2
     message = " ".join(refused.stderr.split())
-    assert "no file in it can be read; its files: 1 .docx; expected" in message
+    assert "no file in it can be read; its files: 1 .docx, expected" in message
     assert "parser=office reads Office files." in message
     done = run_command(tmp_path, "parser=office", *SMALL)
     assert done.returncode == 0, done.stderr

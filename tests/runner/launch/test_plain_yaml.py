@@ -15,8 +15,8 @@ BOMB = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9 if n else ['x'] * 9)
 REFUSED = {
     "a byte-order mark": ("\ufefftop_k: 3\n", "byte-order mark"),
     "a single value": ("5\n", "single value"),
-    "an alias within itself": ("chunk: &a\n  x: *a\n", r"alias \*a is a part"),
-    "a list within itself": ("top_k: &a [*a]\n", r"alias \*a is a part"),
+    "an alias within itself": ("chunk: &a\n  x: *a\n", r"alias \*a contains itself"),
+    "a list within itself": ("top_k: &a [*a]\n", r"alias \*a contains itself"),
     "nesting": ("x: " + "[" * 3000 + "]" * 3000, "nested more than 100 levels"),
     "digits": (f"top_k: {'7' * 5000}\n", "more than 1,000 digits"),
     "hexadecimal digits": (f"top_k: 0x{'7' * 5000}\n", "more than 1,000 digits"),

@@ -91,7 +91,7 @@ def test_a_failed_cell_is_reported_and_not_raised(results: str) -> None:
         ("retriever=bm26", ConfigError, "Could not find 'retriever/bm26'"),
         ("hydra/launcher=basic", ConfigError, "hydra/launcher: got another launcher, expected grid"),
         ("hydra.sweeper.coupled=[[chunk.size,top_k]]", ConfigError, "hydra.sweeper.coupled"),
-        ("dataset=beir dataset.root=nowhere", DataError, "nowhere: no such folder"),
+        ("dataset=beir dataset.root=nowhere", DataError, "nowhere: does not exist"),
     ],
 )
 def test_python_api_raises_configuration_errors(

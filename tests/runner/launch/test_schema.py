@@ -80,7 +80,7 @@ class TestProblems:
 
     def test_unknown_key_without_a_near_match_lists_all_keys(self, default: Any) -> None:
         (problem,) = problems_of(default, chunk__zzz=3)
-        assert problem.startswith("chunk.zzz: unknown; expected one of size, overlap, unit")
+        assert problem.startswith("chunk.zzz: unknown, expected one of size, overlap, unit")
 
     def test_unknown_top_level_key_suggests_the_nearest_key(self, default: Any) -> None:
         assert problems_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)

@@ -309,7 +309,7 @@ class TestMisbehaviour:
             ("base", "a component raised Unusual instead of raising an exception that says why" + CLASS),
             ("none", "answer scores: AttributeError: 'NoneType' object has no attribute 'items'" + CLASS),
             ("short", "answer scores: ValueError: zip() argument 2 is shorter than argument 1" + CLASS),
-            ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike); expected finite"),
+            ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike), expected finite"),
         ],
     )
     def test_misbehaviour_is_the_failure_of_its_cell(self, how: str, reason: str, importable: Path) -> None:

@@ -292,7 +292,7 @@ def test_one_refiner_is_the_beginning_of_several() -> None:
 def test_missing_data_are_found_before_any_work(tmp_path: Path) -> None:
     cell = small_request("dataset=crud_rag", "dataset.root=nowhere").cell
     store = Store(tmp_path)
-    with pytest.raises(RagGridError, match="nowhere/80000_docs: no such folder"):
+    with pytest.raises(RagGridError, match="nowhere/80000_docs: does not exist"):
         load_data(cell.dataset, store)
     assert list(store.entries()) == []
 

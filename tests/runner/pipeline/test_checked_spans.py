@@ -25,7 +25,7 @@ def test_valid_spans_are_returned_unchanged(rows: tuple[tuple[int, int, int], ..
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (spans((0, 0, 5), (1, 0, 3)), r"chunk 1 is characters 0 to 3 of document 1, which has 2; expected 0 <= start"),
+        (spans((0, 0, 5), (1, 0, 3)), r"chunk 1 is characters 0 to 3 of document 1, which has 2, expected 0 <= start"),
         (spans((0, -1, 5)), "chunk 0 is characters -1 to 5"),
         (spans((0, 4, 4)), "chunk 0 is characters 4 to 4"),
         (spans((3, 0, 1)), "chunk 0 is of document 3, expected 0 to 2"),

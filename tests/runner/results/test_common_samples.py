@@ -107,7 +107,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])))
     file = sweep.folder_of(sweep.cells[0]) / "samples.parquet"
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"samples.parquet: cannot be read .*run the sweep's command again"):
+    with pytest.raises(DataError, match=r"samples.parquet: cannot be read .*Run the sweep's command again"):
         common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
     file.unlink()
     with pytest.raises(DataError, match=r"samples.parquet: cannot be read \(it does not exist\)"):

@@ -136,7 +136,7 @@ class TestSweeps:
 
 class TestErrors:
     def test_folder_without_sweep_json_is_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"sweep\.json: does not exist; expected the folder of a sweep"):
+        with pytest.raises(DataError, match=r"sweep\.json: does not exist, expected the folder of a sweep"):
             read_sweep(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
@@ -147,7 +147,7 @@ class TestErrors:
 
     def test_newer_schema_version_is_rejected(self, tmp_path: Path) -> None:
         (tmp_path / "cell.json").write_text('{"schema_version": 3}')
-        with pytest.raises(DataError, match="has schema_version 3, this version reads 2"):
+        with pytest.raises(DataError, match="got schema_version 3, expected 2"):
             read_cell(tmp_path)
 
     @pytest.mark.parametrize("name", ["sweep.json", "cell.json"])
@@ -320,7 +320,7 @@ def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
 )
 def test_non_numeric_count_is_named_in_the_error(changes: dict[str, Any], where: str, tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, **changes), {})
-    with pytest.raises(DataError, match=re.escape(f"{folder / 'cell.json'}: {where}, expected a number; the file was")):
+    with pytest.raises(DataError, match=re.escape(f"{folder / 'cell.json'}: {where}, expected a number. The file was")):
         read_cell(folder)
 
 
@@ -330,7 +330,7 @@ def test_dataset_note_may_have_any_value(tmp_path: Path) -> None:
 
 
 def test_overlong_sweep_name_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot be read \(File name too long\); expected the folder of a sweep"):
+    with pytest.raises(DataError, match=r"cannot be read \(File name too long\), expected the folder of a sweep"):
         find_sweep("x" * 300, tmp_path)
 
 
@@ -427,7 +427,7 @@ def test_a_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Pat
     start = column.dictionary_page_offset
     for place in range(start + column.total_compressed_size - 4, start + column.total_compressed_size):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises(DataError, match="run the sweep's command again"):
+        with pytest.raises(DataError, match="Run the sweep's command again"):
             read_samples(tmp_path, ["score/f1"])
 
 

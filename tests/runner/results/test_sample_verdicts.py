@@ -84,7 +84,7 @@ def test_the_documents_that_were_searched_are_listed_once(planted: LoadedSweep) 
 
 def test_samples_of_an_earlier_version_are_reported(tmp_path: Path) -> None:
     sweep = load(tiny_sweep.write(tmp_path / "tiny"))
-    with pytest.raises(DataError, match=r"samples.parquet.*run the sweep's command again"):
+    with pytest.raises(DataError, match=r"samples.parquet.*Run the sweep's command again"):
         sample_verdicts(sweep, sweep.cells[0])
 
 

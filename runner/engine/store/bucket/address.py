@@ -54,7 +54,7 @@ def _endpoint_problems() -> list[str]:
     contain a password.
     """
     return [
-        f"the environment variable {name} holds no URL of a service; expected http://HOST:PORT or https://HOST"
+        f"the environment variable {name} holds no URL of a service, expected http://HOST:PORT or https://HOST"
         for name in _ENDPOINTS
         if (value := os.environ.get(name)) and not re.match(r"https?://[^/]", value)
     ]

@@ -54,7 +54,7 @@ def _store_name(objects: Objects, *, will_write: bool) -> str:
     check_format(store_format, objects.address)
     if will_write and stored and objects.create(_DESCRIPTION, stored.contents) is not None:
         raise StoreError(
-            f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers would "
-            "overwrite each other's results; choose another service, or a newer version of it"
+            f"{objects.address}: this service replaces existing objects (it ignores If-None-Match), so writers "
+            "would overwrite each other's results. Choose another service, or a newer version of it."
         )
     return name

@@ -253,8 +253,9 @@ class Objects:
         lacks_key = self.address.startswith("s3://") and "AWS_ACCESS_KEY_ID" not in os.environ
         hint = "AWS_ACCESS_KEY_ID is not set" if lacks_key else "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, ..."
         return StoreError(
-            f"{self.address}: cannot {what}: {_cause(error)}. Make sure that the bucket can be reached and written "
-            f"with the settings in the environment ({hint}), then repeat the command: finished stages are cached"
+            f"{self.address}: cannot {what}: {_cause(error)}. Make sure that the bucket can be reached and "
+            f"written with the settings in the environment ({hint}), then run the same command again: finished "
+            "work is cached."
         )
 
 

@@ -256,7 +256,7 @@ def test_results_that_cannot_be_removed_are_named(
     for command in (["verify", "--delete"], ["prune", "--older-than-days", "0"]):
         assert run(store, *command) == 2
         said = capsys.readouterr().err
-        assert f"{chunks.folder}: cannot be removed: Permission denied. Remove it as the user who made it" in said
+        assert f"{chunks.folder}: cannot be removed (Permission denied). Remove it as the user who made it" in said
 
 
 class TestBesideRunningSweeps:

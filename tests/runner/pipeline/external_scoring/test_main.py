@@ -140,21 +140,21 @@ def test_no_relevant_document_is_not_gold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metrics", "lines", "message"),
     [
-        ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l? expected one of "),
+        ("rougel", [ANSWER], "(any k in name@k); did you mean rouge_l?"),
         ("rouge_l f1", [ANSWER], "got 'rouge_l f1'"),
         (" , ", [ANSWER], "--metrics: got none"),
-        ("f1", [RANKING], "no line has the fields that f1 reads; expected prediction and references"),
+        ("f1", [RANKING], "no line has the fields that f1 reads, expected prediction and references"),
         ("f1", [], "contains no line"),
         ("f1", [ANSWER, ANSWER], "line 2: the id 'a' occurs twice"),
         ("f1", [{"prediction": "x", "references": []}], "line 1: no field 'id'"),
         ("f1", [{"id": "a", "prediction": "x"}], "line 1: has 'prediction' and no 'references'"),
-        ("f1", [{"id": "a", "prediction": 3, "references": []}], "line 1: field 'prediction' is a number"),
+        ("f1", [{"id": "a", "prediction": 3, "references": []}], "line 1, field 'prediction': got a number"),
         ("f1", [ANSWER, "{"], "line 2: not JSON"),
-        ("mrr", [{**RANKING, "ranking": ["d", "d"]}], "line 1: 'ranking' holds 'd' twice"),
-        ("mrr", [{**RANKING, "ranking": [1]}], "line 1: 'ranking' holds 1 (int)"),
-        ("mrr", [{**RANKING, "relevant": {"d": "high"}}], "line 1: 'relevant' holds the grade 'high'"),
-        ("mrr", [{**RANKING, "relevant": {"d": 2**31}}], "line 1: 'relevant' holds the grade 2147483648"),
-        ("f1", [{**ANSWER, "cluster": 3}], "line 1: field 'cluster' is a number"),
+        ("mrr", [{**RANKING, "ranking": ["d", "d"]}], "line 1, field 'ranking': got 'd' twice"),
+        ("mrr", [{**RANKING, "ranking": [1]}], "line 1, field 'ranking': got 1 (int)"),
+        ("mrr", [{**RANKING, "relevant": {"d": "high"}}], "line 1, field 'relevant': got the grade 'high'"),
+        ("mrr", [{**RANKING, "relevant": {"d": 2**31}}], "line 1, field 'relevant': got the grade 2147483648"),
+        ("f1", [{**ANSWER, "cluster": 3}], "line 1, field 'cluster': got a number"),
         ("mrr", [{**RANKING, "relevant": "d"}], "line 1, field 'relevant': got a string, expected an object"),
         ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "field 'answers_generated': got a string"),
     ],
@@ -168,7 +168,7 @@ def test_bad_scoring_input_is_one_clear_error(
 def test_missing_input_file_and_output_folder_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--input", str(tmp_path / "none.jsonl"), "--metrics", "f1", "--out"]
     assert main([*arguments, str(tmp_path / "out.jsonl")]) == 2
-    assert "none.jsonl: no such file" in capsys.readouterr().err
+    assert "none.jsonl: does not exist" in capsys.readouterr().err
     assert main([*arguments, str(tmp_path / "no" / "out.jsonl")]) == 2
     assert "the folder" in capsys.readouterr().err
 

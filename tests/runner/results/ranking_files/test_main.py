@@ -118,7 +118,7 @@ def test_a_question_without_hits_is_counted(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_impossible_exports_are_reported(sweep: Path, refused: Refused) -> None:
-    assert "has 2 finished cells; choose one by --cell" in (said := refused(sweep, "--format", "trec"))
+    assert "has 2 finished cells, expected one; choose it with --cell" in (said := refused(sweep, "--format", "trec"))
     assert "chunk.size" in said
     cell = ("--cell", "chunk.size=32")
     assert "not an id of the FinanceRAG challenge" in refused(sweep, *cell, "--format", "financerag")

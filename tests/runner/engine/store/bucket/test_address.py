@@ -59,7 +59,7 @@ def test_the_address_of_the_service_is_looked_at(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     (problem,) = address_problems("s3://bucket/prefix")
     assert problem.startswith(
-        "the environment variable AWS_ENDPOINT_URL holds no URL of a service; expected http://HOST"
+        "the environment variable AWS_ENDPOINT_URL holds no URL of a service, expected http://HOST"
     )
     assert address_problems("gs://bucket/prefix") == []
 

@@ -110,7 +110,7 @@ def test_a_bucket_that_does_not_answer_is_named_after_a_while(
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
         gone = Objects(address, patience_s=0.5)
         began = time.monotonic()
-        with pytest.raises(StoreError, match=r"cannot read store.json: .*finished stages are cached") as raised:
+        with pytest.raises(StoreError, match=r"cannot read store.json: .*finished work is cached") as raised:
             gone.get("store.json")
     assert 0.2 < time.monotonic() - began < 10
     assert "\n" not in str(raised.value)

@@ -340,7 +340,7 @@ class TestABucketThatGoesAway:
         opened = host("a")
         monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
         store = Store(opened.root, "a run", BucketRemote(address, opened.root, patience_s=0.2))
-        with pytest.raises(StoreError, match="finished stages are cached"):
+        with pytest.raises(StoreError, match="finished work is cached"):
             write(store)
         monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.endpoint)
         again = host("a", "the next run")
