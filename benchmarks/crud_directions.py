@@ -99,7 +99,7 @@ def _changed(base: Mapping[str, str], levels: Mapping[str, str]) -> str:
     coupled = {other for axis in differing for other in _WITH.get(axis, ())}
     owners = [axis for axis in differing if axis not in coupled]
     if len(owners) != 1:
-        raise DataError(f"a cell differs from the base in {', '.join(owners) or 'nothing'}; expected one axis")
+        raise DataError(f"a cell differs from the base in {', '.join(owners) or 'nothing'}, expected one axis")
     return owners[0]
 
 

@@ -24,7 +24,7 @@ def find(data: Path | None) -> Path:
     for expected in (folder / _CORPUS, folder / _SPLIT):
         if not expected.exists():
             raise FileNotFoundError(
-                f"{expected}: not there; expected CRUD-RAG's published data. Name the folder that holds crud_rag/ "
+                f"{expected}: does not exist, expected CRUD-RAG's published data. Name the folder that holds crud_rag/ "
                 "with --data, or the one above it with the environment variable RAG_GRID_SHARED"
             )
     return folder

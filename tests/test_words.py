@@ -1,6 +1,7 @@
 """Habits of wording that a machine can see: in texts of the product, and in names of tests."""
 
 import ast
+import inspect
 import io
 import re
 import tokenize
@@ -8,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
+
+import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGES = ("analysis", "benchmarks", "components", "runner")
@@ -43,6 +46,13 @@ HABITS = re.compile(
     r"\b(anew|whoever|whosever|(?:is|are|was|were) told|(?:is|are) said|so many|so long as|so often)\b",
     re.IGNORECASE,
 )
+OTHER_FORMS = re.compile(
+    r"(?:[Gg]ive|[Rr]epeat) the (?:same |sweep's )?command|(?:everything else is|stages are) cached"
+    r"|no such (?:file|folder)\b|expected one(?: or more)? of: \S|expected \d+ or more\b|Known \w+: "
+    r"|(?<![;:]); expected\b(?!:)|another place\b"
+)
+"""Wordings of a case for which docs/extending.md, Messages, has another form."""
+
 MOST_WORDS = 40
 """Longest allowed sentence."""
 
@@ -127,6 +137,31 @@ def test_names_of_tests_begin_with_a_subject() -> None:
 def test_comments_and_messages_have_no_listed_habit() -> None:
     texts = [*_texts().comments, *_texts().messages]
     assert [f"{place}: {found[0]}" for place, text in texts if (found := HABITS.search(text))] == []
+
+
+def test_messages_have_one_form_for_each_case() -> None:
+    documented = {text for _, _, text in _texts().documented}
+    assert [
+        f"{place}: {found[0]}"
+        for place, text in _texts().messages
+        if inspect.cleandoc(text) not in documented and (found := OTHER_FORMS.search(text))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "out: cannot be written; choose another place",
+        "the disk is full. Give the same command again",
+        "Finished stages are cached",
+        "docs: no such folder, expected a corpus",
+        "kind: got 'q', expected one of: qa, summary",
+        "n: got -1, expected 0 or more",
+        "root: is empty; expected a folder",
+    ],
+)
+def test_other_forms_of_messages_are_found(text: str) -> None:
+    assert OTHER_FORMS.search(text)
 
 
 def test_docstring_sentences_are_short() -> None:

@@ -63,7 +63,7 @@ def read(root: Path, n_documents: int, n_questions: int, n_characters: int) -> C
     n_others = n_documents - len(wanted)
     if len(found) < n_questions or not 0 <= n_others <= len(others):
         raise ValueError(
-            f"{root}: {len(texts)} documents and {len(found)} questions; expected at least {n_documents} and "
+            f"{root}: {len(texts)} documents and {len(found)} questions, expected at least {n_documents} and "
             f"{n_questions}"
         )
     spread = {others[place * len(others) // n_others] for place in range(n_others)}
