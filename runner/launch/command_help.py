@@ -13,7 +13,7 @@ _OPTIONS_FROM = 47
 
 GROUPS = {
     "dataset": "documents and questions",
-    "language": "language of both (default: Chinese)",
+    "language": "their language (default: zh)",
     "parser": "reads PDF, HTML, Office",
     "refiner": "rewrites the documents",
     "chunk": "cuts documents into chunks",

@@ -383,8 +383,8 @@ def test_a_cell_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "instead", "message"),
     [
-        ('"n": 2, ', "", r"metrics\.overall\.ndcg@10: has no n;"),
-        ('"n_excluded": {}', '"excluded": {}', r"metrics\.overall\.ndcg@10: has no n_excluded;"),
+        ('"n": 2, ', "", r"metrics\.overall\.ndcg@10: has no n\."),
+        ('"n_excluded": {}', '"excluded": {}', r"metrics\.overall\.ndcg@10: has no n_excluded\."),
         ('"n_excluded": {}', '"n_excluded": null', r"n_excluded: got None, expected counts by reason"),
         ('"value": null', '"value": NaN', "got NaN"),
     ],
