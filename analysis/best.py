@@ -53,10 +53,10 @@ def _columns(rows: Sequence[Candidates], sweep: LoadedSweep) -> list[TableColumn
     cells = {cell.cell_id: cell for cell in sweep.cells}
     digits = terminal.n_digits(each.cells[0].mean for each in rows)
     return [
-        TableColumn("for", [_label(each) for each in rows], is_number=False),
+        TableColumn("scenario", [_label(each) for each in rows], is_number=False),
         TableColumn("take", [_take(each, name_of) for each in rows], is_number=False),
-        TableColumn("best mean", [escape(names.joined_name(_best(each, cells))) for each in rows], is_number=False),
-        TableColumn("mean", [terminal.number(each.cells[0].mean, digits) for each in rows]),
+        TableColumn("best cell", [escape(names.joined_name(_best(each, cells))) for each in rows], is_number=False),
+        TableColumn("its mean", [terminal.number(each.cells[0].mean, digits) for each in rows]),
         TableColumn("n", [f"{each.n:,}" for each in rows]),
         TableColumn("may be best", [_how_many(each) for each in rows], is_number=False),
         TableColumn("tied with the best", [_tied(each, name_of) for each in rows], is_number=False, optional=True),

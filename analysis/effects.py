@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     metric = sweep.metric(options.metric or sweep.headline_metric())
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     if not valued:
-        raise DataError(f"{sweep.name}: no cell with a value of {metric}: all failed or lack it")
+        raise DataError(f"{sweep.name}: no cell has a value of {metric}. Did all cells fail?")
     common = common_samples(valued, sweep.folder_of, metric.metric, metric.subset)
     scores = SampleScores(common.statistics, common.clusters, common.strata, common.combine)
     means = common.means()

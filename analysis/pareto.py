@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in costed if cell not in apart]
     costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
     if not valued:
-        raise DataError(f"{sweep.folder}: no cell with a value of {metric}: all failed or lack it")
+        raise DataError(f"{sweep.folder}: no cell has a value of {metric}. Did all cells fail?")
     if not costs.any():
         raise DataError(
             f"{sweep.folder}: {head} are 0 or unknown in {count(len(valued), 'cell')} with a value; take another cost: "

@@ -243,7 +243,7 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
     if report["cells"]:
         console.print(_cells_table(report["cells"]))
     if report["n_ties"]:
-        console.print(f"[dim]{report['n_ties']} labels left out because the votes were tied[/]")
+        console.print(f"[dim]{report['n_ties']} labels left out because their votes are tied[/]")
     for reason, n in report["failures"].items():
         console.print(f"failed, left out: {n} x {reason}", markup=False)
     console.print(f"disagreements: {len(report['disagreements'])}")

@@ -66,7 +66,7 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
     parsed = sweep.metric(metric)
     valued = [cell for cell in sweep.cells if cell.status == OK and parsed.value(cell) is not None]
     if not valued:
-        raise DataError(f"{sweep.name}: no cell with a value of {parsed}: all failed or lack it")
+        raise DataError(f"{sweep.name}: no cell has a value of {parsed}. Did all cells fail?")
     joined = common_samples(
         put_most_samples_first(valued, parsed.metric, parsed.subset), sweep.folder_of, parsed.metric, parsed.subset
     )

@@ -54,7 +54,7 @@ def all_verdicts(sweep: LoadedSweep, cells: Iterable[CellResult] | None = None, 
 
     chosen = [cell for cell in sweep.cells if cell.metrics] if cells is None else list(cells)
     if not chosen:
-        raise DataError(f"{sweep.name}: no cell to look at: all failed")
+        raise DataError(f"{sweep.name}: no cell has samples. Did all cells fail?")
     tables = [verdicts(sweep, cell, theta) for cell in chosen]
     for cell, table in zip(chosen, tables, strict=True):
         table.insert(0, "cell_id", cell.cell_id)

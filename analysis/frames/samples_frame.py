@@ -25,7 +25,7 @@ def samples_frame(
     folders = {cell.cell_id: folder for cell in cells if _has_samples(cell, folder := sweep.folder_of(cell))}
     columns_of_cell = {cell_id: columns_of(folder) for cell_id, folder in folders.items()}
     if not folders:
-        raise DataError(f"{sweep.name}: none of {count(len(cells), 'cell')} has samples: all failed")
+        raise DataError(f"{sweep.name}: none of {count(len(cells), 'cell')} has samples. Did all cells fail?")
     known = list(dict.fromkeys(name for names in columns_of_cell.values() for name in names))
     if columns is None:
         columns = [name for name in (*USUAL, *(f"score/{metric}" for metric in sweep.headlines())) if name in known]

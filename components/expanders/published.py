@@ -28,7 +28,7 @@ class Published:
             return []
         return [
             "expander: got published, but no sample of the data set has an expansion, expected a data set with "
-            "some, such as dataset=financerag with dataset.queries=both (the questions, and the texts of "
+            "expansions, such as dataset=financerag with dataset.queries=both (the questions, and the texts of "
             "queries_prep.jsonl), or questions of your own with the field `expansion`"
         ]
 

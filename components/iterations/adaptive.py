@@ -50,7 +50,9 @@ class AdaptiveSearches:
         """Return error messages for numbers out of range, and for missing or unknown placeholders."""
         problems = too_small(self, max_attempts=1) + wording_problems(self.instruction, ["{question}"])
         if self.then.llm != self.llm:
-            problems.append("then.llm: differs from llm, but one model makes all decisions, expected the same model")
+            problems.append(
+                "then.llm: differs from llm, expected the same model, because one model makes all decisions"
+            )
         return problems
 
     @property

@@ -41,6 +41,6 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
             if not graders[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(
                     f"item '{item.judged.sample.id}': got {len(item.judged.passages)} passages, but {name} grades "
-                    "a single one: make an item of each passage"
+                    "one, expected an item for each passage"
                 )
     return {name: graders[name] for name in labelled}

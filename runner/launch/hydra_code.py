@@ -45,7 +45,7 @@ _UNFIT: Mapping[str, str] = {
     "sweeper": (
         "a plugin's sweeper, which chooses each batch of cells by the results of the previous batch; cells here "
         "return no number. Leave hydra/sweeper out and add search=tpe, or list the values of each axis: "
-        "chunk.size=64,128. For one change at a time add hydra.sweeper.one_at_a_time=true"
+        "chunk.size=64,128. For one change at a time, add hydra.sweeper.one_at_a_time=true."
     ),
     "launcher": (
         "a plugin's launcher, which starts a process for each cell, though cells share most of their work. Use "

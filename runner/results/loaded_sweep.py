@@ -125,7 +125,7 @@ class LoadedSweep:
         larger_is_better = parsed.direction()
         valued = [cell for cell in self.cells if cell.status == OK and parsed.value(cell) is not None]
         if not valued:
-            raise DataError(f"{self.name}: no cell has a value of {metric or parsed.metric}; did all cells fail?")
+            raise DataError(f"{self.name}: no cell has a value of {metric or parsed.metric}. Did all cells fail?")
         test = paired_test(len(self.cells))
         return find_choice(
             valued, self.folder_of, parsed.metric, parsed.subset, larger_is_better=larger_is_better, test=test
@@ -135,7 +135,7 @@ class LoadedSweep:
         """Return the metric that ranks the leaderboard. Raises DataError if no metric was computed."""
         self._require_a_result()
         if not (metrics := self.headlines()):
-            raise DataError(f"{self.name}: no cell has a value of any metric; did all cells fail?")
+            raise DataError(f"{self.name}: no cell has a value of any metric. Did all cells fail?")
         return metrics[0]
 
     def quality_metric(self) -> str:
@@ -268,7 +268,7 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
         for name, entries in cell.metrics.items():
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
-        raise DataError(f"{text}: no cell of this sweep has any metric; did all cells fail?")
+        raise DataError(f"{text}: no cell of this sweep has any metric. Did all cells fail?")
     subset = _find_subset(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
         known = ", ".join(sorted(metrics[subset]))

@@ -76,7 +76,7 @@ def write_testset(
     try:
         is_new = not folder.exists()
         if not is_new and not replace and any(folder.iterdir()):
-            raise DataError(f"{folder}: exists already. Choose another folder: versions are never overwritten.")
+            raise DataError(f"{folder}: exists already, and versions are never overwritten. Choose another folder.")
         # An existing folder may be a mount, into which nothing can be moved from outside.
         with _empty_folder(
             folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED
@@ -143,16 +143,16 @@ def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
     if nearest != folder or not any(folder.iterdir()) or ((folder / UNFINISHED).exists() and not _has_manifest(folder)):
         return
     if not _has_manifest(folder):
-        raise DataError(f"{folder}: contains files, but not a released set. Choose a new or empty folder for the set.")
+        raise DataError(f"{folder}: contains other files than a released set. Choose a new or empty folder.")
     manifest = as_record(read_json(folder / MANIFEST, _EXPECTED).value, str(folder / MANIFEST))
     if manifest.get("parent") or (folder / EDITS).exists():
         raise DataError(
-            f"{folder}: contains a set that people corrected, which no run can reproduce. Choose another folder."
+            f"{folder}: contains a set that people corrected, which a run cannot reproduce. Choose another folder."
         )
     before, now = _corpus_of(manifest), _corpus_of(about)
     if before != now:
         raise DataError(
-            f"{folder}: contains a set of another corpus: {before}, not {now}. Choose another folder for this one."
+            f"{folder}: contains a set of another corpus, {before} instead of {now}. Choose another folder."
         )
 
 

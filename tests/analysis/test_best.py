@@ -24,7 +24,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, str]]:
     assert main(["best", str(folder), "--format", "csv", *arguments]) == 0
-    return {row["for"].strip(): row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
+    return {row["scenario"].strip(): row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
 
 
 def test_best_cells_are_named_for_each_scenario(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,4 +70,4 @@ def test_best_candidates_over_all_samples_equal_those_of_compare(planted: Path) 
 
 def test_cells_with_equal_values_share_the_name_of_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
-    assert rows_of(folder, capsys)["All samples"]["best mean"] == "256 \u00b7 2 or 8"
+    assert rows_of(folder, capsys)["All samples"]["best cell"] == "256 \u00b7 2 or 8"

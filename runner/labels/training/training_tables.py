@@ -31,7 +31,18 @@ def losses_table(training: Training) -> Table:
 
 def compared_table(compared: Mapping[str, ComparedJudges]) -> Table:
     """Return the share of equal grades and kappa, before and after, in two rows for each metric."""
-    columns = ("metric", "", "n", "questions", "before", "after", "difference", "unreadable before", "after", "failed")
+    columns = (
+        "metric",
+        "",
+        "n",
+        "questions",
+        "before",
+        "after",
+        "difference",
+        "unreadable replies before",
+        "after",
+        "failed",
+    )
     table = _table("Judge against human labels, before and after training [dim]95% intervals[/]", columns)
     for name, comparison in compared.items():
         if comparison.before is None or comparison.after is None or comparison.gain is None:

@@ -118,6 +118,6 @@ def gold_answer_problems(expander: Expander) -> list[str]:
     if not any(getattr(variant, "with_answers", False) for variant in expander.variants):
         return []
     return [
-        "expander.with_answers: got true with history=own: the search would use answers of the data set, which "
-        "are not part of this conversation, expected false, or history=gold"
+        "expander.with_answers: got true with history=own, expected false, or history=gold. The search would use "
+        "answers from the data set, which are not part of this conversation."
     ]

@@ -364,8 +364,7 @@ def iteration_problems(iteration: AnyIteration, retriever: Retriever) -> list[st
     problems = model_problems(ITERATIVE, "the next search", [iteration.llm])
     if index_arm(retriever):
         problems.append(
-            f"iterative: got {type(iteration).__name__} with a retriever whose index exists already, which is "
-            "searched once, expected iterative=none, or a retriever that searches the corpus, such as "
-            "retriever=hybrid"
+            f"iterative: got {type(iteration).__name__} with a retriever of an existing index, which is searched "
+            "once, expected iterative=none, or a retriever that searches the corpus, such as retriever=hybrid"
         )
     return problems

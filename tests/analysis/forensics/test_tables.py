@@ -68,5 +68,5 @@ def test_the_verdicts_on_a_sweep_are_a_table(planted: LoadedSweep) -> None:
 
 
 def test_a_sweep_without_cells_is_reported(planted: LoadedSweep) -> None:
-    with pytest.raises(DataError, match="no cell to look at"):
+    with pytest.raises(DataError, match="no cell has samples"):
         all_verdicts(LoadedSweep(planted.folder, ()))

@@ -355,7 +355,7 @@ class TestAgreement:
                 "got the label 3 of accuracy, which is not a grade of the judge, expected one of 0, 1, 2",
             ),
             ({"beauty": 1}, "--judge: got labels of beauty, which this judge does not grade"),
-            ({"relevance": 1}, "item '1': got 2 passages, but relevance grades a single one"),
+            ({"relevance": 1}, "item '1': got 2 passages, but relevance grades one"),
             ({"accuracy": 1, "-": "answer"}, "item '1': has no answer, which accuracy grades"),
             ({"accuracy": 1, "-": "references"}, "item '1': has no reference, which the judge of accuracy reads"),
             ({"hallucination": 1, "-": "passages"}, "has no passages, which the judge of hallucination reads"),

@@ -257,7 +257,7 @@ def test_failed_search_chain_resumes_at_the_failed_step(tmp_path: Path) -> None:
 
 def test_an_index_that_exists_already_is_not_searched_again(tmp_path: Path, server: ChatServer) -> None:
     asking = [own for own in cell(tmp_path, server, "iterative=ircot") if not own.startswith("retriever")]
-    with pytest.raises(ConfigError, match=r"iterative: got AskedSearches with a retriever whose index exists already"):
+    with pytest.raises(ConfigError, match=r"iterative: got AskedSearches with a retriever of an existing index"):
         plan_small(
             tmp_path,
             [

@@ -163,7 +163,7 @@ def test_a_set_of_the_same_corpus_may_be_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"about": {"configuration": {"corpus": {"path": "others"}}}}, "a set of another corpus: others, not docs"),
+        ({"about": {"configuration": {"corpus": {"path": "others"}}}}, "another corpus, others instead of docs"),
         ({"parent": "0" * 64}, "people corrected"),
         ({"edits": (Edit("s1", "topic", None, "roads", ("ann",), "0" * 64),)}, "people corrected"),
     ],
@@ -178,7 +178,7 @@ def test_a_set_that_no_run_can_reproduce_is_not_replaced(
 
 def test_path_that_is_not_a_set_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
-    with pytest.raises(DataError, match="but not a released set"):
+    with pytest.raises(DataError, match="contains other files than a released set"):
         require_replaceable(tmp_path, ABOUT)
     with pytest.raises(DataError, match="is not a folder"):
         require_replaceable(tmp_path / "samples.jsonl" / "set", ABOUT)
