@@ -66,3 +66,8 @@ def test_equal_errors_of_several_lines_are_reported_once() -> None:
     assert str(DataError(problems)) == (
         "q.jsonl, line 1 and 12 more: unknown field 'answer'\nq.jsonl, line 3: not JSON"
     )
+
+
+def test_equal_errors_of_a_field_are_reported_once() -> None:
+    problems = [f"q.jsonl, line {line}, field 'id': got a list, expected a string" for line in (2, 5)]
+    assert str(DataError(problems)) == "q.jsonl, line 2 and 1 more, field 'id': got a list, expected a string"
