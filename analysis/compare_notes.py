@@ -12,11 +12,11 @@ from analysis.comparison_family import (
     Family,
     Standing,
     detectable_range,
-    exclusion_text,
     needed_range,
 )
 from components.statistics import POWER
 from runner import results
+from runner.console.excluded_samples import excluded_texts
 from runner.console.styled_text import join_names
 from runner.results import (
     COMPARE_ALIKE,
@@ -53,7 +53,7 @@ def sample_lines(family: Family) -> list[str]:
     assumed = list(filter(None, [groups_note(family.sweep.cells)]))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
-        if why := exclusion_text(standing.left_out):
+        if why := ", ".join(excluded_texts(dict(sorted(standing.left_out.items())))):
             cells.setdefault(why, []).append(standing.cell.cell_id[:8])
     if list(map(len, cells.values())) == [len(family.standings)] and not family.left_out_differ:
         return [f"{lines[0]}; left out: {next(iter(cells))}", *assumed]
@@ -68,10 +68,10 @@ def trust_lines(family: Family) -> list[str]:
         return []
     worth = effective_groups_note(family.n_clusters, family.n_effective)
     is_known = family.n_effective >= _FEW_CLUSTERS
-    few = "" if is_known else f"with {family.n_clusters} groups{worth}, too few for asymptotic theory, "
+    few = "" if is_known else f" ({family.n_clusters} groups{worth}: too few for asymptotic theory)"
     lines = [
-        f"rate of false verdicts: {few}about 0.06 in our simulations at an alpha of 0.05, and up to "
-        f"{_MAX_FALSE_RATE} for a cell with rare, severe failures that the samples miss"
+        f"rate of false verdicts at an alpha of 0.05, in our simulations: about 0.06{few}; up to {_MAX_FALSE_RATE} for "
+        "a cell with rare, severe failures that the samples miss"
     ]
     if any(_excludes_zero(row) and not row.is_decided for row in family.rows):
         p = "adj. p" if family.is_picked else "Holm p"
@@ -81,8 +81,8 @@ def trust_lines(family: Family) -> list[str]:
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(
-            "all samples of a subset belong to one group, so that the spread is unknown: no interval, no detectable "
-            "difference; p-values are from sign changes only"
+            "all samples of a subset belong to one group, so their spread is unknown: there is no interval and "
+            "no detectable difference, and p-values come from sign changes only"
         )
     return lines
 

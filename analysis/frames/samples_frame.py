@@ -50,9 +50,7 @@ def _check(columns: Iterable[str], known: Sequence[str]) -> None:
         raise DataError(f"columns: got the string {columns!r}, expected a list of names, e.g. [{columns!r}]")
     for name in columns:
         if name not in known:
-            close = closest_name(name, known, cutoff=0.6) or [
-                each for each in known if each.endswith(f"/{name}")
-            ]
+            close = closest_name(name, known, cutoff=0.6) or [each for each in known if each.endswith(f"/{name}")]
             hint = f"; did you mean {close}?" if close else ""
             raise DataError(f"columns: no cell has {name!r}, expected one or more of {', '.join(known)}{hint}")
 

@@ -233,7 +233,7 @@ def _not_compared(source: ReportSource, family: Family) -> list[str]:
         ("no sample in common with the others", family.apart),
     )
     return [
-        f"Not compared, because they have {why}: {listed(map(source.names.short, cells))}."
+        f"Not compared, because they have {why}: {join_names(map(source.names.short_name, cells))}."
         for why, cells in kinds
         if cells
     ]

@@ -94,9 +94,7 @@ def _require_spelling(file: Path, lists: Mapping[str, object]) -> None:
     absent = [name for name in known if name not in lists]
     for name in lists:
         if name not in known and (near := closest_name(name.lower(), absent, cutoff=0.8)):
-            raise DataError(
-                f"{file}: unknown list {name!r}, expected one of {', '.join(known)}; did you mean {near}?"
-            )
+            raise DataError(f"{file}: unknown list {name!r}, expected one of {', '.join(known)}; did you mean {near}?")
 
 
 def _require_lists(file: Path, lists: Mapping[str, object], subsets: Sequence[str]) -> None:

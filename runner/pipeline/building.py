@@ -321,7 +321,7 @@ class _Builder:
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
         for key in [str(key) for key in node if key != "_target_" and key not in fields]:
-            close = difflib.closest_name(key, fields)
+            close = closest_name(key, fields)
             expected = f", expected one of {', '.join(fields)}" if fields else f"; {cls.__name__} has no fields"
             hint = f"; did you mean {prefix}{close}?" if close else expected
             self.problems.append(f"{prefix}{key}: unknown{hint}")
