@@ -31,7 +31,7 @@ class AskedVariantContract(ComponentContract):
         self.asked: list[Request] = []
         return self.component.write(samples, self.ask)
 
-    def test_the_component_implements_its_protocol_and_is_its_own_expander(self) -> None:
+    def test_component_implements_its_protocol_and_is_its_own_expander(self) -> None:
         assert isinstance(self.component, AskedVariant)
         assert isinstance(self.component, Expander)
         assert list(self.component.variants) == [self.component]
@@ -49,10 +49,10 @@ class AskedVariantContract(ComponentContract):
         else:
             assert not self.component.reranker_reads
 
-    def test_a_blank_question_is_not_asked_about(self) -> None:
+    def test_blank_question_is_not_sent_to_the_model(self) -> None:
         assert self.write()[3] == Expansion((" ",), is_asked=False)
 
-    def test_no_samples_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_samples_gives_an_empty_result(self) -> None:
         assert self.write(()) == []
         assert self.asked == []
 
@@ -66,7 +66,7 @@ class AskedVariantContract(ComponentContract):
             assert not any(turn.answer in str(request) for turn in TALK.history)
             assert request.json_schema is not None
 
-    def test_a_failed_or_unreadable_reply_keeps_the_question_and_is_reported(self) -> None:
+    def test_failed_or_unreadable_reply_keeps_the_question_and_is_reported(self) -> None:
         was_asked = [own.is_asked for own in self.write()]
         for state, told in ((AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")):
 

@@ -32,20 +32,20 @@ class AskingGateContract(ComponentContract):
         ask = ScriptedJudge(self.reply)
         return self.component.verdicts(drafts, self.corpus, ask), ask
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, DraftGate)
         assert self.component.llm is not None
         assert self.component.applies_to(self.good)
         assert self.component.applies_to(self.bad)
 
-    def test_verdicts_are_in_the_order_of_the_drafts(self) -> None:
+    def test_gate_verdicts_follow_the_order_of_the_drafts(self) -> None:
         (passed, rejected, again), ask = self.verdicts([self.good, self.bad, replace(self.good, id="again")])
         assert passed.state is again.state is VerdictState.PASSED
         assert (rejected.state, rejected.reason) == (VerdictState.REJECTED, self.reason)
         assert rejected.detail
         assert len(ask.requests) <= 3 * self.component.n_requests
 
-    def test_no_draft_asks_for_more_than_is_reported(self) -> None:
+    def test_gate_sends_at_most_the_announced_requests_per_draft(self) -> None:
         for draft in (self.good, self.bad):
             _, ask = self.verdicts([draft])
             assert 1 <= len(ask.requests) <= self.component.n_requests
@@ -59,18 +59,18 @@ class AskingGateContract(ComponentContract):
             assert request.json_schema is not None
             assert json.loads(json.dumps(request.json_schema))["type"] == "object"
 
-    def test_gate_sends_no_request_without_drafts(self) -> None:
+    def test_gate_without_drafts_sends_no_request(self) -> None:
         verdicts, ask = self.verdicts([])
         assert (verdicts, ask.calls) == ([], [])
 
-    def test_a_failed_request_is_not_a_rejection(self) -> None:
+    def test_failed_request_is_not_a_rejection(self) -> None:
         ask = ScriptedJudge(failed)
         verdicts = self.component.verdicts([self.good, self.bad], self.corpus, ask)
         assert [(verdict.state, verdict.reason) for verdict in verdicts] == [(VerdictState.FAILED, "")] * 2
         assert "no connection" in verdicts[0].detail
         assert len(ask.calls) == 1
 
-    def test_a_verdict_that_stays_unreadable_rejects(self) -> None:
+    def test_unreadable_verdict_rejects_after_all_attempts(self) -> None:
         ask = ScriptedJudge(lambda _: "I would rather not say.")
         verdicts = self.component.verdicts([self.good, self.bad], self.corpus, ask)
         assert {(verdict.state, verdict.reason) for verdict in verdicts} == {
@@ -86,7 +86,7 @@ class AskingGateContract(ComponentContract):
         drafts = [self.good, self.bad]
         assert self.component.verdicts(drafts, self.corpus, ScriptedJudge(script)) == self.verdicts(drafts)[0]
 
-    def test_a_finding_may_be_a_remark(self) -> None:
+    def test_finding_is_a_remark_if_the_gate_only_tags(self) -> None:
         if "tags" not in {field.name for field in fields(self.component)}:  # type: ignore[arg-type]
             pytest.skip("what it finds always counts")
         lenient: DraftGate = replace(self.component, tags=True)  # type: ignore[type-var]

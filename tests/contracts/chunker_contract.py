@@ -87,10 +87,10 @@ class ChunkerContract(ComponentContract):
         before = int(np.searchsorted(ends, start, side="right"))
         return int(np.searchsorted(ends, end, side="left")) + 1 - before
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Chunker)
 
-    def test_small_sizes_are_among_the_variants(self) -> None:
+    def test_chunker_variants_include_small_sizes(self) -> None:
         assert min(variant.size for variant in self.variants()) == SIZES[0]
         assert {variant.overlap for variant in self.variants()} == set(OVERLAPS)
 
@@ -115,26 +115,26 @@ class ChunkerContract(ComponentContract):
                 lacking = [place for place in range(len(text)) if place not in covered and not text[place].isspace()]
                 assert lacking == [], (variant, text)
 
-    def test_no_chunk_is_inside_another(self) -> None:
+    def test_chunks_are_never_inside_another_chunk(self) -> None:
         for variant in self.variants():
             for i, spans in by_document(chunked(variant)).items():
                 for (start, end), (next_start, next_end) in pairwise(spans):
                     assert start < next_start, (variant, DOCUMENTS.texts[i])
                     assert end < next_end, (variant, DOCUMENTS.texts[i])
 
-    def test_no_chunk_is_blank(self) -> None:
+    def test_chunks_are_never_blank(self) -> None:
         for variant in self.variants():
             for i, spans in by_document(chunked(variant)).items():
                 assert all(DOCUMENTS.texts[i][start:end].strip() for start, end in spans)
 
-    def test_no_chunk_is_larger_than_the_size(self) -> None:
+    def test_chunks_never_exceed_the_size(self) -> None:
         for variant in self.variants():
             segments = segment(DOCUMENTS.texts, variant.length_tokenizer)
             for i, spans in by_document(chunked(variant)).items():
                 sizes = [self.n_tokens(variant, segments, i, start, end) for start, end in spans]
                 assert max(sizes) <= variant.size, (variant, DOCUMENTS.texts[i])
 
-    def test_a_document_that_fits_is_one_chunk(self) -> None:
+    def test_document_that_fits_is_one_chunk(self) -> None:
         large: Any = dataclasses.replace(self.component, size=1000, overlap=0.0)  # type: ignore[type-var]
         chunks = by_document(chunk(large, DOCUMENTS))
         assert {i: len(spans) for i, spans in chunks.items()} == dict.fromkeys(range(2, len(_TEXTS)), 1)

@@ -13,11 +13,11 @@ class ComponentContract:
     def test_version_is_an_integer(self) -> None:
         assert isinstance(type(self.component).version, int)
 
-    def test_the_component_is_a_frozen_dataclass_and_hashable(self) -> None:
+    def test_component_is_a_frozen_hashable_dataclass(self) -> None:
         assert dataclasses.is_dataclass(self.component)
         assert type(self.component).__dataclass_params__.frozen  # type: ignore[attr-defined]
         assert hash(self.component) == hash(dataclasses.replace(self.component))
 
-    def test_check_finds_no_error(self) -> None:
+    def test_check_of_a_valid_component_is_empty(self) -> None:
         check = getattr(self.component, "check", list)
         assert check() == []

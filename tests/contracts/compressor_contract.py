@@ -27,7 +27,7 @@ class CompressorRules(ComponentContract, ABC):
     ) -> list[CompressedPassages]:
         """The pieces."""
 
-    def test_pieces_are_parts_of_their_passages_in_order(self) -> None:
+    def test_compressed_pieces_are_ordered_parts_of_their_passages(self) -> None:
         compressed = self.compress()
         assert [len(own.pieces) for own in compressed] == [len(own) for own in PASSAGES]
         for own, passages in zip(compressed, PASSAGES, strict=True):
@@ -36,10 +36,10 @@ class CompressorRules(ComponentContract, ABC):
                 assert all(before[1] < after[0] for before, after in pairwise(pieces)), "touching pieces are one"
         assert not any(own.unread or own.failed for own in compressed)
 
-    def test_no_queries_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_queries_gives_an_empty_result(self) -> None:
         assert self.compress((), ()) == []
 
-    def test_a_query_is_compressed_independently_of_the_others(self) -> None:
+    def test_query_is_compressed_independently_of_other_queries(self) -> None:
         together = self.compress()
         for row, own in enumerate(together):
             assert self.compress(QUERIES[row : row + 1], PASSAGES[row : row + 1]) == [own]
@@ -55,7 +55,7 @@ class CompressorContract(CompressorRules):
     ) -> list[CompressedPassages]:
         return self.component.compress(queries, passages)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Compressor)
         assert not isinstance(self.component, AskingCompressor)
 
@@ -85,7 +85,7 @@ class AskingCompressorContract(CompressorRules):
         self.asked: list[Request] = []
         return self.component.compress_by_asking(queries, passages, self.ask)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, AskingCompressor)
         assert not isinstance(self.component, Compressor)
 

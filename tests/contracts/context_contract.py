@@ -41,7 +41,7 @@ class ContextContract(ComponentContract):
         """Return the value of the builder."""
         return int(getattr(self.component, "n_chunks_per_hit", 1))
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ContextBuilder)
 
     @pytest.mark.parametrize("top_k", [1, 2, 4, 9])
@@ -53,7 +53,7 @@ class ContextContract(ComponentContract):
         assert context.n_tokens.dtype == context.n_tokens_dropped.dtype == np.int64
 
     @pytest.mark.parametrize("top_k", [1, 2, 4, 9])
-    def test_context_uses_the_top_k_hits_and_their_neighbours_once_each(self, top_k: int) -> None:
+    def test_context_holds_top_k_hits_and_their_neighbours_once(self, top_k: int) -> None:
         window, document = self.n_chunks_per_hit // 2, CHUNKS.spans.document
         for row, best in zip(self.build(top_k).chunk.tolist(), HITS.chunk[:, :top_k].tolist(), strict=True):
             used = [chunk for chunk in row if chunk >= 0]
@@ -62,10 +62,10 @@ class ContextContract(ComponentContract):
             for chunk in used:
                 assert any(abs(chunk - hit) <= window and document[chunk] == document[hit] for hit in best if hit >= 0)
 
-    def test_a_query_without_hits_has_an_empty_context(self) -> None:
+    def test_query_without_hits_has_an_empty_context(self) -> None:
         context = self.build(4)
         assert set(context.chunk[2].tolist()) == {-1}
         assert (context.n_tokens[2], context.n_tokens_dropped[2]) == (0, 0)
 
-    def test_no_queries_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_queries_gives_an_empty_result(self) -> None:
         assert self.component.build(hits_of(), CHUNKS, 2).chunk.shape == (0, 2 * self.n_chunks_per_hit)

@@ -26,11 +26,11 @@ class DatasetContract(ComponentContract, ABC):
     def with_one_byte_more(self, tmp_path: Path) -> Sequence[Dataset]:
         """The data set in another place, unchanged; and again for each of its files, with one byte added to that."""
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Dataset)
         assert re.fullmatch(r"[a-z0-9_]+", self.component.name)
 
-    def test_fingerprint_depends_only_on_content(self, tmp_path: Path) -> None:
+    def test_dataset_fingerprint_depends_only_on_content(self, tmp_path: Path) -> None:
         here = self.component.fingerprint()
         assert re.fullmatch("[0-9a-f]{64}", here)
         moved, *changed = [dataset.fingerprint() for dataset in self.with_one_byte_more(tmp_path)]
@@ -45,7 +45,7 @@ class DatasetContract(ComponentContract, ABC):
         assert len(documents.ids) == len(documents.titles) == len(documents.texts)
         assert all(text.strip() for text in documents.texts)
 
-    def test_ids_of_samples_are_unique(self) -> None:
+    def test_sample_ids_are_unique(self) -> None:
         ids = [sample.id for sample in _loaded(self.component).samples]
         assert ids
         assert len(set(ids)) == len(ids)
@@ -61,7 +61,7 @@ class DatasetContract(ComponentContract, ABC):
         for within in {sample.corpus_prefix for sample in benchmark.samples}:
             assert any(document_id.startswith(within) for document_id in benchmark.documents.ids)
 
-    def test_slugs_are_safe_in_names(self) -> None:
+    def test_subset_and_topic_slugs_are_safe_in_names(self) -> None:
         for sample in _loaded(self.component).samples:
             assert re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", sample.subset)
             assert all(re.fullmatch(r"[a-z0-9_]+", slug) for slug in (sample.topic, sample.task) if slug is not None)

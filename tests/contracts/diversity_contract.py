@@ -33,7 +33,7 @@ class DiversityContract(ComponentContract):
         state = self.component.embedder.fit(given)
         return self.component.diversify_vectors(hits, self.component.embedder.embed_chunks(given, state))
 
-    def test_the_component_implements_one_protocol(self) -> None:
+    def test_diversifier_implements_exactly_one_protocol(self) -> None:
         assert isinstance(self.component, TextDiversity) != isinstance(self.component, VectorDiversity)
 
     def test_diversification_keeps_a_subset_of_the_hits_without_repeats(self) -> None:
@@ -45,13 +45,13 @@ class DiversityContract(ComponentContract):
             assert set(after) <= set(before)
             assert bool(after) == bool(before)
 
-    def test_scores_do_not_rise_and_padding_is_last(self) -> None:
+    def test_diversified_scores_do_not_rise_and_padding_is_last(self) -> None:
         hits = self.diversify(HITS)
         assert np.array_equal(hits.chunk == -1, hits.score == -np.inf)
         for scores in hits.score.tolist():
             assert scores == sorted(scores, reverse=True)
 
-    def test_the_best_hit_stays_the_best(self) -> None:
+    def test_best_hit_stays_the_best(self) -> None:
         assert [own[:1] for own in rankings_of(self.diversify(HITS))] == [own[:1] for own in rankings_of(HITS)]
 
     def test_diversification_accepts_empty_input(self) -> None:

@@ -43,7 +43,7 @@ class EmbedderContract(ComponentContract):
         state, given = self.embed(texts, corpus)
         return self.component.embed_queries(given, state)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Embedder)
 
     def test_embedder_returns_one_float32_row_per_text(self) -> None:
@@ -52,21 +52,21 @@ class EmbedderContract(ComponentContract):
         assert (len(chunks), len(queries)) == (len(CORPUS), len(QUERIES))
         assert chunks.shape[1] == queries.shape[1] > 0
 
-    def test_rows_are_no_longer_than_was_known_before(self) -> None:
+    def test_vectors_have_at_most_the_announced_dimensions(self) -> None:
         known = self.component.most_dimensions() if isinstance(self.component, KnowsDimensions) else None
         assert known is None or self.chunk_vectors(CORPUS).shape[1] <= known
 
-    def test_rows_have_unit_length_or_are_zero(self) -> None:
+    def test_vectors_have_unit_length_or_are_zero(self) -> None:
         for vectors in (self.chunk_vectors(CORPUS), self.query_vectors(QUERIES)):
             lengths = np.linalg.norm(vectors, axis=1)
             assert all(length == 0 or abs(length - 1) < 1e-5 for length in lengths)
             assert lengths.any()
 
-    def test_an_empty_text_is_zero(self) -> None:
+    def test_empty_text_has_a_zero_vector(self) -> None:
         assert not self.chunk_vectors([""]).any()
         assert not self.query_vectors([""]).any()
 
-    def test_no_texts_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_texts_gives_an_empty_result(self) -> None:
         n_dimensions = self.chunk_vectors(CORPUS).shape[1]
         for vectors in (self.chunk_vectors([]), self.query_vectors([])):
             assert vectors.shape == (0, n_dimensions)
@@ -83,7 +83,7 @@ class EmbedderContract(ComponentContract):
         vectors = self.chunk_vectors(CORPUS[:-1])
         assert (vectors @ vectors.T).argmax(axis=1).tolist() == list(range(len(vectors)))
 
-    def test_a_vector_does_not_depend_on_the_rest_of_the_batch(self) -> None:
+    def test_vector_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         together = self.chunk_vectors(CORPUS)
         alone = np.concatenate([self.chunk_vectors([text]) for text in CORPUS])
         np.testing.assert_allclose(alone, together, atol=1e-6)

@@ -33,7 +33,7 @@ class ExamplesContract(ComponentContract):
 
     component: Examples
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Examples)
 
     def test_choose_returns_n_distinct_examples_per_sample(self) -> None:
@@ -52,5 +52,5 @@ class ExamplesContract(ComponentContract):
         chosen = self.component.choose(POOL, POOL, DOCUMENTS).tolist()
         assert all(place not in row for place, row in enumerate(chosen))
 
-    def test_no_samples_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_samples_gives_an_empty_result(self) -> None:
         assert self.component.choose((), POOL, DOCUMENTS).shape == (0, self.component.n)

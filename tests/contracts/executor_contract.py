@@ -49,7 +49,7 @@ class ExecutorContract:
         """Count the outcomes of stages by kind."""
         return {own.kind: own for own in run_stages(order, store, self.executor, self.n_workers)}
 
-    def test_the_executor_has_no_errors(self) -> None:
+    def test_executor_passes_its_own_check(self) -> None:
         assert list(self.executor.check()) == []
 
     def test_executor_runs_each_stage_once_after_its_inputs(self, store: Store, calls: Path) -> None:
@@ -67,7 +67,7 @@ class ExecutorContract:
         assert all(own.reused for own in again.values())
         assert len(noted(calls)) == 4
 
-    def test_kept_workers_run_more_stages(self, store: Store, calls: Path) -> None:
+    def test_persistent_workers_run_later_stages(self, store: Store, calls: Path) -> None:
         source, left, *others = chain(calls)
         with PersistentWorkers(store, self.executor, self.n_workers, None, calls.parent) as workers:
             for order in [source, left], others:
@@ -102,7 +102,7 @@ class ExecutorContract:
                 assert isinstance(stage.codec.decode(entry.parts()), int)
         assert [own.error for own in self.ended(chain(calls), store).values() if own.failed] == []
 
-    def test_a_store_that_cannot_be_written_ends_the_run(self, store: Store, calls: Path, tmp_path: Path) -> None:
+    def test_unwritable_store_ends_the_run(self, store: Store, calls: Path, tmp_path: Path) -> None:
         order = chain(calls)
         entries = store.root / "entries"
         entries.rename(tmp_path / "elsewhere")

@@ -20,10 +20,10 @@ class ExpanderContract(ComponentContract):
 
     component: Expander
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Expander)
 
-    def test_the_expander_has_variants(self) -> None:
+    def test_expander_has_variants(self) -> None:
         assert len(self.component.variants) >= 1
         for variant in self.component.variants:
             assert isinstance(variant, QueryVariant)
@@ -36,14 +36,14 @@ class ExpanderContract(ComponentContract):
             assert all(query for own in queries for query in own)
             assert queries == [*variant.expand([PLAIN]), *variant.expand([TALK]), queries[0]]
 
-    def test_the_first_variant_gives_one_query_per_sample(self) -> None:
+    def test_first_variant_gives_one_query_per_sample(self) -> None:
         """A reranker scores hits by this query."""
         assert [len(own) for own in self.component.variants[0].expand([PLAIN, TALK])] == [1, 1]
 
-    def test_the_reference_is_not_in_the_query(self) -> None:
+    def test_expanded_queries_do_not_contain_the_reference(self) -> None:
         for variant in self.component.variants:
             for sample, queries in zip((PLAIN, TALK), variant.expand([PLAIN, TALK]), strict=True):
                 assert all(sample.references[0] not in query for query in queries)
 
-    def test_no_samples_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_samples_gives_an_empty_result(self) -> None:
         assert [variant.expand([]) for variant in self.component.variants] == [[]] * len(self.component.variants)

@@ -34,26 +34,26 @@ class FactReaderContract(ComponentContract):
 
         return self.component.read_facts(Passages(texts, titles=titles), ask)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, FactReader)
 
-    def test_facts_are_returned_per_chunk_in_order(self) -> None:
+    def test_fact_reader_returns_facts_per_chunk_in_order(self) -> None:
         read = self.read()
         expected = [(Fact("x", "is", text),) for text in TEXTS[:3]]
         assert [own.facts for own in read] == [*expected, ()]
         assert read == [self.read([text], [title])[0] for text, title in zip(TEXTS, TITLES, strict=True)]
 
-    def test_each_nonblank_chunk_is_shown_verbatim_in_one_request(self) -> None:
+    def test_fact_reader_shows_each_nonblank_chunk_in_one_request(self) -> None:
         self.read()
         assert len(self.asked) == 3
         for request, text in zip(self.asked, TEXTS, strict=False):
             assert text in request.messages[-1].content
             assert request.json_schema is not None
 
-    def test_chunks_need_no_titles(self) -> None:
+    def test_fact_reader_accepts_chunks_without_titles(self) -> None:
         assert self.read(TEXTS, ()) == self.read()
 
-    def test_no_chunks_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_chunks_gives_an_empty_result(self) -> None:
         assert self.read((), ()) == []
         assert self.asked == []
 

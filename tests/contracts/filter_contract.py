@@ -26,7 +26,7 @@ class FilterContract(ComponentContract):
 
     component: Filter
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Filter)
 
     def test_filter_allows_sorted_corpus_documents_for_every_sample(self) -> None:
@@ -43,5 +43,5 @@ class FilterContract(ComponentContract):
         everything = found_by_sample(self.component.allow(SAMPLES, DOCUMENTS)) == ["abcd"] * 3
         assert everything or not self.component.is_open
 
-    def test_no_samples_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_samples_gives_an_empty_result(self) -> None:
         assert len(self.component.allow([], DOCUMENTS).group) == 0

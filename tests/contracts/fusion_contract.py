@@ -28,14 +28,14 @@ class FusionContract(ComponentContract):
 
     component: Fusion
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Fusion)
 
     @pytest.mark.parametrize("depth", [1, 3, 20])
     def test_fusion_returns_valid_rankings(self, depth: int) -> None:
         assert_is_ranking(self.component.fuse([DENSE, SPARSE], depth), 5, depth)
 
-    def test_the_result_holds_the_union(self) -> None:
+    def test_fused_ranking_holds_the_union_of_hits(self) -> None:
         found = rankings_of(self.component.fuse([DENSE, SPARSE], 10))
         assert [sorted(ranking) for ranking in found] == [[1, 3, 7, 8], [4], [2], [5, 6], []]
 
@@ -43,14 +43,14 @@ class FusionContract(ComponentContract):
         whole, best = (rankings_of(self.component.fuse([DENSE, SPARSE], depth)) for depth in (10, 2))
         assert best == [ranking[:2] for ranking in whole]
 
-    def test_fusing_a_ranking_with_itself_keeps_its_order(self) -> None:
+    def test_ranking_fused_with_itself_keeps_its_order(self) -> None:
         assert rankings_of(self.component.fuse([DENSE, DENSE], 10)) == rankings_of(DENSE)
 
-    def test_a_hit_that_both_rank_first_stays_first(self) -> None:
+    def test_hit_ranked_first_by_both_searches_stays_first(self) -> None:
         first, second = hits_of({9: 3.0, 1: 2.0}), hits_of({9: 0.2, 2: 0.1})
         assert rankings_of(self.component.fuse([first, second], 10))[0][0] == 9
 
-    def test_no_queries_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_queries_gives_an_empty_result(self) -> None:
         assert_is_ranking(self.component.fuse([hits_of(), hits_of()], 3), 0, 3)
 
     def test_fusion_of_empty_rankings_is_empty(self) -> None:

@@ -14,19 +14,19 @@ class SilentGateContract(ComponentContract):
     bad: Draft
     corpus: SourceCorpus
 
-    def test_the_gate_sends_no_requests(self) -> None:
+    def test_silent_gate_sends_no_requests(self) -> None:
         assert isinstance(self.component, DraftGate)
         assert self.component.llm is None
         assert self.component.n_requests == 0
 
-    def test_verdicts_are_in_the_order_of_the_drafts(self) -> None:
+    def test_gate_verdicts_follow_the_order_of_the_drafts(self) -> None:
         drafts = [self.good, self.bad, self.good]
         assert all(map(self.component.applies_to, drafts))
         verdicts = self.component.verdicts(drafts, self.corpus, ask_nobody)
         assert [verdict.state is VerdictState.REJECTED for verdict in verdicts] == [False, True, False]
         assert verdicts == [self.component.verdicts([draft], self.corpus, ask_nobody)[0] for draft in drafts]
 
-    def test_a_finding_has_a_reason_and_a_detail(self) -> None:
+    def test_gate_finding_has_a_reason_and_a_detail(self) -> None:
         (verdict,) = self.component.verdicts([self.bad], self.corpus, ask_nobody)
         assert verdict.reason.replace("_", "").isalpha()
         assert verdict.reason.islower()

@@ -65,7 +65,7 @@ class GeneratorContract(ComponentContract):
         """Answers to the tasks."""
         return self.component.generate(tasks, render, model)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Generator)
 
     def test_generator_gives_one_answer_per_task_in_order(self) -> None:
@@ -74,7 +74,7 @@ class GeneratorContract(ComponentContract):
         assert all(each.answer.state is AnswerState.OK and each.answer.text for each in made)
         assert all(each.prompt and each.path for each in made)
 
-    def test_no_tasks_give_no_answers(self) -> None:
+    def test_empty_batch_of_tasks_gives_no_answers(self) -> None:
         model = Model()
         assert self.generate(model) == []
         assert model.asked == []
@@ -88,14 +88,14 @@ class GeneratorContract(ComponentContract):
         assert {request.draw for request in model.asked} == set(range(self.component.n_draws))
 
     @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
-    def test_all_passages_are_shown_in_order(self, n_passages: int) -> None:
+    def test_generator_shows_all_passages_in_order(self, n_passages: int) -> None:
         model = Model()
         self.generate(model, task(n_passages))
         numbers = [n for request in model.asked if request.draw == 0 for n in shown(request)]
         assert numbers == list(range(1, n_passages + 1))
 
     @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
-    def test_a_single_request_is_the_one_with_all_passages(self, n_passages: int) -> None:
+    def test_single_request_contains_all_passages(self, n_passages: int) -> None:
         if self.component.n_requests(n_passages, self.n_passage_tokens) > 1:
             return
         model = Model()
@@ -112,7 +112,7 @@ class GeneratorContract(ComponentContract):
             assert "西湖{answer}在哪里？" in request.messages[-1].content
             assert request.messages[-1].content.count("{question}") == len(shown(request))
 
-    def test_the_reference_is_not_shown(self) -> None:
+    def test_generator_never_shows_the_reference(self) -> None:
         model = Model()
         self.generate(model, task(MOST_PASSAGES))
         assert not any("参考答案" in message.content for request in model.asked for message in request.messages)
@@ -127,7 +127,7 @@ class GeneratorContract(ComponentContract):
         assert (good.answer.state, good.answer.text) == (AnswerState.OK, "fine")
         assert (bad.answer.state, bad.answer.text, bad.answer.error) == (AnswerState.ERROR, "", "broken")
 
-    def test_tokens_of_all_requests_are_counted(self) -> None:
+    def test_generator_sums_the_tokens_of_all_requests(self) -> None:
         model = Model()
         (made,) = self.generate(model, task(MOST_PASSAGES))
         assert made.answer.n_prompt_tokens == 10 * len(model.asked)
@@ -135,7 +135,7 @@ class GeneratorContract(ComponentContract):
         assert made.answer.latency_s == len(model.calls)
 
     @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED, AnswerState.TRUNCATED])
-    def test_the_answer_has_the_state_that_all_replies_share(self, state: AnswerState) -> None:
+    def test_answer_takes_the_state_that_all_replies_share(self, state: AnswerState) -> None:
         text = "cut" if state is AnswerState.TRUNCATED else ""
         (made,) = self.generate(Model(lambda request: Answer(request.id, state, text)), task(MOST_PASSAGES))
         assert (made.answer.state, made.answer.text) == (state, text)

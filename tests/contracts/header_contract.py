@@ -22,7 +22,7 @@ class HeaderContract(ComponentContract):
         assert isinstance(writer, HeaderWriter)
         return list(writer.write(documents, chunks))
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Header)
 
     def test_headers_are_single_lines_per_chunk(self) -> None:
@@ -30,5 +30,5 @@ class HeaderContract(ComponentContract):
         assert len(headers) == len(CHUNKS)
         assert not any("\n" in header for header in headers)
 
-    def test_no_chunks_give_no_headers(self) -> None:
+    def test_empty_batch_of_chunks_gives_no_headers(self) -> None:
         assert self.write(DOCUMENTS, Spans(_NONE, _NONE, _NONE)) == []

@@ -24,15 +24,15 @@ class HistoryContract(ComponentContract):
 
     component: History
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, History)
 
-    def test_turns_wait_for_all_earlier_turns_or_for_none(self) -> None:
+    def test_history_turns_wait_for_all_earlier_turns_or_for_none(self) -> None:
         samples = [PLAIN, *reversed(talk(*ASKED))]
         found = self.component.earlier_turns(samples)
         waited_for = [() if not own else tuple(samples[row].question for row in own) for own in found]
         assert waited_for in ([(), ASKED[:2], ASKED[:1], ()], [()] * 4)
         assert any(waited_for) == self.component.has_rounds
 
-    def test_no_samples_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_samples_gives_an_empty_result(self) -> None:
         assert self.component.earlier_turns([]) == []

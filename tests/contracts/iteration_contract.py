@@ -40,7 +40,7 @@ class IterationContract(ComponentContract):
         self.asked: list[Request] = []
         return self.component.decide(trails, self.ask)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, IterativeSearch)
         assert not isinstance(self.component, SingleSearch)
         assert self.component.max_searches >= 2
@@ -52,7 +52,7 @@ class IterationContract(ComponentContract):
         assert all(own.query and own.is_asked and not own.unread and not own.failed for own in decided)
         assert decided == [self.decide([trail])[0] for trail in self.trails()]
 
-    def test_requests_show_question_passages_and_steps_verbatim(self) -> None:
+    def test_iteration_requests_show_question_passages_and_steps_verbatim(self) -> None:
         self.decide(self.trails())
         for request, trail in zip(self.asked, TRAILS, strict=True):
             shown = request.messages[-1].content
@@ -61,7 +61,7 @@ class IterationContract(ComponentContract):
             assert all(text in shown for step in trail.steps for text in (step.query, step.thought))
             assert request.json_schema is not None
 
-    def test_no_trails_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_trails_gives_an_empty_result(self) -> None:
         assert self.decide(()) == []
         assert self.asked == []
 

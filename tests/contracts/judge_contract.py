@@ -100,7 +100,7 @@ class JudgeContract(MetricContract):
     def score(self, n_samples: int) -> dict[str, Scores]:
         return dict(self.judge(JUDGED[:n_samples]).scores)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, JudgedMetric)
 
     def test_judge_gives_a_nonempty_remark_per_sample(self) -> None:
@@ -108,7 +108,7 @@ class JudgeContract(MetricContract):
         assert len(remarks) == N_SAMPLES
         assert all(remarks)
 
-    def test_requests_are_chats_that_want_json(self) -> None:
+    def test_judge_requests_are_chats_with_a_json_schema(self) -> None:
         ask = ScriptedJudge(self.reply)
         self.metric.judge(JUDGED, self.metric.prepare(samples_of(JUDGED), ask), ask)
         assert ask.requests
@@ -118,7 +118,7 @@ class JudgeContract(MetricContract):
             assert request.json_schema is not None
             assert json.loads(json.dumps(request.json_schema))["type"] == "object"
 
-    def test_a_preparation_is_json(self) -> None:
+    def test_judge_preparation_survives_json(self) -> None:
         preparation = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
         kept = json.loads(json.dumps(preparation))
         assert kept == preparation
@@ -137,14 +137,14 @@ class JudgeContract(MetricContract):
         assert ask.calls == []
         assert {scores.states for scores in judgements.scores.values()} == {(ScoreState.NOT_APPLICABLE,)}
 
-    def test_the_order_of_samples_does_not_matter(self) -> None:
+    def test_judge_scores_do_not_depend_on_the_order_of_samples(self) -> None:
         forwards, backwards = self.judge(JUDGED), self.judge(JUDGED[::-1])
         assert list(backwards.remarks) == list(forwards.remarks)[::-1]
         for name in self.metric.names:
             assert backwards.scores[name].states == forwards.scores[name].states[::-1]
             np.testing.assert_array_equal(backwards.scores[name].values, forwards.scores[name].values[::-1])
 
-    def test_only_a_judge_of_answers_reads_answers(self) -> None:
+    def test_judge_without_reads_answers_ignores_answers(self) -> None:
         seen = []
         for answer in ("甲说法", "乙说法"):
             ask = ScriptedJudge(self.reply)
@@ -153,7 +153,7 @@ class JudgeContract(MetricContract):
             seen.append([request.messages for request in ask.requests])
         assert (seen[0] != seen[1]) == self.metric.reads_answers
 
-    def test_earlier_turns_are_shown_where_the_question_is(self) -> None:
+    def test_judge_shows_earlier_turns_with_the_question(self) -> None:
         talk = replace(JUDGED[0].sample, kind=Kind.CONVERSATION, history=(Turn("先问什么？", "先答什么。"),))
         ask = ScriptedJudge(self.reply)
         preparation = self.metric.prepare([talk], ask)
@@ -161,7 +161,7 @@ class JudgeContract(MetricContract):
         for text in (request.messages[-1].content for request in ask.requests):
             assert (talk.question in text) == ("先问什么？" in text) == ("先答什么。" in text)
 
-    def test_failed_requests_are_failed_and_asked_once(self) -> None:
+    def test_failed_judge_requests_are_sent_once_and_scored_as_failed(self) -> None:
         good = self.judge(JUDGED)
         judgements, ask = self.judge_with(failed)
         assert 1 <= len(ask.calls) <= getattr(self.metric, "n_rounds", 1)
@@ -170,7 +170,7 @@ class JudgeContract(MetricContract):
             for item, state, before in zip(JUDGED, scores.states, good.scores[name].states, strict=True):
                 assert state is (ScoreState.FAILED if item.sample.id in asked else before)
 
-    def test_unreadable_replies_are_requested_again_then_unparsable(self) -> None:
+    def test_unreadable_judge_replies_are_retried_then_unparsable(self) -> None:
         judgements, ask = self.judge_with(lambda _: "I would rather not say.")
         max_attempts: int = self.metric.max_attempts  # type: ignore[attr-defined]
         assert 1 < max_attempts <= len(ask.calls) <= max_attempts * getattr(self.metric, "n_rounds", 1)
@@ -179,7 +179,7 @@ class JudgeContract(MetricContract):
             for item, state in zip(JUDGED, scores.states, strict=True):
                 assert (state is ScoreState.UNPARSABLE) == (item.sample.id in asked)
 
-    def test_a_second_reply_that_can_be_read_counts_as_the_first(self) -> None:
+    def test_readable_second_reply_counts_as_a_first_reply(self) -> None:
         def script(request: Request) -> str:
             is_second = request.messages[-2:-1] and request.messages[-2].role == "assistant"
             return self.reply(request) if is_second else "?"
@@ -189,7 +189,7 @@ class JudgeContract(MetricContract):
         for name, scores in self.judge(JUDGED).scores.items():
             np.testing.assert_array_equal(judgements.scores[name].values, scores.values)
 
-    def test_samples_whose_preparation_failed_are_not_judged(self) -> None:
+    def test_judge_skips_samples_whose_preparation_failed(self) -> None:
         for script, state in ((failed, ScoreState.FAILED), (lambda _: "?", ScoreState.UNPARSABLE)):
             preparing, judging = ScriptedJudge(script), ScriptedJudge(self.reply)
             preparation = self.metric.prepare(samples_of(JUDGED), preparing)

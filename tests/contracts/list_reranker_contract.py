@@ -35,7 +35,7 @@ class ListRerankerContract(ComponentContract):
         self.asked: list[Request] = []
         return self.component.rank(queries, hits, self.ask)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ListReranker)
 
     def test_list_reranker_returns_one_order_of_all_hits_per_query(self) -> None:
@@ -43,16 +43,16 @@ class ListRerankerContract(ComponentContract):
         assert [sorted(order.order) for order in orders] == [list(range(len(own))) for own in HITS]
         assert not any(order.unread or order.failed for order in orders)
 
-    def test_no_queries_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_queries_gives_an_empty_result(self) -> None:
         assert self.rank((), ()) == []
         assert self.asked == []
 
-    def test_reranker_sends_the_announced_number_of_requests(self) -> None:
+    def test_list_reranker_sends_the_announced_number_of_requests(self) -> None:
         for n_hits in range(7):
             self.rank(["q"], [["a", "b", "c", "d", "e", "f", "g"][:n_hits]])
             assert len(self.asked) == self.component.n_requests(n_hits)
 
-    def test_requests_show_the_question_and_the_hits_verbatim(self) -> None:
+    def test_list_reranker_requests_show_question_and_hits_verbatim(self) -> None:
         self.rank(["What is {passages}?"], [["{question}", "other"]])
         for request in self.asked:
             shown = request.messages[-1].content
@@ -60,7 +60,7 @@ class ListRerankerContract(ComponentContract):
             assert "{question}" in shown or "other" in shown
             assert request.json_schema is not None
 
-    def test_a_failed_or_unreadable_reply_moves_no_hit_and_is_reported(self) -> None:
+    def test_failed_or_unreadable_reply_moves_no_hit_and_is_reported(self) -> None:
         for state, told in ((AnswerState.OK, "unread"), (AnswerState.ERROR, "failed")):
 
             def ask(requests: Sequence[Request], state: AnswerState = state) -> list[Answer]:

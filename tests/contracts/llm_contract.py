@@ -30,7 +30,7 @@ class LLMContract(ComponentContract):
 
     component: LLM
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, LLM)
         assert isinstance(self.component.answers_from, AnswersFrom)
 
@@ -52,13 +52,13 @@ class LLMContract(ComponentContract):
             assert all(count is None or count >= 0 for count in counts)
             assert answer.latency_s >= 0
 
-    def test_the_reference_is_not_read(self) -> None:
+    def test_llm_does_not_read_the_reference(self) -> None:
         assert all("参考答案" not in answer.text for answer in self.component.generate(REQUESTS))
 
-    def test_no_requests_give_no_answers(self) -> None:
+    def test_empty_batch_of_requests_gives_no_answers(self) -> None:
         assert list(self.component.generate([])) == []
 
-    def test_generation_is_deterministic(self) -> None:
+    def test_llm_generation_is_deterministic(self) -> None:
         first, second = (
             {answer.request_id: (answer.state, answer.text) for answer in self.component.generate(REQUESTS)}
             for _ in range(2)

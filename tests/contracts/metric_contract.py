@@ -80,16 +80,16 @@ class MetricContract(ABC):
     def test_metric_declares_its_direction(self) -> None:
         assert self.metric.larger_is_better in (True, False, None)
 
-    def test_the_component_is_a_frozen_dataclass_and_hashable(self) -> None:
+    def test_component_is_a_frozen_hashable_dataclass(self) -> None:
         assert dataclasses.is_dataclass(self.metric)
         assert type(self.metric).__dataclass_params__.frozen
         assert hash(self.metric) == hash(dataclasses.replace(self.metric))
 
-    def test_check_finds_no_error(self) -> None:
+    def test_check_of_a_valid_component_is_empty(self) -> None:
         check = getattr(self.metric, "check", list)
         assert check() == []
 
-    def test_names_are_unique_and_not_empty(self) -> None:
+    def test_metric_names_are_unique_and_not_empty(self) -> None:
         names = self.metric.names
         assert names
         assert all(names)
@@ -109,14 +109,14 @@ class MetricContract(ABC):
         for scores in self.score(N_SAMPLES).values():
             assert np.isfinite(scores.statistics).all()
 
-    def test_rows_without_a_value_are_zeros(self) -> None:
+    def test_statistics_without_a_value_are_zeros(self) -> None:
         for scores in self.score(N_SAMPLES).values():
             for row, state, value in zip(scores.statistics, scores.states, scores.values, strict=True):
                 if state is not ScoreState.VALUE:
                     assert not row.any()
                     assert np.isnan(value)
 
-    def test_rows_with_a_value_are_not_zeros(self) -> None:
+    def test_statistics_with_a_value_are_not_zeros(self) -> None:
         for scores in self.score(N_SAMPLES).values():
             assert ScoreState.VALUE in scores.states
             for row, state in zip(scores.statistics, scores.states, strict=True):
@@ -132,7 +132,7 @@ class MetricContract(ABC):
         for name, scores in self.score(N_SAMPLES).items():
             assert np.isnan(self.metric.combine(name, np.zeros(scores.statistics.shape[1])))
 
-    def test_combine_takes_many_sums_at_once(self) -> None:
+    def test_combine_accepts_an_array_of_many_sums(self) -> None:
         for name, scores in self.score(N_SAMPLES).items():
             sums = np.stack([scores.statistics.sum(axis=0), scores.statistics[0], np.zeros_like(scores.statistics[0])])
             many = self.metric.combine(name, np.stack([sums, sums[::-1]]))
@@ -140,7 +140,7 @@ class MetricContract(ABC):
             np.testing.assert_array_equal(many[0], [self.metric.combine(name, row) for row in sums])
             np.testing.assert_array_equal(many[1], many[0][::-1])
 
-    def test_a_row_does_not_depend_on_the_rest_of_the_batch(self) -> None:
+    def test_metric_row_does_not_depend_on_the_rest_of_the_batch(self) -> None:
         whole, part = self.score(N_SAMPLES), self.score(2)
         for name in self.metric.names:
             np.testing.assert_allclose(part[name].statistics, whole[name].statistics[:2], rtol=1e-6)
@@ -155,7 +155,7 @@ class AnswerMetricContract(MetricContract):
     def score(self, n_samples: int) -> dict[str, Scores]:
         return score_texts(self.metric, SAMPLES[:n_samples], _ANSWERS[:n_samples])
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, AnswerMetric)
 
 
@@ -167,15 +167,15 @@ class RankingMetricContract(MetricContract):
     def score(self, n_samples: int) -> dict[str, Scores]:
         return self.metric.score_rankings(_RANKINGS[:n_samples], _RELEVANT[:n_samples])
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, RankingMetric)
 
-    def test_only_samples_without_gold_are_left_out(self) -> None:
+    def test_ranking_metric_leaves_out_only_samples_without_gold(self) -> None:
         for scores in self.score(N_SAMPLES).values():
             expected = [ScoreState.VALUE if grades else ScoreState.NO_GOLD for grades in _RELEVANT]
             assert list(scores.states) == expected
 
-    def test_an_empty_ranking_scores_zero(self) -> None:
+    def test_empty_ranking_scores_zero(self) -> None:
         for scores in self.score(N_SAMPLES).values():
             assert scores.values[4] == 0
 
@@ -193,7 +193,7 @@ class ContextMetricContract(MetricContract):
         )
         return self.metric.score_contexts(SAMPLES[:n_samples], DOCUMENTS, _SPANS[:n_samples], context)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, ContextMetric)
 
 
@@ -209,10 +209,10 @@ class CitationMetricContract(MetricContract):
         places = [[PassagePlaces((span,)) for span in own] for own in _SPANS[:n_samples]]
         return self.metric.score_citations(SAMPLES[:n_samples], DOCUMENTS, _CITED[:n_samples], places)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.metric, CitationMetric)
 
-    def test_a_sample_without_gold_in_the_corpus_has_no_value(self) -> None:
+    def test_citation_metric_leaves_out_samples_without_gold_in_the_corpus(self) -> None:
         for scores in self.score(N_SAMPLES).values():
             without_gold = [place for place, state in enumerate(scores.states) if state is ScoreState.NO_GOLD]
             assert without_gold == [2, 3]

@@ -36,7 +36,7 @@ class ParserContract(ComponentContract, ABC):
     def alone(self, file: Path) -> list[str]:
         """The texts of the pages, by a straightforward use of the package."""
 
-    def test_the_component_implements_its_protocols(self) -> None:
+    def test_component_implements_its_protocols(self) -> None:
         assert isinstance(self.component, Parser)
         assert isinstance(self.parser, FileParser)
         assert {SUFFIXES[form] for form in self.forms} <= set(self.parser.suffixes)

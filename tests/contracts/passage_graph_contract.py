@@ -43,7 +43,7 @@ class PassageGraphContract(ComponentContract):
         graph = self.built(table)
         return self.component.search(graph, vectors(table.facts), vectors(chunks), vectors(QUERIES), depth)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, PassageGraph)
 
     def test_search_only_fields_do_not_change_the_built_graph(self) -> None:
@@ -70,7 +70,7 @@ class PassageGraphContract(ComponentContract):
         assert np.array_equal(whole.chunk[:, :7], cut.chunk)
         assert np.array_equal(whole.score[:, :7], cut.score)
 
-    def test_query_has_the_same_ranking_alone_and_in_a_batch(self) -> None:
+    def test_graph_query_has_the_same_ranking_alone_and_in_a_batch(self) -> None:
         table = fact_table(stated(CHUNKS), len(CHUNKS))
         searched = self.built(table), vectors(table.facts), vectors(CHUNKS)
         queries = vectors(QUERIES)
@@ -78,13 +78,13 @@ class PassageGraphContract(ComponentContract):
         alone = [self.component.search(*searched, queries[row : row + 1], 9) for row in range(len(queries))]
         assert rankings_of(whole) == [rankings_of(own)[0] for own in alone]
 
-    def test_every_chunk_is_found_with_facts_or_without(self) -> None:
+    def test_graph_finds_every_chunk_with_or_without_facts(self) -> None:
         for facts in (stated(CHUNKS), []):
             first, second, _, last = rankings_of(self.search(CHUNKS, facts, len(CHUNKS)))
             assert sorted(first) == sorted(second) == list(range(len(CHUNKS)))
             assert set(last) <= set(range(len(CHUNKS)))
 
-    def test_zero_query_vector_has_no_hits(self) -> None:
+    def test_zero_query_vector_has_no_hits_in_the_graph(self) -> None:
         assert rankings_of(self.search(CHUNKS, stated(CHUNKS), 9))[2] == []
 
     def test_graph_search_accepts_empty_corpora_and_queries(self) -> None:

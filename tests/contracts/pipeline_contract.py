@@ -23,7 +23,7 @@ class PipelineContract(ComponentContract):
 
     component: Pipeline
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Pipeline)
         assert self.component.answers_from is AnswersFrom.MESSAGES
         assert not self.component.is_built_in
@@ -32,14 +32,14 @@ class PipelineContract(ComponentContract):
         answers = list(self.component.generate(QUESTIONS))
         assert sorted(answer.request_id for answer in answers) == sorted(request.id for request in QUESTIONS)
 
-    def test_every_reply_can_be_read_or_has_a_reason(self) -> None:
+    def test_pipeline_reply_is_readable_or_has_a_reason(self) -> None:
         answers = list(self.component.generate(QUESTIONS))
         for answer, reply in zip(answers, stored_replies(answers), strict=True):
             assert answer.state in (AnswerState.OK, AnswerState.ERROR)
             assert (reply is None) == bool(answer.error) == isinstance(answer.error_class, ErrorClass)
 
-    def test_the_reference_is_not_sent(self) -> None:
+    def test_pipeline_does_not_send_the_reference(self) -> None:
         assert all("the reference" not in answer.text for answer in self.component.generate(QUESTIONS))
 
-    def test_no_questions_give_no_replies(self) -> None:
+    def test_empty_batch_of_questions_gives_no_replies(self) -> None:
         assert list(self.component.generate([])) == []

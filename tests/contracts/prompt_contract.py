@@ -33,7 +33,7 @@ class PromptContract(ComponentContract):
         """The messages in one text."""
         return "\n".join(message.content for message in self.component.render(sample_of(kind), passages))
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Prompt)
 
     @pytest.mark.parametrize("kind", Kind)

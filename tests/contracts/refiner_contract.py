@@ -36,7 +36,7 @@ class RefinementContract(ComponentContract):
         assert isinstance(step, Refinement)
         return step.refine(documents)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Refiner)
 
     def test_refinement_keeps_all_documents_in_order(self) -> None:
@@ -58,7 +58,7 @@ class RefinementContract(ComponentContract):
         for document, start, end in places:
             assert 0 <= start < end <= len(refined.texts[document])
 
-    def test_copies_equal_their_originals(self) -> None:
+    def test_refined_copies_equal_their_original_characters(self) -> None:
         refined = self.refine()
         origins = refined.origins
         for row in range(len(origins)):
@@ -72,7 +72,7 @@ class RefinementContract(ComponentContract):
     def test_refinement_keeps_blank_texts_blank(self) -> None:
         assert [text.strip() for text in self.refine().texts[:2]] == ["", ""]
 
-    def test_no_documents_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_documents_gives_an_empty_result(self) -> None:
         refined = self.refine(Documents((), (), ()))
         assert list(refined.texts) == []
         assert len(refined.origins) == 0

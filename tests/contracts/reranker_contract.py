@@ -29,7 +29,7 @@ class RerankerContract(ComponentContract):
         given = queries_for(queries, self.component.tokenizer, table)
         return self.component.score(given, passages(chunks, table), pairs)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Reranker)
 
     def test_reranker_returns_one_finite_float32_per_pair(self) -> None:
@@ -38,7 +38,7 @@ class RerankerContract(ComponentContract):
         assert scores.dtype == np.float32
         assert np.isfinite(scores).all()
 
-    def test_no_pairs_give_no_scores(self) -> None:
+    def test_empty_batch_of_pairs_gives_no_scores(self) -> None:
         nothing = np.zeros((0, 2), dtype=np.int32)
         for queries, chunks in ((QUERIES, CHUNKS), ((), ()), (QUERIES, ())):
             scores = self.score(nothing, queries, chunks)
@@ -47,7 +47,7 @@ class RerankerContract(ComponentContract):
     def test_reranker_scores_chunks_without_words_as_finite(self) -> None:
         assert np.isfinite(self.score(PAIRS[:2], QUERIES, ("", "。"))).all()
 
-    def test_a_score_does_not_depend_on_the_other_pairs(self) -> None:
+    def test_rerank_score_does_not_depend_on_the_other_pairs(self) -> None:
         alone = np.concatenate([self.score(pair[np.newaxis]) for pair in PAIRS])
         np.testing.assert_allclose(alone, self.score(PAIRS), rtol=1e-6, atol=self.rounding)
 

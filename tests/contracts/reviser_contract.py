@@ -44,11 +44,11 @@ class ReviserContract(ComponentContract, ABC):
         self.asked: list[Request] = []
         return self.component.check_answers(items, self.ask)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Reviser)
         assert not isinstance(self.component, UnrevisedAnswers)
 
-    def test_each_answer_with_passages_is_checked_by_one_request(self) -> None:
+    def test_reviser_checks_each_answer_with_passages_by_one_request(self) -> None:
         checks = self.check()
         assert [check.supported for check in checks] == [True, False, False, False]
         assert [request.sample.id for request in self.asked] == ["one", "two"]
@@ -58,17 +58,17 @@ class ReviserContract(ComponentContract, ABC):
             assert request.json_schema is not None
             assert "the reference" not in shown
 
-    def test_an_answer_is_checked_independently_of_the_others(self) -> None:
+    def test_reviser_checks_an_answer_independently_of_the_others(self) -> None:
         together = self.check()
         for row, own in enumerate(together):
             assert self.check(ITEMS[row : row + 1]) == [own]
 
-    def test_no_answers_send_no_request(self) -> None:
+    def test_empty_batch_of_answers_sends_no_request(self) -> None:
         assert self.check(()) == []
         assert self.component.revise((), (), self.ask) == []
         assert self.asked == []
 
-    def test_answer_with_a_finding_is_revised(self) -> None:
+    def test_reviser_revises_an_answer_with_a_finding(self) -> None:
         checks = self.check()
         wrong = [row for row, check in enumerate(checks) if check.unsupported or check.missing]
         assert 1 in wrong

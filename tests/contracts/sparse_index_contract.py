@@ -38,7 +38,7 @@ class SparseIndexContract(ComponentContract):
         return self.component.search([block], queries_for(queries, self.component.tokenizer, table), depth)
 
     @pytest.mark.parametrize("depth", [1, 3, 100])
-    def test_blocks_have_the_hits_of_all_together(self, depth: int) -> None:
+    def test_blockwise_search_has_the_hits_of_a_single_block(self, depth: int) -> None:
         queries = ["故宫 长城", "黄山", "泰山 嵩山", "黄山 黄山"]
         if not self.component.is_blockwise:
             return
@@ -55,7 +55,7 @@ class SparseIndexContract(ComponentContract):
         np.testing.assert_array_equal(found.chunk, whole.chunk)
         np.testing.assert_array_equal(found.score, whole.score)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, SparseIndex)
 
     def test_depth_beyond_the_number_of_chunks_changes_no_ranking(self) -> None:
@@ -67,7 +67,7 @@ class SparseIndexContract(ComponentContract):
     def test_sparse_search_returns_valid_rankings(self, depth: int) -> None:
         assert_is_ranking(self.search(CHUNKS, ["故宫 长城", "黄山", "泰山 嵩山"], depth), 3, min(depth, len(CHUNKS)))
 
-    def test_only_chunks_with_a_word_of_the_query_are_found(self) -> None:
+    def test_sparse_search_finds_only_chunks_with_a_query_word(self) -> None:
         found = rankings_of(self.search(CHUNKS, ["黄山", "泰山 嵩山", "长城"], 10))
         assert [sorted(ranking) for ranking in found] == [[2, 4], [4, 7, 8], [1, 2, 4]]
 
@@ -90,7 +90,7 @@ class SparseIndexContract(ComponentContract):
         assert found[-1] == []
         assert all(found[:-1])
 
-    def test_no_queries_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_queries_gives_an_empty_result(self) -> None:
         assert_is_ranking(self.search(CHUNKS, [], 5), 0, 5)
 
     def test_sparse_search_is_deterministic(self) -> None:

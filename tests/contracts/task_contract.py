@@ -50,7 +50,7 @@ class TaskContract(ComponentContract):
         """Write a draft for the two sets of evidence with scripted replies."""
         return self.component.write("own", self.evidence(), self.corpus, ask)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Task)
 
     def test_every_evidence_set_has_its_drafts(self) -> None:
@@ -59,7 +59,7 @@ class TaskContract(ComponentContract):
         assert list(dict.fromkeys(draft.evidence for draft in written.drafts)) == self.evidence()
         assert len({draft.id for draft in written.drafts}) == len(written.drafts)
 
-    def test_drafts_have_all_fields(self) -> None:
+    def test_task_drafts_have_all_fields(self) -> None:
         for draft in self.written().drafts:
             assert (draft.task, draft.kind, draft.topic) == ("own", self.component.kind, draft.evidence.topic)
             assert draft.question.strip()
@@ -70,7 +70,7 @@ class TaskContract(ComponentContract):
     def test_equal_evidence_gives_equal_drafts(self) -> None:
         assert self.written() == self.written()
 
-    def test_no_evidence_gives_an_empty_result(self) -> None:
+    def test_empty_evidence_gives_an_empty_result(self) -> None:
         assert self.component.write("own", [], self.corpus, ask) == WrittenDraft(())
 
 

@@ -19,7 +19,7 @@ class TokenVectorEncoderContract(ComponentContract):
         """Vectors of the texts as chunks and as queries."""
         return self.component.encode_chunk_tokens(Passages(texts)), self.component.encode_query_tokens(Passages(texts))
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, TokenVectorEncoder)
 
     def test_token_vectors_have_unit_length_in_half_precision(self) -> None:
@@ -31,26 +31,26 @@ class TokenVectorEncoderContract(ComponentContract):
             lengths = np.linalg.norm(found.vectors.astype(np.float32), axis=1)
             np.testing.assert_allclose(lengths, 1, atol=2e-3)
 
-    def test_blank_texts_have_no_vectors(self) -> None:
+    def test_blank_texts_have_no_token_vectors(self) -> None:
         for found in self.vectors_of(TEXTS):
             n_vectors = np.diff(found.vector_offsets)
             assert (n_vectors[[3, 4]] == 0).all()
             assert (n_vectors[[0, 1, 2, 5]] > 0).all()
 
-    def test_equal_texts_have_equal_vectors(self) -> None:
+    def test_equal_texts_have_equal_token_vectors(self) -> None:
         for found in self.vectors_of(TEXTS):
             one, other = (
                 slice(found.vector_offsets[row], found.vector_offsets[row + 1]) for row in (1, len(TEXTS) - 1)
             )
             np.testing.assert_array_equal(found.vectors[one], found.vectors[other])
 
-    def test_no_texts_give_empty_vectors_of_equal_dimensions(self) -> None:
+    def test_empty_batch_of_texts_keeps_the_vector_dimensions(self) -> None:
         n_dimensions = self.vectors_of(TEXTS)[0].vectors.shape[1]
         for texts in ((), ("", " ")):
             for found in self.vectors_of(texts):
                 assert (len(found), found.vectors.shape) == (len(texts), (0, n_dimensions))
 
-    def test_vectors_do_not_depend_on_the_rest_of_the_batch(self) -> None:
+    def test_token_vectors_do_not_depend_on_the_rest_of_the_batch(self) -> None:
         for side, together in enumerate(self.vectors_of(TEXTS)):
             alone = [self.vectors_of((text,))[side].vectors for text in TEXTS]
             np.testing.assert_allclose(np.concatenate(alone), together.vectors, atol=1e-3)

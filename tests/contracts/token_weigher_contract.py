@@ -19,7 +19,7 @@ class TokenWeigherContract(ComponentContract):
         """Weights of the texts as chunks and as queries."""
         return self.component.weigh_chunks(Passages(texts)), self.component.weigh_queries(Passages(texts))
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, TokenWeigher)
 
     def test_token_weights_are_positive_with_increasing_token_ids(self) -> None:
@@ -32,13 +32,13 @@ class TokenWeigherContract(ComponentContract):
             for first, last in zip(found.sparse.first, found.sparse.last, strict=True):
                 assert (np.diff(found.weight_ids[first:last]) > 0).all()
 
-    def test_blank_texts_have_no_weights(self) -> None:
+    def test_blank_texts_have_no_token_weights(self) -> None:
         for found in self.weights_of(TEXTS):
             n_weights = np.diff(found.weight_offsets)
             assert (n_weights[[3, 4]] == 0).all()
             assert (n_weights[[0, 1, 2, 5]] > 0).all()
 
-    def test_equal_texts_have_equal_weights(self) -> None:
+    def test_equal_texts_have_equal_token_weights(self) -> None:
         for found in self.weights_of(TEXTS):
             one, other = (
                 slice(found.weight_offsets[row], found.weight_offsets[row + 1]) for row in (1, len(TEXTS) - 1)
@@ -46,11 +46,11 @@ class TokenWeigherContract(ComponentContract):
             np.testing.assert_array_equal(found.weight_ids[one], found.weight_ids[other])
             np.testing.assert_array_equal(found.weights[one], found.weights[other])
 
-    def test_no_texts_give_no_weights(self) -> None:
+    def test_empty_batch_of_texts_gives_no_token_weights(self) -> None:
         for found in self.weights_of(()):
             assert (len(found), len(found.weights), found.weight_offsets.tolist()) == (0, 0, [0])
 
-    def test_weights_do_not_depend_on_the_rest_of_the_batch(self) -> None:
+    def test_token_weights_do_not_depend_on_the_rest_of_the_batch(self) -> None:
         together = self.component.weigh_chunks(Passages(TEXTS))
         alone = [self.component.weigh_chunks(Passages([text])) for text in TEXTS]
         np.testing.assert_array_equal(np.concatenate([own.weight_ids for own in alone]), together.weight_ids)

@@ -26,7 +26,7 @@ class TokenizerContract(ComponentContract):
 
     component: Tokenizer
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Tokenizer)
 
     def test_token_ends_never_decrease_and_end_at_the_text_length(self) -> None:
@@ -36,18 +36,18 @@ class TokenizerContract(ComponentContract):
             assert ends[-1:].tolist() == ([len(text)] if text else [])
             assert (ends >= 0).all()
 
-    def test_tokens_joined_are_the_text(self) -> None:
+    def test_joined_tokens_equal_the_text(self) -> None:
         assert ["".join(tokens) for tokens in self.component.tokenize(TEXTS)] == list(TEXTS)
 
     def test_tokens_end_at_the_reported_positions(self) -> None:
         for tokens, ends in zip(self.component.tokenize(TEXTS), self.component.token_ends(TEXTS), strict=True):
             assert np.cumsum([len(token) for token in tokens]).tolist() == ends.tolist()
 
-    def test_no_character_needs_more_tokens_than_promised(self) -> None:
+    def test_characters_need_at_most_the_announced_number_of_tokens(self) -> None:
         for ends in self.component.token_ends(sorted({character for text in TEXTS for character in text})):
             assert len(ends) <= self.component.max_tokens_per_character
 
-    def test_no_texts_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_texts_gives_an_empty_result(self) -> None:
         assert self.component.token_ends([]) == []
         assert self.component.tokenize([]) == []
 
@@ -57,7 +57,7 @@ class WordTokenizerContract(ComponentContract):
 
     component: WordTokenizer
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, WordTokenizer)
 
     def test_word_positions_locate_the_words_in_the_text(self) -> None:
@@ -77,15 +77,15 @@ class WordTokenizerContract(ComponentContract):
             lacking = Counter(filter(str.isalnum, text)) - Counter("".join(words.words))
             assert not lacking
 
-    def test_an_empty_text_has_no_words(self) -> None:
+    def test_empty_text_has_no_words(self) -> None:
         (words,) = self.component.words([""])
         assert (list(words.words), words.start.tolist(), words.end.tolist()) == ([], [], [])
 
-    def test_no_texts_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_texts_has_no_words(self) -> None:
         assert list(self.component.words([])) == []
 
     def test_white_space_and_punctuation_are_not_indexed(self) -> None:
         assert [self.component.normalize(token) for token in (" ", "\n", "。", "…", "-", "“", "")] == [""] * 7
 
-    def test_normalisation_ignores_width_and_case(self) -> None:
+    def test_word_normalisation_ignores_width_and_case(self) -> None:
         assert self.component.normalize("ＧＤＰ") == self.component.normalize("gdp") == "gdp"

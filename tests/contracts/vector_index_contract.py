@@ -41,10 +41,10 @@ class VectorIndexContract(ComponentContract):
         """Builds and searches."""
         return self.component.search(built(self.component, vectors), vectors, queries, depth)
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, VectorIndex)
 
-    def test_any_depth_beyond_the_number_of_vectors_is_the_same(self) -> None:
+    def test_depth_beyond_the_number_of_vectors_changes_no_ranking(self) -> None:
         """There is room for the vectors that there are: at this depth, 800 MB per query would be another matter."""
         vectors, queries = random_vectors(self.n_vectors), random_vectors(9, seed=1)
         whole, deeper = (self.search(vectors, queries, depth) for depth in (self.n_vectors, 100_000_000))
@@ -66,15 +66,15 @@ class VectorIndexContract(ComponentContract):
         hits = self.search(vectors, vectors[[2, 33]], 4)
         assert rankings_of(hits) == [[2, 5, 12, 21]] * 2
 
-    def test_depth_beyond_the_vectors_is_padded(self) -> None:
+    def test_hits_beyond_the_number_of_vectors_are_padding(self) -> None:
         hits = self.search(random_vectors(self.n_vectors), random_vectors(3, seed=1), self.n_vectors + 50)
         assert_is_ranking(hits, 3, self.n_vectors)
 
-    def test_zero_query_has_no_hits(self) -> None:
+    def test_zero_query_vector_has_no_hits(self) -> None:
         hits = self.search(random_vectors(self.n_vectors), np.zeros((2, 32), dtype=np.float32), 5)
         assert rankings_of(hits) == [[], []]
 
-    def test_no_queries_give_an_empty_result(self) -> None:
+    def test_empty_batch_of_queries_gives_an_empty_result(self) -> None:
         hits = self.search(random_vectors(self.n_vectors), np.zeros((0, 32), dtype=np.float32), 5)
         assert_is_ranking(hits, 0, 5)
 
@@ -98,7 +98,7 @@ class AnySizeContract(VectorIndexContract):
     def test_index_of_a_single_vector_returns_the_vector(self) -> None:
         assert rankings_of(self.search(random_vectors(1), random_vectors(1), 5)) == [[0]]
 
-    def test_zero_vectors_are_not_found(self) -> None:
+    def test_zero_vectors_are_never_found(self) -> None:
         vectors = random_vectors(5)
         vectors[[1, 3]] = 0
         assert sorted(rankings_of(self.search(vectors, vectors[:1], 5))[0]) == [0, 2, 4]
