@@ -27,7 +27,7 @@ def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
     return {row["scenario"].strip(): row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
 
 
-def test_best_cells_are_named_for_each_scenario(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_command_names_cells_for_each_scenario(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(planted, capsys)
     assert list(rows) == ["All samples", "create", "read", "topic: bonds", "topic: funds"]
     assert rows["create"]["may be best"] == "2 of 4"
@@ -38,11 +38,11 @@ def test_best_cells_are_named_for_each_scenario(planted: Path, capsys: pytest.Ca
     assert rows["read"]["mark"] == ""
 
 
-def test_a_metric_may_name_a_subset(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_command_accepts_a_metric_of_a_subset(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(rows_of(planted, capsys, "--metric", "read:rouge_l")) == ["read"]
 
 
-def test_few_samples_rule_out_no_cell(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_best_command_excludes_no_cell_with_few_samples(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(sweep, capsys)
     assert {row["may be best"] for row in rows.values()} == {"too few samples"}
     assert {row["mark"] for row in rows.values() if "mark" in row} <= {""}

@@ -82,13 +82,13 @@ def _of_a_large_group(scores: NDArray[np.float64]) -> list[tiny_sweep.TinyCell]:
 
 
 class TestFamily:
-    def test_default_baseline_is_the_best_cell(self, complete: Path) -> None:
+    def test_comparison_baseline_defaults_to_the_best_cell(self, complete: Path) -> None:
         assert family(complete).baseline.cell.cell_id == "b3b3b3b3b3b3"
         assert family(complete, baseline="best") == family(complete)
         assert family(complete, baseline="retriever=bm25,top_k=2").baseline.cell.cell_id == "a1a1a1a1a1a1"
         assert family(complete, baseline="best:hallucination").baseline.cell.cell_id == "a1a1a1a1a1a1"
 
-    def test_lowest_value_is_best_for_a_metric_to_minimize(self, complete: Path) -> None:
+    def test_lowest_value_is_best_for_a_minimized_metric(self, complete: Path) -> None:
         found = family(complete, replace(ROUGE, metric="hallucination", larger_is_better=False))
         assert found.baseline.cell.cell_id == "a1a1a1a1a1a1"
         assert (found.rows[-1].standing.cell.cell_id, found.rows[-1].verdict) == ("b3b3b3b3b3b3", WORSE)
@@ -116,14 +116,14 @@ class TestFamily:
         p = [row.comparison.p for row in found.rows]
         assert [row.p_adjusted for row in found.rows] == pytest.approx(holm(np.array(p, dtype=np.float64)).tolist())
 
-    def test_macro_mean_weighs_subsets_equally(self, complete: Path) -> None:
+    def test_macro_comparison_weighs_subsets_equally(self, complete: Path) -> None:
         found = family(complete, replace(ROUGE, subset="macro"), baseline="retriever=bm25,top_k=2")
         difference = next(
             row for row in found.rows if row.standing.cell.cell_id == "a2a2a2a2a2a2"
         ).comparison.difference
         assert difference == pytest.approx((0.3 / 4 + 0.1 / 2 + 0.2 / 2) / 3)
 
-    def test_sizes_of_lengths_and_counts_have_no_power_of_ten(self, tmp_path: Path) -> None:
+    def test_detectable_lengths_are_written_without_a_power_of_ten(self, tmp_path: Path) -> None:
         cells = [
             replace(cell, rouge_l=[None if value is None else 1000 * value for value in cell.rouge_l])
             for cell in COMPLETE
@@ -135,14 +135,14 @@ class TestFamily:
         )
         assert re.search(r"is about \d{2,3} to \d{2}0, depending", line), line
 
-    def test_a_size_that_no_share_reaches_has_no_digits(self, sweep: Path) -> None:
+    def test_detectable_share_above_one_is_written_in_words(self, sweep: Path) -> None:
         found = family(sweep)
         huge = tuple(replace(row, detectable=size) for row, size in zip(found.rows, (0.31, 1.6, 1.2), strict=True))
         assert detectable_range(replace(found, rows=huge)) == ["0.31", "more than 1"]
         assert detectable_range(replace(found, rows=huge[1:])) == ["more than 1"]
         assert detectable_range(replace(found, rows=())) == []
 
-    def test_too_few_clusters_give_no_verdict(self, sweep: Path) -> None:
+    def test_comparison_of_few_clusters_has_no_verdict(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
         assert {row.verdict for row in found.rows} == {MAY_BE_BEST}
         assert {row.detectable for row in found.rows} == {None}
@@ -197,7 +197,7 @@ class TestFamily:
         (figure,) = (figure for figure in report.figures if "needed" in figure.head)
         assert figure.value == f"about {n}"
 
-    def test_a_subset_of_one_sample_has_no_known_spread(self, tmp_path: Path) -> None:
+    def test_comparison_of_a_subset_of_one_sample_has_no_interval(self, tmp_path: Path) -> None:
         """The sample decides much of a mean over subsets, so we report neither an interval nor a detectable size."""
         cells = [replace(cell, ids=cell.ids[:7], rouge_l=cell.rouge_l[:7]) for cell in tiny_sweep.CELLS[:3]]
         found = family(tiny_sweep.write(tmp_path, cells), replace(ROUGE, subset="macro"))
@@ -220,12 +220,12 @@ class TestFamily:
         assert "FAILED, not compared: a1a1a1a1 (retriever=bm25, top_k=2): 8 of 8 [answers] failed" in text
         assert "no value, not compared: a2a2a2a2 (retriever=bm25, top_k=8)" in text
 
-    def test_cells_without_a_result_are_named(self, tmp_path: Path) -> None:
+    def test_comparison_names_cells_without_a_result(self, tmp_path: Path) -> None:
         tiny_sweep.write(tmp_path)
         tiny_sweep.unfinish(tmp_path, "a1a1a1a1a1a1")
         assert "no result yet, not compared: a1a1a1a1a1a1" in text_of(family(tmp_path))
 
-    def test_cells_that_are_the_same_for_every_sample_are_one_row(self, tmp_path: Path) -> None:
+    def test_comparison_joins_cells_with_equal_values_in_one_row(self, tmp_path: Path) -> None:
         """A ranking metric does not depend on top_k: four cells are two, and no verdict is corrected for four."""
         first, second, third, fourth = tiny_sweep.CELLS
         cells = [first, replace(second, rouge_l=first.rouge_l), third, replace(fourth, rouge_l=third.rouge_l)]
@@ -254,7 +254,7 @@ class TestFamily:
         )
 
     @pytest.mark.parametrize("command", ["compare", "effects"])
-    def test_the_metric_that_ranks_the_sweep_is_the_default(
+    def test_compare_and_effects_default_to_the_headline_metric(
         self, command: str, complete: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main([command, str(complete)]) == 0
@@ -270,7 +270,7 @@ class TestFamily:
         assert "All 4 cells have the same value for every sample." in text
         assert "detectable difference is" not in text
 
-    def test_cell_of_another_data_set_is_named_but_not_tested(self, tmp_path: Path) -> None:
+    def test_comparison_names_but_does_not_test_another_data_set(self, tmp_path: Path) -> None:
         *cells, last = tiny_sweep.CELLS
         stranger = replace(last, facts={"dataset": {"name": "other"}})
         found = family(tiny_sweep.write(tmp_path, [*cells, stranger]))
@@ -294,7 +294,7 @@ class TestCellsWithOtherSamples:
         (row,) = found.rows
         assert row.standing.mean - found.baseline.mean == pytest.approx(row.comparison.difference)
 
-    def test_text_reports_when_own_samples_give_another_order(self, tmp_path: Path) -> None:
+    def test_text_reports_the_order_over_own_samples_if_it_differs(self, tmp_path: Path) -> None:
         text = text_of(family(tiny_sweep.write(tmp_path, [self.first, self.second])))
         assert "over 6 of 8 samples in 6 independent groups" in text
         assert "left out because of a2a2a2a2: 2 with a failed answer" in text
@@ -372,7 +372,7 @@ class TestText:
         assert "(20 groups, worth 2 of equal size: too few for asymptotic theory)" in text
         assert "Too few groups of samples (20, worth 2 of equal size) to tell." in text
 
-    def test_no_warning_of_few_groups_if_small_groups_decide(self, tmp_path: Path) -> None:
+    def test_text_omits_the_few_groups_warning_if_small_groups_decide(self, tmp_path: Path) -> None:
         """Two cells are equal in the large group and differ in nine small ones."""
         scores = np.full((2, 59), 0.6)
         scores[1, 40:49] = 0.1
@@ -422,7 +422,7 @@ class TestCommand:
         assert lines[1].split()[:3] == ["cell", "retriever", "top_k"]
         assert lines[2].split() == ["b3b3b3b3", "dense", "2", "0.7000", "best", "0.7250", "8"]
 
-    def test_no_text_of_the_table_is_a_formula(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_compare_csv_escapes_formulas(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         cells = [replace(cell, axes={"=1+1": f"={cell.cell_id}", "top_k": -2}) for cell in COMPLETE]
         sweep = tiny_sweep.write(tmp_path / "sweep", cells)
         assert main(["compare", str(sweep), "--metric", "rouge_l", "--csv", str(tmp_path / "a.csv")]) == 0
@@ -450,10 +450,12 @@ class TestCommand:
             main(["compare", str(sweep), "--metric", "rouge_l", "--alpha", alpha])
         assert "--alpha" in capsys.readouterr().err
 
-    def test_a_file_that_cannot_be_written_is_named(self, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_compare_names_a_file_that_cannot_be_written(self, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["compare", str(sweep), "--metric", "rouge_l", "--json", str(sweep)]) == 2
         assert f"{sweep}: cannot be written" in capsys.readouterr().err
 
-    def test_an_error_is_one_message_and_exit_code_2(self, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_compare_reports_an_unknown_metric_with_exit_code_2(
+        self, sweep: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["compare", str(sweep), "--metric", "nothing"]) == 2
         assert capsys.readouterr().err.startswith("nothing: no metric 'nothing' in overall, expected one of bleu")

@@ -28,7 +28,7 @@ def test_axes_are_ranked_with_the_means_of_their_values(
     assert [line.split("  ")[0] for line in lines[3:6]] == ["top_k", "retriever x top_k", "higher interactions, rest"]
 
 
-def test_few_groups_do_not_tell_how_much_of_a_share_is_noise(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_with_few_groups_report_no_noise_share(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = lines_of(sweep, capsys)
     name, _, corrected, interval, *_ = lines[2].split()
     assert (name, corrected, interval) == ("retriever", "–", "–")
@@ -40,15 +40,15 @@ def test_effects_list_the_better_value_first(sweep: Path, capsys: pytest.Capture
     assert "bm25: 0.2643, dense: 0.7000" in lines_of(sweep, capsys, "hallucination")[2]
 
 
-def test_metrics_of_a_corpus_and_macro_means_have_effects_too(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_accept_macro_means_and_explain_equal_corpus_metrics(
+    sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["effects", str(sweep), "--metric", "bleu"]) == 2
     assert "bleu of all samples is the same in 4 cells" in capsys.readouterr().err
     assert lines_of(sweep, capsys, "macro:rouge_l")[2].startswith("retriever")
 
 
-def test_left_out_cells_and_axes_that_vary_together_are_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_effects_report_left_out_cells_and_dependent_axes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     *cells, last = [
         replace(
             cell,
@@ -81,19 +81,21 @@ def test_level_is_compared_in_cells_with_equal_other_axes(tmp_path: Path, capsys
     assert any(line.startswith("one axis varies at a time, so an axis with more levels has") for line in lines)
 
 
-def test_a_level_that_differs_in_further_axes_has_no_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_give_no_mean_for_a_level_with_further_differences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     far = replace(tiny_sweep.CELLS[0], cell_id="f", axes={"retriever": "hybrid", "top_k": 5}, rouge_l=[0.9] * 8)
     lines = lines_of(tiny_sweep.write(tmp_path, [*tiny_sweep.CELLS, far]), capsys)
     assert "no mean of retriever=hybrid: its cells differ from the others in further axes too" in lines
 
 
-def test_equal_cells_have_no_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_refuse_cells_with_equal_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     equal = [replace(cell, rouge_l=[0.5] * 8) for cell in tiny_sweep.CELLS]
     assert main(["effects", str(tiny_sweep.write(tmp_path, equal)), "--metric", "rouge_l"]) == 2
     assert "is the same in 4 cells, so no axis has an effect" in capsys.readouterr().err
 
 
-def test_differences_that_chance_makes_are_not_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_report_cells_that_differ_only_by_chance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(3)
     cells = [replace(cell, rouge_l=random.random(8).tolist()) for cell in tiny_sweep.CELLS]
     lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)

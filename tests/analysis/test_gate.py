@@ -59,7 +59,7 @@ def before(tmp_path: Path) -> Path:
     ("mean", "spread", "code", "verdict"),
     [(0.1, 0.005, 0, "PASSED"), (0.0, 0.005, 1, "WORSE"), (0.1, 0.3, 3, "CANNOT TELL"), (0.2, 0.02, 0, "PASSED")],
 )
-def test_the_exit_code_is_the_verdict(
+def test_gate_exit_code_follows_the_verdict(
     mean: float,
     spread: float,
     code: int,
@@ -73,7 +73,7 @@ def test_the_exit_code_is_the_verdict(
     assert f"{verdict}: rouge_l" in capsys.readouterr().out
 
 
-def test_equal_scores_pass_with_any_number_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gate_passes_equal_scores_with_any_number_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = sweep_of(tmp_path / "before", 0.5, 0.25)
     file = baseline_file(tmp_path, sweep)
     assert main(["gate", str(sweep), "--baseline", str(file), "--margin", "0"]) == 0
@@ -82,7 +82,7 @@ def test_equal_scores_pass_with_any_number_of_groups(tmp_path: Path, capsys: pyt
     assert main(["gate", str(changed), "--baseline", str(file), "--margin", "0.5"]) == 3
 
 
-def test_a_sample_that_lost_its_value_never_passes(
+def test_gate_never_passes_a_sample_that_lost_its_value(
     before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values: list[float | None] = [*values_around(0.2, 2)]
@@ -92,7 +92,7 @@ def test_a_sample_that_lost_its_value_never_passes(
     assert main(["gate", str(sweep_of(tmp_path / "fewer", *values[4:])), "--baseline", str(before)]) == 3
 
 
-def test_edited_question_counts_as_a_different_sample(
+def test_gate_treats_an_edited_question_as_another_sample(
     before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     after = sweep_of(tmp_path / "after", *values_around(0.2, 2), question="What happened then?")
@@ -100,14 +100,14 @@ def test_edited_question_counts_as_a_different_sample(
     assert "in common with the baseline" in capsys.readouterr().err
 
 
-def test_new_samples_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gate_counts_samples_that_the_baseline_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = values_around(0.1, 1)
     file = baseline_file(tmp_path, sweep_of(tmp_path / "before", *values[:-2]))
     assert main(["gate", str(sweep_of(tmp_path / "after", *values)), "--baseline", str(file)]) == 0
     assert "2 samples are not part of the baseline and were not compared" in capsys.readouterr().out
 
 
-def test_the_checks_are_a_junit_file(before: Path, tmp_path: Path) -> None:
+def test_gate_writes_its_checks_as_a_junit_file(before: Path, tmp_path: Path) -> None:
     after, file = sweep_of(tmp_path / "after", *values_around(0.0, 2)), tmp_path / "gate.xml"
     assert main(["gate", str(after), "--baseline", str(before), "--junit", str(file)]) == 1
     suite = ElementTree.parse(file).getroot()
@@ -156,7 +156,7 @@ def edited(**changes: Any) -> Callable[[dict[str, Any]], None]:
         (lambda value: value["metrics"]["rouge_l"].update(larger_is_better="yes"), "expected true or false"),
     ],
 )
-def test_a_damaged_baseline_is_one_error(
+def test_gate_rejects_an_invalid_baseline_with_one_error(
     edit: Callable[[dict[str, Any]], None], error: str, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     value = json.loads(before.read_text(encoding="utf-8"))
@@ -170,7 +170,7 @@ def test_a_damaged_baseline_is_one_error(
 
 
 @pytest.mark.parametrize("position", [0.2, 0.5, 0.8])
-def test_a_changed_digit_or_a_lost_row_of_a_baseline_is_one_error(
+def test_gate_rejects_a_baseline_with_a_changed_digit_or_lost_row(
     position: float, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = before.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -184,7 +184,9 @@ def test_a_changed_digit_or_a_lost_row_of_a_baseline_is_one_error(
 
 
 @pytest.mark.parametrize("text", ["", "[", "[1]", "{" * 100_000])
-def test_invalid_baseline_file_is_one_error(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gate_rejects_a_baseline_that_is_not_json(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "b.json"
     file.write_text(text, encoding="utf-8")
     assert main(["gate", str(sweep_of(tmp_path / "sweep", 0.5)), "--baseline", str(file)]) == 2
@@ -206,22 +208,22 @@ def drawn(n: int, loss: float = 0.0, metrics: tuple[str, ...] = ("rouge_l",)) ->
 
 
 @pytest.mark.parametrize("metrics", [("rouge_l",), ("rouge_l", "f1", "ndcg@10")])
-def test_equally_good_cells_fail_in_at_most_alpha_of_pairs(metrics: tuple[str, ...]) -> None:
+def test_gate_fails_equally_good_cells_in_at_most_alpha_of_pairs(metrics: tuple[str, ...]) -> None:
     n_failed = sum(any(own.verdict == WORSE for own in checks) for checks in drawn(400, metrics=metrics))
     assert n_failed <= 0.05 * 400
 
 
-def test_a_loss_of_the_stated_size_is_found_with_the_stated_power() -> None:
+def test_gate_finds_a_loss_of_the_stated_size_with_the_stated_power() -> None:
     sizes = [own.detectable or 0.0 for (own,) in drawn(50)]
     found = [own.verdict == WORSE for (own,) in drawn(400, loss=float(np.mean(sizes)))]
     assert np.mean(found) == pytest.approx(0.8, abs=0.05)
 
 
-def test_a_loss_at_the_margin_passes_in_at_most_alpha_of_pairs() -> None:
+def test_gate_passes_a_loss_at_the_margin_in_few_pairs() -> None:
     assert np.mean([own.verdict == PASSED for (own,) in drawn(400, loss=0.01)]) <= 0.05
 
 
-def test_the_stated_number_of_samples_excludes_the_margin() -> None:
+def test_gate_states_the_number_of_samples_that_excludes_the_margin() -> None:
     needed = [own.n_needed or 0 for (own,) in drawn(50)]
     times = float(np.mean(needed)) / 100
     random = np.random.default_rng(1)
@@ -236,14 +238,14 @@ def test_the_stated_number_of_samples_excludes_the_margin() -> None:
     assert np.mean([verdict == PASSED for verdict in verdicts]) == pytest.approx(0.8, abs=0.08)
 
 
-def test_gate_respects_metrics_to_minimize() -> None:
+def test_gate_respects_minimized_metrics() -> None:
     random = np.random.default_rng(0)
     pair = replace(pair_of(random, loss=0.2), sign=-1)
     assert checks_of([pair], {"rouge_l": 0.01}, QUICK)[0].verdict == PASSED
     assert checks_of([replace(pair, sign=1)], {"rouge_l": 0.01}, QUICK)[0].verdict == WORSE
 
 
-def test_the_demo_is_not_worse_than_its_kept_baseline(tmp_path: Path) -> None:
+def test_demo_is_not_worse_than_its_stored_baseline(tmp_path: Path) -> None:
     """`python -m analysis baseline SWEEP --metric rouge_l --metric ndcg@10 --out tests/analysis/gate_baseline.json`
     writes it again, if a change of the demo's numbers is meant.
     """

@@ -22,7 +22,7 @@ def cells(sweep: Path) -> tuple[CellResult, ...]:
 
 
 class TestOpenSweep:
-    def test_sweep_is_loaded_by_folder_and_by_id(self, sweep: Path) -> None:
+    def test_load_finds_a_sweep_by_folder_and_by_id(self, sweep: Path) -> None:
         assert load(str(sweep)) == load("tiny", sweep.parent)
         assert [cell.cell_id for cell in load(str(sweep)).cells] == [cell.cell_id for cell in tiny_sweep.CELLS]
 
@@ -35,7 +35,7 @@ class TestOpenSweep:
         with pytest.raises(DataError, match=r"latest: no sweep here .* has none either"):
             load("latest", tmp_path / "empty")
 
-    def test_latest_works_in_any_results_folder(self, tmp_path: Path) -> None:
+    def test_latest_names_the_newest_sweep_of_any_results_folder(self, tmp_path: Path) -> None:
         for name, time in (("2026", 2), ("2027", 1)):
             os.utime(tiny_sweep.write(tmp_path / "other" / name) / "sweep.json", (time, time))
         tiny_sweep.write(tmp_path / "results" / "2028")
@@ -59,10 +59,10 @@ class TestSweep:
     def loaded(self, sweep: Path) -> LoadedSweep:
         return load(sweep)
 
-    def test_sweep_is_loaded_by_folder_or_id(self, sweep: Path, loaded: LoadedSweep) -> None:
+    def test_loaded_sweep_is_equal_by_folder_and_by_id(self, sweep: Path, loaded: LoadedSweep) -> None:
         assert loaded == load("tiny", sweep.parent) == load(str(sweep))
 
-    def test_the_best_is_first_whichever_way_is_better(self, loaded: LoadedSweep) -> None:
+    def test_ranking_puts_the_best_cell_first_in_either_direction(self, loaded: LoadedSweep) -> None:
         by_rouge = [cell.cell_id for cell in loaded.ranked("rouge_l")]
         assert by_rouge == [cell.cell_id for cell in reversed(loaded.ranked("hallucination"))]
         assert loaded.best("rouge_l").axes["retriever"] == "dense"
@@ -76,7 +76,7 @@ class TestSweep:
         assert loaded.cell("best:hallucination") is loaded.best("hallucination")
         assert loaded.cell("best:read/qa_1doc:rouge_l") is loaded.best("read/qa_1doc:rouge_l")
 
-    def test_the_best_is_the_cell_that_the_report_and_mlflow_take(self, tmp_path: Path) -> None:
+    def test_best_equals_the_cell_that_report_and_mlflow_recommend(self, tmp_path: Path) -> None:
         folder = write(tmp_path / "planted", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.01}})
         loaded = load(folder)
         best = loaded.cell("best")
@@ -133,11 +133,11 @@ class TestFindMetric:
     def test_find_metric_reads_subset_and_metric(self, cells: tuple[CellResult, ...], text: str, subset: str) -> None:
         assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
-    def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
+    def test_unknown_metric_lists_the_known_metrics(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(DataError, match="no metric 'rouge' in read, expected one of hallucination, rouge_l"):
             find_metric("read:rouge", cells)
 
-    def test_an_unknown_subset_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
+    def test_unknown_subset_lists_the_known_subsets(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(
             DataError, match="no subset 'reed', expected one of create, macro, overall, read, read/qa_1doc"
         ):
@@ -155,14 +155,14 @@ class TestFindMetric:
             find_metric("rouge_l", [replace(cells[0], metrics={})])
 
     @pytest.mark.parametrize(("metric", "larger"), [("rouge_l", True), ("hallucination", False), ("length", None)])
-    def test_find_metric_knows_which_way_is_better(
+    def test_find_metric_reads_the_direction_of_a_metric(
         self, cells: tuple[CellResult, ...], metric: str, larger: bool | None
     ) -> None:
         entry = {"value": 3.0, "n": 8, "n_excluded": {}}
         measured = [replace(cell, metrics={"overall": {**cell.metrics["overall"], "length": entry}}) for cell in cells]
         assert find_metric(metric, measured).larger_is_better is larger
 
-    def test_a_metric_without_a_direction_is_refused(self) -> None:
+    def test_metric_without_a_direction_is_refused(self) -> None:
         with pytest.raises(DataError, match="length: neither larger nor smaller is better"):
             SubsetMetric("overall", "length", None).direction()
 
@@ -206,6 +206,6 @@ class TestAxes:
         ]
         assert varying_axes(changed) == ["retriever", "top_k"]
 
-    def test_a_description_leaves_out_unused_axes(self, cells: tuple[CellResult, ...]) -> None:
+    def test_cell_description_leaves_out_unused_axes(self, cells: tuple[CellResult, ...]) -> None:
         cell = replace(cells[0], axes={"retriever": "bm25", "embedder": None})
         assert describe(cell, ["retriever", "embedder"]) == "retriever=bm25"

@@ -10,14 +10,14 @@ from tests.extras import skip_without
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_analysis_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     shown = capsys.readouterr().out
     assert all(command in shown for command in COMMANDS)
 
 
-def test_analysis_command_imports_no_other_command_and_no_heavy_package() -> None:
+def test_analysis_command_imports_only_itself_and_no_heavy_package() -> None:
     code = (
         "import sys, analysis.__main__ as main\n"
         "try: main.main(['compare', '--help'])\n"

@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_names_the_missing_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_names_a_missing_cell_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = tiny_sweep.write(tmp_path / "sweep")
     file = sweep / tiny_sweep.CELLS[-1].cell_id / "cell.json"
     file.unlink()

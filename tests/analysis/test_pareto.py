@@ -13,7 +13,7 @@ def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
     return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_tokens_of_prompts_and_completions_are_weighed(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_adds_tokens_of_prompts_and_completions(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """210 and 810 tokens per sample; what a judge used is no cost of the pipeline."""
     rows = rows_of(sweep, capsys)
     assert rows[0] == "rouge_l of all samples against tokens per sample".split()
@@ -22,7 +22,7 @@ def test_tokens_of_prompts_and_completions_are_weighed(sweep: Path, capsys: pyte
     assert rows[5][:5] == ["b4b4b4b4", "dense", "8", "810", "0.7000"]
 
 
-def test_a_reranker_that_asks_a_model_costs_tokens_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_counts_the_tokens_of_an_asking_reranker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counted = {"prompt": 100, "completion": 20, "reranker_prompt": 32, "reranker_completion": 8, "judge_prompt": 1000}
     cells = [replace(cell, facts={"tokens": counted}) for cell in tiny_sweep.CELLS[:2]]
     rows = rows_of(tiny_sweep.write(tmp_path, cells), capsys)
@@ -39,7 +39,7 @@ def test_pareto_compares_cells_on_common_samples(tmp_path: Path, capsys: pytest.
     assert "means over the 7 of 8 samples that every cell has".split() in rows
 
 
-def test_a_cell_without_a_common_sample_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_omits_a_cell_without_a_common_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second, third = tiny_sweep.CELLS[:3]
     halves: list[float | None] = [0.5, 0.6, 0.7, 0.8, 0.9, None, None, None]
     other_half = replace(third, rouge_l=[None] * 5 + [0.9] * 3)
@@ -49,13 +49,15 @@ def test_a_cell_without_a_common_sample_is_not_compared(tmp_path: Path, capsys: 
     assert "no sample in common with the others, not compared: b3b3b3b3".split() in rows
 
 
-def test_the_cheap_and_the_good_are_both_on_the_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_front_contains_the_cheapest_and_the_best_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cells = [tiny_sweep.CELLS[0], tiny_sweep.CELLS[3]]
     rows = rows_of(tiny_sweep.write(tmp_path, cells), capsys)
     assert [row[-1] for row in rows[2:4]] == ["front", "front"]
 
 
-def test_pareto_front_contains_the_lowest_value_of_a_metric_to_minimize(
+def test_pareto_front_contains_the_lowest_value_of_a_minimized_metric(
     sweep: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["pareto", str(sweep), "--metric", "hallucination"]) == 0
@@ -63,7 +65,7 @@ def test_pareto_front_contains_the_lowest_value_of_a_metric_to_minimize(
     assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "front"]
 
 
-def test_many_beaten_cells_are_shown_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_shows_many_beaten_cells_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     best, beaten = tiny_sweep.CELLS[2], tiny_sweep.CELLS[0]
     many = [
         replace(beaten, cell_id=f"d{place:011d}", axes={"retriever": f"r{place}", "top_k": 8}) for place in range(21)
@@ -77,7 +79,7 @@ def test_many_beaten_cells_are_shown_only_on_request(tmp_path: Path, capsys: pyt
         assert sum("beaten by b3b3b3b3" in " ".join(row) for row in rows_of(folder, capsys, *arguments)) == 21
 
 
-def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(sweep, capsys, "--against", "cost", "--price-prompt", "0.5", "--price-completion", "2")
     assert rows[0][-4:] == ["cost", "per", "1,000", "samples"]
     assert float(rows[2][3]) == pytest.approx((200 * 0.5 + 10 * 2) / 1_000_000 * 1_000)
@@ -98,7 +100,7 @@ def test_pareto_takes_the_cost_from_price_lists_without_given_prices(
 
 
 @pytest.mark.parametrize(("against", "seconds"), [("seconds", "2"), ("seconds_p95", "7"), ("one_time_seconds", "30")])
-def test_pareto_distinguishes_one_time_seconds_from_seconds_per_question(
+def test_pareto_separates_one_time_seconds_from_seconds_per_question(
     sweep: Path, capsys: pytest.CaptureFixture[str], against: str, seconds: str
 ) -> None:
     assert {row[3] for row in rows_of(sweep, capsys, "--against", against)[2:6]} == {seconds}
@@ -117,7 +119,7 @@ def test_pareto_suggests_seconds_if_tokens_are_unknown(tmp_path: Path, capsys: p
     assert message in capsys.readouterr().err
 
 
-def test_cell_with_unknown_tokens_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_omits_a_cell_with_unknown_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, *others = tiny_sweep.CELLS
     unknown = replace(first, facts={"tokens": {"prompt": None, "completion": 8}})
     rows = rows_of(tiny_sweep.write(tmp_path, [unknown, *others]), capsys)
@@ -140,7 +142,7 @@ def test_pareto_rejects_an_invalid_price(sweep: Path, price: str, capsys: pytest
     assert f"got {price}, expected a number, 0 or more" in capsys.readouterr().err
 
 
-def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pareto_counts_failed_cells_as_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, *others = tiny_sweep.CELLS
     failed = replace(first, facts={"status": "FAILED", "reason": "no"})
     rows = rows_of(tiny_sweep.write(tmp_path, [failed, *others]), capsys)
@@ -148,7 +150,7 @@ def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Ca
     assert len(rows) == 2 + 3 + 3
 
 
-def test_passage_tokens_per_prompt_are_known_without_a_language_model(
+def test_pareto_uses_passage_tokens_without_a_language_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])

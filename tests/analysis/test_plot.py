@@ -39,7 +39,7 @@ def test_plot_is_written_to_the_sweep_folder_by_default(
     assert str(picture) in capsys.readouterr().out
 
 
-def test_an_axis_that_does_not_exist_ends_with_a_message(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plot_command_rejects_an_unknown_axis(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(sweep), "--metric", "rouge_l", "--axis", "chunk"]) == 2
     assert "--axis chunk: expected one of the axes that vary (retriever, top_k)" in capsys.readouterr().err
 

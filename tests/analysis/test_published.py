@@ -73,14 +73,14 @@ class TestNumbers:
         assert len(table.numbers) == N_NUMBERS[name]
         assert len({(number.row, number.subset, number.metric) for number in table.numbers}) == N_NUMBERS[name]
 
-    def test_shares_are_between_0_and_1(self, table: PrintedTable) -> None:
+    def test_published_shares_are_between_0_and_1(self, table: PrintedTable) -> None:
         for number in table.numbers:
             if number.unit in ("percent", "fraction"):
                 assert 0 < number.value < 1
             else:
                 assert number.value > 1
 
-    def test_printed_numbers_equal_the_shared_csv_files(self, name: str, table: PrintedTable) -> None:
+    def test_published_numbers_equal_the_shared_csv_files(self, name: str, table: PrintedTable) -> None:
         path = SHARED / f"{FILES[name]}.csv"
         if not path.exists():
             pytest.skip(f"no {path}")
@@ -98,7 +98,7 @@ class TestNumbers:
         found = {(frozenset({*dict(n.row).values(), n.subset} - {"overall"}), n.metric): n.value for n in table.numbers}
         assert found == pytest.approx(expected, abs=1e-12)
 
-    def test_every_row_of_a_sweep_table_has_matching_axes(self, table: PrintedTable) -> None:
+    def test_every_row_of_a_published_sweep_has_matching_axes(self, table: PrintedTable) -> None:
         if table.info.is_sweep:
             for row in table.rows:
                 assert table.own_levels(row)
@@ -115,7 +115,7 @@ class TestNumbers:
         assert paper.url.startswith("https://")
 
 
-def test_the_base_of_crud_rag_has_the_same_numbers_in_all_its_tables() -> None:
+def test_crud_rag_base_has_equal_numbers_in_all_its_tables() -> None:
     found = []
     for number in range(3, 9):
         table = published.read_table(f"crud_rag/{number}")
@@ -126,7 +126,7 @@ def test_the_base_of_crud_rag_has_the_same_numbers_in_all_its_tables() -> None:
     assert all(one == found[0] for one in found)
 
 
-def test_the_model_that_both_tables_of_omnieval_hold_has_the_same_numbers() -> None:
+def test_omnieval_tables_agree_on_their_common_model() -> None:
     retrievers, generators = published.read_table("omnieval/4"), published.read_table("omnieval/5")
     by_generator = {
         (dict(n.row)["split"], n.metric): n.value
@@ -149,7 +149,7 @@ def test_known_numbers_of_published_tables_are_transcribed() -> None:
     assert published.read_table("omnieval/3").numbers[-2].value == 0.6486
 
 
-def test_a_closed_book_answer_has_no_hallucination_or_utilization() -> None:
+def test_published_closed_book_rows_have_no_hallucination_or_utilization() -> None:
     metrics = {n.metric for n in published.read_table("omnieval/5").numbers if ("retriever", "Close-Book") in n.row}
     assert not metrics & {"hallucination", "utilization"}
 
@@ -165,7 +165,7 @@ def test_sweep_in_place_of_a_published_table_suggests_compare() -> None:
 
 
 class TestPairing:
-    def test_numbers_pair_with_rows_by_value(self) -> None:
+    def test_published_rows_are_matched_by_axis_value(self) -> None:
         cells = [cell("a", chunk_size=64, top_k=16), cell("b"), cell("c", chunk_size=64), cell("d", top_k=6)]
         assert beside("crud_rag/3", *cells) == {"a": "64 16", "b": "128 8"}
         assert beside("crud_rag/7", *cells) == {"b": "8", "d": "6"}
@@ -195,11 +195,11 @@ class TestPairing:
         ]
         assert beside("crud_rag/8", *cells) == {"gpt-4o": "GPT-4o", "Qwen/Qwen-7B": "Qwen-7B"}
 
-    def test_a_setting_that_is_not_an_axis_selects_no_cell(self) -> None:
+    def test_published_setting_that_is_not_an_axis_selects_no_cell(self) -> None:
         own = cell("a", {"dataset": {"split": "auto"}}, dataset="omnieval", retriever="dense", embedder="bge-m3")
         assert beside("omnieval/4", own) == {"a": "auto_generated BGE-M3"}
 
-    def test_closed_book_needs_no_embedder(self) -> None:
+    def test_published_closed_book_row_is_matched_without_an_embedder(self) -> None:
         own = cell(
             "a",
             {"dataset": {"split": "human"}, "llm": {"model": "Qwen/Qwen2.5-72B-Instruct"}},
@@ -210,7 +210,7 @@ class TestPairing:
         )
         assert beside("omnieval/5", own) == {"a": "human_annotated Close-Book Qwen2.5-72B"}
 
-    def test_the_cell_nearest_to_the_base_is_taken(self) -> None:
+    def test_published_row_takes_the_cell_nearest_to_the_base(self) -> None:
         cells = [
             cell("far", top_k=4, chunk_overlap=0.5),
             cell("near", top_k=4),
@@ -226,7 +226,7 @@ class TestPairing:
         paired = published.pair(published.read_table("crud_rag/8"), [closed, cell("dense", llm="gpt-4o")])
         assert [own.cell.cell_id for own in paired.pairs] == ["dense"]
 
-    def test_pairs_report_their_differences(self) -> None:
+    def test_pairs_report_their_differences_from_the_paper(self) -> None:
         own = cell("a", {"llm": {"model": "gpt-4o"}}, dataset="demo", chunk_size=64, llm="openai")
         (pair,) = published.pair(published.read_table("crud_rag/7"), [own]).pairs
         assert [str(difference) for difference in pair.differences] == [
@@ -236,17 +236,17 @@ class TestPairing:
             "llm=gpt-4o (published: GPT-3.5-turbo)",
         ]
 
-    def test_an_axis_that_a_cell_does_not_use_is_not_a_difference(self) -> None:
+    def test_unused_axis_is_not_a_difference_from_the_paper(self) -> None:
         own = cell("a", retriever="bm25", embedder=None, llm="gpt-3.5-turbo")
         (pair,) = published.pair(published.read_table("crud_rag/5"), [own]).pairs
         assert pair.differences == ()
 
-    def test_unpaired_rows_and_cells_are_reported(self) -> None:
+    def test_pairing_lists_rows_and_cells_without_a_partner(self) -> None:
         paired = published.pair(published.read_table("crud_rag/5"), [cell("a"), cell("b", retriever="closed_book")])
         assert [dict(row)["retriever"] for row in paired.rows_without_cell] == ["BM25", "Hybrid", "Hybrid+Rerank"]
         assert [own.cell_id for own in paired.cells_without_row] == ["b"]
 
-    def test_financerag_rows_match_by_expander_and_refiner(self) -> None:
+    def test_financerag_rows_are_matched_by_expander_and_refiner(self) -> None:
         own = [
             cell(f"{expander} {refiner}", dataset="financerag", expander=expander, refiner=refiner)
             for expander in ("history", "published", "paraphrase", "hyde")

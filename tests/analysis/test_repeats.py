@@ -41,7 +41,9 @@ def test_repeats_command_prints_a_row_per_configuration(tmp_path: Path, capsys: 
     assert "–" not in "".join(rows[:2])
 
 
-def test_an_unrepeated_source_of_variance_has_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repeats_command_shows_a_dash_for_an_unrepeated_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cells = repeated("bm25", VALUES, 3, 1)
     assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", "rouge_l"]) == 0
     row = capsys.readouterr().out.splitlines()[2].split()
@@ -58,7 +60,7 @@ def test_an_unrepeated_source_of_variance_has_a_dash(tmp_path: Path, capsys: pyt
         (4, "macro:rouge_l", "a mean over subsets has no values of single samples"),
     ],
 )
-def test_cells_without_comparable_repeats_are_refused(
+def test_repeats_command_refuses_cells_without_comparable_repeats(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], n_cells: int, metric: str, message: str
 ) -> None:
     cells = repeated("bm25", VALUES, 2, 2)[:n_cells]

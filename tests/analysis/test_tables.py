@@ -107,7 +107,7 @@ class TestBeside:
     def text(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
         return table("crud_rag/7", str(folder), capsys=capsys)
 
-    def test_our_number_is_shown_next_to_the_printed_number(self, text: str) -> None:
+    def test_table_shows_our_number_next_to_the_printed_number(self, text: str) -> None:
         expected = ["8", "0.3000", "0.2900", "0.3100", "0.3976", "-0.0976", "20", "~800", "aaaaaaaa"]
         assert expected in rows_of(text)
 
@@ -115,15 +115,15 @@ class TestBeside:
         assert "bleu: ours is bleu, NOT the published definition" in text
         assert "rouge_l: ours is rouge_l_crud_compat, the published definition" in text
 
-    def test_one_metric_has_one_definition_in_all_cells(self, text: str) -> None:
+    def test_table_leaves_out_values_of_another_definition(self, text: str) -> None:
         """The second cell has the plain metric alone: no value, rather than another definition's."""
         block = text[text.index("rouge_l: ours") :]
         assert rows_of(block)[2][:4] == ["create/continuation", "4", "–", "–"]
 
-    def test_the_level_of_the_interval_is_reported(self, text: str) -> None:
+    def test_table_reports_the_level_of_its_intervals(self, text: str) -> None:
         assert "90% interval" in text
 
-    def test_unmeasured_columns_are_reported(self, text: str) -> None:
+    def test_table_reports_columns_that_no_cell_measured(self, text: str) -> None:
         bert_score = "bert_score (text2vec_similarity_crud_compat): no cell has it; metrics=crud_rag computes it"
         assert f"Column without a number: {bert_score}" in text
         assert "quest_eval_recall_crud_compat): no cell has it; judge=crud_rag computes it" in text
@@ -132,7 +132,7 @@ class TestBeside:
         assert "all cells: llm=extractive (published: GPT-3.5-turbo)" in text
         assert "all cells: embedder=lsa (published: bge-base)" in text
 
-    def test_unpaired_rows_and_cells_are_reported(self, text: str) -> None:
+    def test_table_reports_rows_and_cells_without_a_partner(self, text: str) -> None:
         for row in ("2", "6", "10"):
             assert f"Row without a cell: top_k={row}: " in text
         assert "top_k=2: its cell FAILED (eeeeeeee)" in text
@@ -141,7 +141,7 @@ class TestBeside:
         assert "differ more from their row than the shown cell: cccccccc" in text
         assert "FAILED, not compared: eeeeeeeeeeee: broken" in text
 
-    def test_sets_without_a_sample_are_named_with_the_reason(
+    def test_table_names_sets_without_a_sample_and_the_reason(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         own = cell("a" * 12, {"bleu": 0.1})
@@ -152,9 +152,7 @@ class TestBeside:
         assert "read/qa_2docs: no sample of the sweep is in it (dataset.limit=9)" in text
         assert "Set without a number: read/qa_1doc" not in text
 
-    def test_skipped_sets_of_a_mean_over_sets_are_named(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_table_names_skipped_sets_of_a_mean(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         axes = {"dataset": "financerag", "expander": "none", "refiner": "none"}
         subsets = ("overall", "finder", "finqabench", "financebench", "tatqa", "finqa", "convfinqa")
         metrics = {subset: {"ndcg@10": entry(0.3)} for subset in subsets}
@@ -164,7 +162,7 @@ class TestBeside:
         (line,) = [each for each in text.splitlines() if each.startswith("Set without")]
         assert line.startswith("Set without a number: multihiertt: it has no corpus, and dataset.skip_missing=true")
 
-    def test_latex_is_in_the_percent_of_the_paper(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_latex_table_is_in_percent_as_the_paper(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         text = table("crud_rag/7", str(folder), "--metric", "bleu", "--format", "latex", capsys=capsys)
         assert r"bleu, in percent: ours is bleu, NOT the published definition" in text
         (row,) = [line for line in text.splitlines() if line.startswith("create/continuation & 4")]
@@ -180,13 +178,15 @@ class TestBeside:
         assert "bleu: ours" in text
         assert "rouge_l: ours" not in text
 
-    def test_several_cells_of_a_row_are_distinguished(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_distinguishes_several_cells_of_a_row(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         cells = [cell(name * 12, {"bleu": 0.1}, chunk_size=size) for name, size in (("a", 64), ("b", 256))]
         rows = rows_of(table("crud_rag/7", str(write(tmp_path, *cells)), capsys=capsys))
         assert [row[:3] for row in rows if row[:1] == ["create/continuation"]] == [["create/continuation", "8", "64"]]
         assert ["8", "256", "0.1000"] in [row[:3] for row in rows]
 
-    def test_a_block_fits_into_100_columns(self, folder: Path) -> None:
+    def test_table_block_fits_into_100_columns(self, folder: Path) -> None:
         cells = tuple(tables.results.load(str(folder)).cells)
         output = io.StringIO()
         beside = published.compare_with_printed(published.read_table("crud_rag/7"), ["bleu"], cells)
@@ -196,9 +196,7 @@ class TestBeside:
         assert "-0.0235" in block
         assert max(map(len, block.splitlines())) <= 100
 
-    def test_table_omits_metrics_the_paper_does_not_print_for_the_rows(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_table_omits_metrics_that_the_paper_lacks(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """Without retrieval the paper has no hallucination, so there is nothing to stand beside."""
         config = CONFIG | {"dataset": {"split": "auto"}, "llm": {"model": "Qwen2.5-72B-Instruct"}}
         metrics = {"overall": {"hallucination": entry(0.1), "accuracy": entry(0.3)}}
@@ -209,7 +207,7 @@ class TestBeside:
         assert "hallucination: ours" not in text
         assert "Settings other than" not in text
 
-    def test_csv_has_every_number(self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_csv_has_every_number(self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = tmp_path / "out.csv"
         table("crud_rag/7", str(folder), "--csv", str(path), capsys=capsys)
         with path.open(encoding="utf-8", newline="") as file:

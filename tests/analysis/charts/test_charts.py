@@ -19,14 +19,14 @@ def texts(picture: ElementTree.Element) -> list[str]:
     return [text.text or "" for text in picture.iter(f"{SVG}text")]
 
 
-def test_a_scale_has_round_ticks() -> None:
+def test_axis_scale_has_round_ticks() -> None:
     assert Scale(0.1, 0.95, 0, 100).ticks(2) == [0.5]
     assert Scale(0, 2000, 0, 100).ticks(5) == [0, 500, 1000, 1500, 2000]
     assert Scale(3, 3, 0, 100).at(3) == 50
     assert padded_range([]) == (-0.05, 1.05)
 
 
-def test_dots_are_where_their_values_are() -> None:
+def test_dots_are_drawn_at_their_values() -> None:
     picture = parsed(dots([Dot("a", 0.0), Dot("b", 1.0, 0.5, 1.5, "note"), Dot(NASTY, 0.5)], "a title"))
     places = [float(dot.attrib["cx"]) for dot in picture.iter(f"{SVG}circle")]
     assert places[0] < places[2] < places[1]
@@ -35,7 +35,7 @@ def test_dots_are_where_their_values_are() -> None:
     assert any(text.startswith('<b>"&\\x00') for text in texts(picture))
 
 
-def test_bars_are_as_long_as_their_counts() -> None:
+def test_bar_lengths_equal_their_counts() -> None:
     kinds = [BarKind("right", "right", "#080", "#fff"), BarKind("wrong", "wrong", "#800", "#fff")]
     picture = parsed(stacked_bars({"a": {"right": 30, "wrong": 10}, NASTY: {"wrong": 40}}, kinds, "t"))
     widths = [float(bar.attrib["width"]) for bar in picture.iter(f"{SVG}rect")]

@@ -33,7 +33,7 @@ def test_numeric_levels_are_drawn_to_scale_and_names_evenly(levels: tuple[str | 
     assert (second - first == pytest.approx(third - second, abs=0.2)) is are_even
 
 
-def test_points_are_joined_in_the_order_of_numbers() -> None:
+def test_line_plot_joins_points_in_numeric_order() -> None:
     picture = plotted(8.0, 2.0, 4.0)
     assert xs(picture) == sorted(xs(picture))
     heights = [float(dot.attrib["cy"]) for dot in picture.iter(f"{SVG}circle")]
@@ -41,7 +41,7 @@ def test_points_are_joined_in_the_order_of_numbers() -> None:
     assert len([one for one in picture.iter(f"{SVG}line") if one.attrib["stroke-width"] == "2"]) == 2
 
 
-def test_only_points_with_an_interval_have_a_whisker() -> None:
+def test_whiskers_are_drawn_only_for_points_with_an_interval() -> None:
     points = [LinePoint(1.0, 0.5, 0.2, 0.8), LinePoint(2.0, 0.5)]
     picture = parsed(line_plot([PlotLine("", points)], "x", "y"))
     (dot, other) = picture.iter(f"{SVG}circle")

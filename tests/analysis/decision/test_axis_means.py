@@ -19,7 +19,7 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> LoadedSweep:
     return load(planted.write(tmp_path_factory.mktemp("means") / "grid", axes, effects))
 
 
-def test_a_level_is_the_mean_of_its_cells(grid: LoadedSweep) -> None:
+def test_axis_mean_averages_the_cells_of_a_level(grid: LoadedSweep) -> None:
     found = axis_means(grid, "rouge_l", "size")
     assert [row.level for row in found.means] == [1.0, 2.0, 4.0]
     for row in found.means:
@@ -31,7 +31,7 @@ def test_a_level_is_the_mean_of_its_cells(grid: LoadedSweep) -> None:
     assert (found.n, found.n_combinations, found.other_axes) == (planted.N, 4, ("retriever", "k"))
 
 
-def test_an_interval_is_students_t_of_the_means_of_samples(grid: LoadedSweep) -> None:
+def test_axis_interval_is_students_t_of_sample_means(grid: LoadedSweep) -> None:
     """Here every sample is a group of its own."""
     from scipy.stats import t, tstd
 
@@ -73,7 +73,7 @@ def test_single_cell_keeps_its_own_mean_and_interval(grid: LoadedSweep) -> None:
     ]
 
 
-def test_axis_mean_intervals_need_enough_groups_and_end_at_one(tmp_path: Path) -> None:
+def test_axis_mean_has_no_interval_with_few_groups(tmp_path: Path) -> None:
     axes = {"size": [1, 2], "k": [1, 2]}
     few = load(planted.write(tmp_path / "few", axes, {}, n=4))
     assert [(row.low, row.high) for row in axis_means(few, "rouge_l", "size").means] == [(None, None)] * 2

@@ -31,7 +31,7 @@ def test_level_mean_of_a_full_grid_averages_its_cells() -> None:
     assert (found.n_combinations, found.n_possible, found.apart) == (3, 3, ())
 
 
-def test_a_missing_cell_takes_its_combination_from_all_levels() -> None:
+def test_missing_cell_removes_its_combination_from_all_levels() -> None:
     cells = grid(size="64 256", k="2 4 8")
     found = design("size", *cells[:-1])
     assert found.weights.T.tolist() == [[0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5, 0.5]]
@@ -86,7 +86,7 @@ def test_levels_without_any_common_combination_cannot_be_compared() -> None:
     assert level_design("a", levels({"a": "1", "b": "1"}, {"a": "2", "b": "2"})) is None
 
 
-def test_tetrads_average_over_the_combinations_that_all_four_cells_have() -> None:
+def test_tetrads_average_combinations_of_all_four_cells() -> None:
     cells = grid(size="64 256", k="2 8", retriever="bm25 dense")
     (whole,) = tetrads("size", "k", levels(*cells))
     assert (whole.a, whole.b, whole.c, whole.d, whole.n_combinations) == ("64", "256", "2", "8", 2)
@@ -97,6 +97,6 @@ def test_tetrads_average_over_the_combinations_that_all_four_cells_have() -> Non
 
 
 @pytest.mark.parametrize(("n_sizes", "n_ks", "n"), [(2, 2, 1), (3, 2, 3), (4, 3, 18)])
-def test_tetrads_are_formed_of_all_pairs_of_levels(n_sizes: int, n_ks: int, n: int) -> None:
+def test_tetrads_pair_every_two_levels_of_two_axes(n_sizes: int, n_ks: int, n: int) -> None:
     cells = grid(size=" ".join(map(str, range(n_sizes))), k=" ".join(map(str, range(n_ks))))
     assert len(tetrads("size", "k", levels(*cells))) == n

@@ -53,7 +53,7 @@ def test_effect_is_significant_exactly_if_its_interval_excludes_zero(planted: Pa
                 assert level.is_shown == (not level.low <= 0 <= level.high)
 
 
-def test_the_clearest_pair_of_an_interaction_is_a_sentence(planted: Path) -> None:
+def test_clearest_interaction_is_described_in_a_sentence(planted: Path) -> None:
     (found,) = effects(planted).interactions
     assert found.is_shown
     assert found.low is not None
@@ -68,7 +68,7 @@ def test_the_clearest_pair_of_an_interaction_is_a_sentence(planted: Path) -> Non
     } | {f"size=512 instead of 256 gains {found.gain_more:.2g} with k=2 and loses {-found.gain_less:.2g} with 8"}
 
 
-def test_interactions_count_a_fall_as_a_gain_if_smaller_is_better(planted: Path) -> None:
+def test_interactions_treat_a_fall_as_a_gain_for_minimized_metrics(planted: Path) -> None:
     found = effects(planted, "hallucination")
     assert [level.value for level in axis(found, "size").levels] == ["64", "256", "512"]
     (one,) = found.interactions
@@ -87,7 +87,7 @@ def test_one_at_a_time_effects_are_differences_from_the_base(tmp_path: Path) -> 
     assert found.interactions == ()
 
 
-def test_few_groups_have_no_intervals(sweep: Path) -> None:
+def test_effects_have_no_intervals_with_few_groups(sweep: Path) -> None:
     found = effects(sweep, "read/qa_1doc:rouge_l")
     assert {level.low for one in found.axes for level in one.levels} == {None}
     assert not any(level.is_shown for one in found.axes for level in one.levels)
@@ -95,7 +95,7 @@ def test_few_groups_have_no_intervals(sweep: Path) -> None:
     assert np.isfinite([level.mean for one in found.axes for level in one.levels]).all()
 
 
-def test_an_interaction_names_the_axis_that_the_metric_does_not_see(tmp_path: Path) -> None:
+def test_interaction_names_an_axis_without_effect_on_the_metric(tmp_path: Path) -> None:
     axes = {"size": ["64", "256"], "k": [2, 8]}
     (one,) = effects(write(tmp_path, axes, {"size": {"256": 0.2}}, same=("k",))).interactions
     assert one.unseen == "k"

@@ -62,5 +62,5 @@ def test_matrix_names_no_cell_with_fewer_than_ten_samples(tmp_path: Path) -> Non
     assert not any(one.best for one in made.fields)
 
 
-def test_data_without_topics_have_no_matrix(sweep: Path) -> None:
+def test_matrix_is_missing_without_topics(sweep: Path) -> None:
     assert matrix(sweep) is None

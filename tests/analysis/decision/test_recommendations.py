@@ -113,7 +113,7 @@ def test_draws_and_judges_are_not_chosen(tmp_path: Path) -> None:
     assert {entry.n_combinations for entry in found.entries} == {4}
 
 
-def test_a_metric_of_a_corpus_is_compared_by_its_statistics(tmp_path: Path) -> None:
+def test_corpus_metric_is_compared_by_its_statistics(tmp_path: Path) -> None:
     entry = of(write(tmp_path / "s", {"k": [2, 8]}, {"k": {8: 0.1}}), "bleu").entries[0]
     assert (entry.verdict, entry.n) == (SAME, 60)  # the made up statistics are those of all samples
     assert entry.levels[0].mean == pytest.approx((8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25)

@@ -23,7 +23,7 @@ FOUND = pd.DataFrame(
 ).astype({"rank_needed": "Int64"})
 
 
-def test_classes_are_counted_by_cell_in_their_order() -> None:
+def test_failure_counts_list_every_class_of_each_cell_in_order() -> None:
     counts = failure_counts(FOUND)
     assert counts["failure"].tolist() == ["", "not_in_corpus", "ranked_low", "distracted", "unexplained"] * 3
     of_one = counts[counts["cell_id"] == "one"].set_index("failure")
@@ -53,7 +53,7 @@ def test_transitions_list_the_changes_between_two_cells() -> None:
         transitions(FOUND, "one", "elsewhere")
 
 
-def test_the_verdicts_on_a_sweep_are_a_table(planted: LoadedSweep) -> None:
+def test_verdicts_table_has_a_row_per_cell_and_sample(planted: LoadedSweep) -> None:
     found = all_verdicts(planted)
     n_samples = len(found) // 2
     assert found["cell_id"].tolist() == [cell.cell_id for cell in planted.cells for _ in range(n_samples)]
@@ -67,6 +67,6 @@ def test_the_verdicts_on_a_sweep_are_a_table(planted: LoadedSweep) -> None:
     assert failure_counts(found)["n"].sum() == len(found)
 
 
-def test_a_sweep_without_cells_is_reported(planted: LoadedSweep) -> None:
+def test_verdicts_of_a_sweep_without_cells_are_refused(planted: LoadedSweep) -> None:
     with pytest.raises(DataError, match="no cell has samples"):
         all_verdicts(LoadedSweep(planted.folder, ()))

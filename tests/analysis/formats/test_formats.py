@@ -88,7 +88,7 @@ class TestLatex:
         ("title", "label"),
         [("crud_rag/5: retrievers", "tab:crud-rag-5-retrievers"), ("表", "tab:results"), ("x" * 99, "tab:" + "x" * 60)],
     )
-    def test_the_label_has_the_words_of_the_title(self, title: str, label: str) -> None:
+    def test_latex_label_is_made_of_the_title(self, title: str, label: str) -> None:
         assert latex.label(title) == label
 
     def test_latex_special_characters_are_escaped(self) -> None:
@@ -123,7 +123,7 @@ class TestCsv:
     def test_csv_fields_are_never_formulas(self, cell: str, field: str) -> None:
         assert list(csv.reader(comma_separated.table(cells(cell)).splitlines()))[1] == ([field] if field else [""])
 
-    def test_a_text_with_separators_is_one_field(self) -> None:
+    def test_csv_quotes_separators_within_a_field(self) -> None:
         (_, (field,)) = csv.reader(comma_separated.table(cells('a,"b"\nc')).splitlines(keepends=True))
         assert field == 'a,"b"\nc'
 

@@ -7,7 +7,7 @@ import analysis
 from tests.analysis import tiny_sweep
 
 
-def test_an_axis_named_like_a_requested_column_becomes_axis_name(tmp_path: Path) -> None:
+def test_axis_named_like_a_requested_column_becomes_axis_name(tmp_path: Path) -> None:
     cells = [replace(cell, axes={"question": f"q{place}", "top_k": 2}) for place, cell in enumerate(tiny_sweep.CELLS)]
     sweep = analysis.load(tiny_sweep.write(tmp_path, cells))
     frame = sweep.samples(["question"])

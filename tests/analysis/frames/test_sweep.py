@@ -55,7 +55,7 @@ class TestLoad:
             analysis.load(both.results, folders[0]).results.folder_of(both.cell("retriever=dense")).parent == folders[1]
         )
 
-    def test_records_are_named_as_on_the_command_line(self, tiny: Sweep) -> None:
+    def test_sweep_accepts_the_names_of_the_command_line(self, tiny: Sweep) -> None:
         assert tiny.best() is tiny.best("rouge_l") is tiny.cell("best")
         assert tiny.metric("read:rouge_l").subset == "read"
         assert tiny.table("rouge_l")[0]["cell_id"] == IDS[0]
@@ -97,7 +97,7 @@ class TestCells:
 
 
 class TestMetrics:
-    def test_every_value_is_a_row(self, tiny: Sweep) -> None:
+    def test_metrics_frame_has_a_row_per_value(self, tiny: Sweep) -> None:
         found = tiny.metrics.query("subset == 'read/qa_1doc' and metric == 'rouge_l'")
         assert found["cell_id"].tolist() == IDS
         assert found["value"].tolist() == [cell.value("rouge_l", "read/qa_1doc") for cell in tiny.results.cells]
@@ -105,11 +105,11 @@ class TestMetrics:
         n_values = sum(len(entries) for cell in tiny.results.cells for entries in cell.metrics.values())
         assert len(tiny.metrics) == n_values
 
-    def test_directions_of_metrics_are_known(self, tiny: Sweep) -> None:
+    def test_metrics_frame_has_the_direction_of_each_metric(self, tiny: Sweep) -> None:
         by_metric = tiny.metrics.groupby("metric")["larger_is_better"].first()
         assert by_metric.to_dict() == {"bleu": True, "hallucination": False, "rouge_l": True}
 
-    def test_topics_have_their_labels(self, labelled: Sweep) -> None:
+    def test_metrics_frame_has_the_labels_of_topics(self, labelled: Sweep) -> None:
         topics = labelled.metrics.query("subset == 'topic/funds'")["topic"].unique().tolist()
         assert topics == ["基金 Funds", "funds"]
         assert labelled.metrics.query("subset == 'overall'")[["topic", "task"]].isna().all(axis=None)
@@ -128,7 +128,7 @@ class TestSamples:
         assert {"question", "topic", "score/rouge_l", "score/bleu"} < set(frame.columns)
         assert frame["score/rouge_l"].isna().sum() == 1
 
-    def test_a_file_that_pandas_wrote_with_an_index_has_all_columns(self, tmp_path: Path) -> None:
+    def test_samples_frame_reads_files_with_a_pandas_index(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path / "rewritten", [FIRST])
         file = folder / FIRST.cell_id / "samples.parquet"
         pd.read_parquet(file).set_index("question").to_parquet(file)
@@ -139,10 +139,10 @@ class TestSamples:
         assert frame["cell_id"].unique().tolist() == [FIRST.cell_id, THIRD.cell_id]
         assert len(frame) == 16
 
-    def test_topics_have_their_labels(self, labelled: Sweep) -> None:
+    def test_samples_frame_has_the_labels_of_topics(self, labelled: Sweep) -> None:
         assert labelled.samples(["topic"])["topic"].dropna().tolist() == ["基金 Funds", "funds"]
 
-    def test_column_of_only_one_cell_is_missing_in_the_others(self, tmp_path: Path) -> None:
+    def test_samples_frame_fills_columns_that_a_cell_lacks(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path / "s", [FIRST, SECOND])
         path = folder / SECOND.cell_id / "samples.parquet"
         pd.read_parquet(path).assign(note="seen").to_parquet(path)
@@ -196,7 +196,7 @@ class TestFailures:
 
 
 class TestCompare:
-    def test_compare_is_the_comparison_of_the_command(self, tiny: Sweep) -> None:
+    def test_sweep_compare_equals_the_compare_command(self, tiny: Sweep) -> None:
         found = tiny.compare("rouge_l", baseline="retriever=bm25,top_k=2")
         family = analysis.comparison.compare_cells(
             tiny.results, tiny.metric("rouge_l"), PairedTest(), baseline="retriever=bm25,top_k=2"

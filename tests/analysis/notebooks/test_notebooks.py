@@ -58,7 +58,7 @@ def test_notebooks_run_and_show_tables_and_pictures(tmp_path: Path, monkeypatch:
     assert [path.name for path in (tmp_path / "results").glob("*")] == ["notebooks-demo", "store"]
 
 
-def test_notebook_runs_the_demo_sweep_once_if_none_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs_the_demo_sweep_if_no_sweep_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "RESULTS_DIR", tmp_path / "results")
     few = ("dataset=demo", *FEW[:2], "retriever=bm25", "chunk.size=64,128", "metrics=retrieval", "llm=none")
     monkeypatch.setattr(start, "DEMO", (*few, f"run.results_dir={tmp_path / 'results'}"))
@@ -75,7 +75,7 @@ def code_of(name: str, upto: str) -> str:
 
 
 @pytest.mark.parametrize("has_topics", [False, True])
-def test_a_sweep_without_topics_is_named_and_the_demo_takes_its_place(
+def test_notebook_replaces_a_sweep_without_topics_by_the_demo(
     has_topics: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     groups = ("overall", "topic/funds", "task/extractive") if has_topics else ("overall",)

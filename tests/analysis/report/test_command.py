@@ -56,7 +56,7 @@ def test_report_links_have_targets_and_ids_are_unique(written: Path) -> None:
     assert set(parsed.values_of("aria-labelledby")) <= set(ids)
 
 
-def test_the_report_is_written_into_the_sweep_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command_writes_into_the_sweep_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tiny_sweep.write(tmp_path / "tiny")
     assert main(["report", str(folder)]) == 0
     assert {"report.html", "report.md", "report.json"} <= {path.name for path in folder.iterdir()}
@@ -65,7 +65,9 @@ def test_the_report_is_written_into_the_sweep_folder(tmp_path: Path, capsys: pyt
     assert "Cells are named by retriever · top_k." in printed.splitlines()
 
 
-def test_unusable_arguments_are_reported(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command_rejects_a_missing_sweep_metric_or_folder(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["report", str(tmp_path)]) == 2
     assert "no sweep here" in capsys.readouterr().err
     assert main(["report", str(sweep), "--metric", "loudness"]) == 2

@@ -34,7 +34,7 @@ def test_scenarios_exclude_cells_that_differ_in_request_rate(swept: Path) -> Non
     assert all(row.choices["k"].head == "8" for row in rows)
 
 
-def test_the_page_calls_no_cell_the_one_to_take(swept: Path) -> None:
+def test_report_of_several_request_rates_recommends_no_cell(swept: Path) -> None:
     page, text, _ = rendered(report_on(swept))
     assert COMPARE_ALIKE in page.text
     for words in ("the cell to take", "May be the best"):
@@ -42,7 +42,7 @@ def test_the_page_calls_no_cell_the_one_to_take(swept: Path) -> None:
         assert words not in text
 
 
-def test_no_field_of_the_matrix_names_a_best_cell(swept: Path) -> None:
+def test_matrix_of_several_request_rates_names_no_best_cell(swept: Path) -> None:
     sweep = load(swept)
     found = topic_task_matrix(sweep, "rouge_l", sweep.cells[0])
     assert found is not None
@@ -50,7 +50,7 @@ def test_no_field_of_the_matrix_names_a_best_cell(swept: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["best"], ["compare", "--metric", "rouge_l"]])
-def test_commands_advise_to_compare_at_one_rate(
+def test_best_and_compare_advise_to_compare_at_one_rate(
     swept: Path, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *options = command

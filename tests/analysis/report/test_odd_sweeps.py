@@ -20,7 +20,7 @@ def failed(cells: Sequence[TinyCell], reason: str = "no model") -> list[TinyCell
     return [replace(cell, facts={"status": "FAILED", "reason": reason, "metrics": {}}) for cell in cells]
 
 
-def test_a_sweep_of_one_cell_has_a_report(tmp_path: Path) -> None:
+def test_report_accepts_a_sweep_of_one_cell(tmp_path: Path) -> None:
     page, text, _ = rendered(report_on(tiny_sweep.write(tmp_path, CELLS[2:3])))
     assert "b3b3b3b3 has 0.7250 by rouge_l of all samples. A comparison needs two cells with a value." in page.text
     assert "b3b3b3b3 | 0.7250" in text
@@ -49,7 +49,7 @@ def test_report_of_a_single_successful_cell_has_no_comparison(tmp_path: Path) ->
     assert "3 of 4 cells failed. A comparison needs two cells with a value." in text
 
 
-def test_the_only_finisher_of_a_race_is_the_cell_to_take(tmp_path: Path) -> None:
+def test_report_recommends_the_only_finisher_of_a_race(tmp_path: Path) -> None:
     race = {"metric": "rouge_l", "n": 4, "n_samples": 8, "confidence": 0.95, "margin": 0.0, "behind": 0.1}
     facts = {"status": "STOPPED", "reason": "stopped", "metrics": {}, "race": race}
     _, text, _ = rendered(
@@ -60,7 +60,7 @@ def test_the_only_finisher_of_a_race_is_the_cell_to_take(tmp_path: Path) -> None
     assert "A comparison needs two cells" not in sentence.partition("## All cells")[0]
 
 
-def test_samples_of_one_group_distinguish_no_cells(tmp_path: Path) -> None:
+def test_report_of_a_single_sample_group_distinguishes_no_cells(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path, [replace(cell, documents=[["d1"]] * 8) for cell in CELLS[:3]])
     page, text, _ = rendered(report_on(folder))
     few = "too few groups of samples (1)"
@@ -84,7 +84,7 @@ def test_report_lists_unfinished_cells(tmp_path: Path) -> None:
     assert f"No result yet: {CELLS[0].cell_id}" in text
 
 
-def test_report_of_a_sweep_without_results_says_so(tmp_path: Path) -> None:
+def test_report_of_a_sweep_without_results_counts_unfinished_cells(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path)
     tiny_sweep.unfinish(folder, *(cell.cell_id for cell in CELLS))
     page, _, _ = rendered(report_on(folder))
@@ -97,7 +97,7 @@ def test_report_names_cells_with_equal_values(tmp_path: Path) -> None:
     assert "both cells have the same rouge_l for every sample" in page.text
 
 
-def test_cell_named_by_its_change_of_the_base_is_also_named_in_full(tmp_path: Path) -> None:
+def test_cell_named_by_its_change_is_also_named_in_full(tmp_path: Path) -> None:
     base = {"retriever": "bm25", "top_k": 2, "chunk.size": 64, "reranker": "none"}
     changed = [
         base,
@@ -117,7 +117,7 @@ def test_cell_named_by_its_change_of_the_base_is_also_named_in_full(tmp_path: Pa
     assert "All values of" not in page.text + text
 
 
-def test_hundreds_of_cells_are_cut_with_a_statement(tmp_path: Path) -> None:
+def test_report_of_hundreds_of_cells_is_cut_with_a_note(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     cells = [
         TinyCell(f"{place:012x}", {"size": place}, random.uniform(0, 1, 8).round(3).tolist()) for place in range(110)
@@ -131,7 +131,7 @@ def test_hundreds_of_cells_are_cut_with_a_statement(tmp_path: Path) -> None:
     assert "More than 30 values of size" in page.text
 
 
-def test_hostile_text_in_a_sweep_is_escaped(tmp_path: Path) -> None:
+def test_report_escapes_hostile_text(tmp_path: Path) -> None:
     cells = [replace(CELLS[0], axes={"retriever": NASTY, "top_k": 2}), *failed(CELLS[1:2], NASTY), *CELLS[2:]]
     folder = tiny_sweep.write(tmp_path, cells)
     described = results.read_sweep(folder)
@@ -145,7 +145,7 @@ def test_hostile_text_in_a_sweep_is_escaped(tmp_path: Path) -> None:
     assert not [line for line in text.splitlines() if "<script>" in line and not line.startswith("    ")]
 
 
-def test_an_axis_that_the_metric_does_not_see_is_not_an_example_of_dependence(tmp_path: Path) -> None:
+def test_report_omits_an_axis_without_effect_from_interactions(tmp_path: Path) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
     page, _, _ = rendered(report_on(folder))
     assert "gains the same" not in page.text

@@ -49,14 +49,14 @@ def test_command_of_the_cell_to_take_finds_options_as_the_sweep_does(
 
 
 @pytest.mark.parametrize("command", ["python -m runner 'chunk", "python -m runner --config-dir"])
-def test_command_that_no_shell_accepts_is_no_error(command: str, tmp_path: Path) -> None:
+def test_reproduce_section_skips_a_command_with_broken_quotes(command: str, tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path, [replace(cell, facts={"overrides": ("top_k=2",)}) for cell in CELLS])
     write_sweep(folder, replace(read_sweep(folder), command=command))
     commands = report_on(folder).reproduce.commands
     assert [each.line for each in commands if each.purpose.startswith("only ")] == ["python -m runner top_k=2"]
 
 
-def test_reproduce_section_names_the_commits_of_stored_results_if_they_differ(tmp_path: Path) -> None:
+def test_reproduce_section_names_differing_commits_of_stored_results(tmp_path: Path) -> None:
     own = {"git_commit": "abc", "versions": {"python": "3.11.7", "commit": "abc"}}
     cells = [replace(cell, facts=own) for cell in CELLS]
     facts = dict((reproduce := report_on(tiny_sweep.write(tmp_path / "same", cells)).reproduce).facts)

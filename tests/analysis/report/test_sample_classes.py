@@ -17,7 +17,7 @@ from analysis.report.sample_classes import CLASSES, class_of
         ("cut", "not_judged", "cut", "cut"),
     ],
 )
-def test_a_sample_without_gold_does_not_count_as_gold_in_the_prompt(
+def test_sample_without_gold_does_not_count_as_gold_in_the_prompt(
     failure: str, outcome: str, stage: str, wanted: str
 ) -> None:
     assert class_of(failure, outcome, stage) == wanted

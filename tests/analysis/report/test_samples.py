@@ -30,12 +30,12 @@ def page(report: Report) -> Page:
     return rendered(report)[0]
 
 
-def test_every_failure_has_a_name_for_readers() -> None:
+def test_every_failure_class_has_a_reader_facing_name() -> None:
     assert {failure.value for failure in Failure} - {""} <= set(CLASSES)
     assert class_of("", "right", "in_context") == RIGHT
 
 
-def test_classes_are_counted_once_for_every_sample(report: Report, planted: LoadedSweep) -> None:
+def test_report_counts_every_sample_in_one_class(report: Report, planted: LoadedSweep) -> None:
     assert report.failures
     assert [sum(row.counts.values()) for row in report.failures.rows] == [row.n for row in report.failures.rows]
     assert {row.cell_id for row in report.failures.rows} == {cell.cell_id for cell in planted.cells}
@@ -57,7 +57,7 @@ def test_report_shows_samples_of_every_failure_class_with_marked_gold(report: Re
     assert page.text.count("shown because it is") == len(report.samples.views)
 
 
-def test_a_text_is_cut_and_says_by_how_much() -> None:
+def test_cut_text_keeps_the_gold_and_counts_removed_characters() -> None:
     assert shorten_around("short").n_cut == 0
     assert shorten_around("x" * 5_000).n_cut == 5_000 - MOST_CHARACTERS
     far = shorten_around("a" * 3_000 + "gold" + "b" * 3_000, [(3_000, 3_004)])
@@ -79,7 +79,7 @@ def with_rows(planted: LoadedSweep, folder: Path, **columns: object) -> Path:
     return folder
 
 
-def test_texts_of_any_kind_and_length_are_shown_as_text(planted: LoadedSweep, tmp_path: Path) -> None:
+def test_report_shows_markup_and_long_texts_as_plain_text(planted: LoadedSweep, tmp_path: Path) -> None:
     folder = with_rows(planted, tmp_path / "nasty", question=LONG, answer=LONG)
     page, text, record = rendered(report_on(folder))
     assert page.text.count("<script>alert(1)</script>") > 20
@@ -103,7 +103,7 @@ def test_samples_of_an_earlier_version_remove_only_their_report_section(planted:
     assert report.why_no_failures in page.text
 
 
-def test_hits_are_reported_by_position_without_the_store(planted: LoadedSweep, tmp_path: Path) -> None:
+def test_report_gives_positions_of_hits_without_the_store(planted: LoadedSweep, tmp_path: Path) -> None:
     folder = tmp_path / "alone" / "results" / "sweep"
     shutil.copytree(planted.folder, folder)
     for cell in planted.cells:

@@ -26,7 +26,7 @@ def checks_of(tmp_path: Path, notes: dict[str, Any]) -> dict[str, tuple[str, str
         (("office", "office"), {"Several data sets"}),
     ],
 )
-def test_texts_of_several_parsers_are_not_several_data_sets(
+def test_several_parsers_are_not_reported_as_several_data_sets(
     tmp_path: Path, parsers: tuple[str, str], heads: set[str]
 ) -> None:
     cells = [
@@ -42,34 +42,34 @@ def test_texts_of_several_parsers_are_not_several_data_sets(
 
 
 @pytest.mark.parametrize("without", [0, 3])
-def test_gold_that_no_search_can_find_is_a_warning(tmp_path: Path, without: int) -> None:
+def test_report_warns_of_gold_that_is_not_in_the_corpus(tmp_path: Path, without: int) -> None:
     notes = {"n_gold_units_not_in_corpus": 4, "n_samples_without_gold_in_corpus": without}
     kind, text = checks_of(tmp_path, notes)["Gold that is not in the corpus"]
     assert (kind, "4 gold passages" in text, "3 samples" in text) == ("warning", True, bool(without))
 
 
-def test_questions_that_name_no_gold_are_not_gold_that_is_missing(tmp_path: Path) -> None:
+def test_samples_without_gold_are_not_reported_as_missing_gold(tmp_path: Path) -> None:
     found = checks_of(tmp_path, {"n_gold_units_not_in_corpus": 0, "n_samples_without_gold_in_corpus": 5})
     assert "Gold that is not in the corpus" not in found
     assert found["Samples without gold"][0] == "note"
     assert "5 samples" in found["Samples without gold"][1]
 
 
-def test_cells_without_a_generator_have_no_answers_to_count(tmp_path: Path) -> None:
+def test_report_counts_no_answers_of_cells_without_a_generator(tmp_path: Path) -> None:
     cells = [replace(cell, facts={"counts": {"not_asked": 8}}) for cell in CELLS]
     heads = {check.head for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
     assert "No answer failed" not in heads
     assert "Failed or incomplete answers" not in heads
 
 
-def test_noise_rate_axis_is_reported_as_no_choice(tmp_path: Path) -> None:
+def test_report_warns_that_a_noise_rate_axis_is_no_choice(tmp_path: Path) -> None:
     cells = [replace(cell, axes={"retriever.noise_rate": n / 10}) for n, cell in enumerate(CELLS)]
     found = {check.head: check.kind for check in report_on(tiny_sweep.write(tmp_path, cells)).checks}
     assert found["An axis that is not a choice"] == "warning"
     assert "An axis that is not a choice" not in checks_of(tmp_path / "other", {})
 
 
-def test_no_sample_is_reported_as_complete_if_every_cell_failed(tmp_path: Path) -> None:
+def test_report_claims_no_complete_samples_if_every_cell_failed(tmp_path: Path) -> None:
     cells = [replace(cell, facts={"status": "FAILED", "reason": "the server is down"}) for cell in CELLS]
     report = report_on(tiny_sweep.write(tmp_path, cells))
     assert "No sample is left out" not in {check.head for check in report.checks}
@@ -79,7 +79,7 @@ def test_no_sample_is_reported_as_complete_if_every_cell_failed(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("target", "warns"), [("scripted.Scripted", True), ("rehearsal.model.Rehearsal", True), ("chat.Chat", False)]
 )
-def test_scripted_judge_is_reported_as_a_stand_in(tmp_path: Path, target: str, warns: bool) -> None:
+def test_report_names_a_scripted_judge_as_a_stand_in(tmp_path: Path, target: str, warns: bool) -> None:
     judged = {"accuracy": {"n_judged": 8, "n_unparsable": 0}}
     facts = {"config": {"judge": {"llm": {"_target_": f"components.llms.{target}"}}}, "judges": judged}
     cells = [replace(cell, facts=facts) for cell in CELLS]
@@ -88,6 +88,6 @@ def test_scripted_judge_is_reported_as_a_stand_in(tmp_path: Path, target: str, w
 
 
 @pytest.mark.parametrize(("starts", "text"), [([None, None, 5], "2 of 3 samples with gold"), ([None, 5, 5], "")])
-def test_gold_that_is_mostly_whole_documents_is_a_warning(starts: list[int | None], text: str) -> None:
+def test_report_warns_of_gold_that_is_mostly_whole_documents(starts: list[int | None], text: str) -> None:
     found = [*whole_gold([*([{"start": start}] for start in starts), []])]
     assert [(check.kind, check.text.startswith(text)) for check in found] == ([("warning", True)] if text else [])

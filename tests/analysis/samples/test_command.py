@@ -36,7 +36,7 @@ def ids_in(text: str) -> list[str]:
     return re.findall(r"^\d+\. (.*?)  planted", text, re.MULTILINE)
 
 
-def test_samples_are_sorted_worst_first_with_missing_values_last(samples: Command) -> None:
+def test_samples_command_sorts_worst_first_and_missing_values_last(samples: Command) -> None:
     text = samples("--metric", "rouge_l", "--worst", "30")
     scores = [float(own) for own in re.findall(r"^score +rouge_l ([\d.e-]+)$", text, re.MULTILINE)]
     assert scores == sorted(scores)
@@ -58,7 +58,7 @@ def test_class_counts_cover_samples_that_are_not_shown(samples: Command) -> None
     assert "ranked_low 1" in line
 
 
-def test_a_sample_is_reported_with_its_evidence(samples: Command) -> None:
+def test_samples_command_shows_a_sample_with_its_evidence(samples: Command) -> None:
     text = samples("--class", "ranked_low")
     assert ids_in(text) == ["low"]
     lines = dict(line.split(maxsplit=1) for line in text.splitlines() if re.match(r"[a-z]+ {2,}", line))
@@ -70,7 +70,7 @@ def test_a_sample_is_reported_with_its_evidence(samples: Command) -> None:
     assert "rank 1, sparse 1: low-1: Lighthouse, lighthouse, lighthouse." in text
 
 
-def test_two_cells_are_compared_sorted_by_the_loss_of_the_first(samples: Command) -> None:
+def test_samples_command_sorts_by_the_loss_to_another_cell(samples: Command) -> None:
     text = samples("--against", samples.sweep.cells[0].cell_id, "--metric", "rouge_l", "--worst", "4", cell=1)
     differences = [float(own) for own in re.findall(r"^difference +rouge_l ([+-][\d.e-]+)$", text, re.MULTILINE)]
     assert differences == sorted(differences)
@@ -99,7 +99,9 @@ def test_samples_page_has_the_same_content_as_the_terminal(samples: Command, tmp
         (("--html", "nowhere/at/all.html"), "cannot be written"),
     ],
 )
-def test_unusable_arguments_are_reported(samples: Command, arguments: tuple[str, ...], told: str) -> None:
+def test_samples_command_rejects_unknown_classes_cells_metrics_and_paths(
+    samples: Command, arguments: tuple[str, ...], told: str
+) -> None:
     assert told in samples(*arguments, code=2)
 
 
@@ -117,7 +119,7 @@ def test_invalid_number_of_samples_is_rejected(samples: Command, capsys: pytest.
     assert "expected a number of samples, at least 1" in capsys.readouterr().err
 
 
-def test_a_damaged_list_of_documents_is_reported(
+def test_samples_command_reports_a_damaged_list_of_documents(
     planted: LoadedSweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "results" / planted.folder.name

@@ -58,7 +58,7 @@ def test_sample_text_is_escaped_on_a_page() -> None:
     assert "{{ 7*7 }} &amp;amp; 好" in page
 
 
-def test_alternatives_are_distinguished_from_gold_that_is_needed() -> None:
+def test_sample_view_marks_alternative_gold() -> None:
     either = [replace(UNIT, document_id=name, title="", one_of=1) for name in "ab"]
     text = in_terminal(replace(STORY, gold=[*either, replace(UNIT, document_id="c", title="")], sides=[
         replace(SIDE, found=SIDE.found * 3)]))  # fmt: skip
@@ -66,7 +66,7 @@ def test_alternatives_are_distinguished_from_gold_that_is_needed() -> None:
     assert text.count("grade 2:") == 1
 
 
-def test_long_texts_are_cut_and_lines_fit() -> None:
+def test_sample_view_cuts_long_texts_and_fits_the_terminal() -> None:
     long = replace(STORY, question="好" * 100_000, sides=[replace(SIDE, answer="word " * 20_000)])
     text = in_terminal(long)
     assert text.count("98,8") == 2
@@ -74,7 +74,7 @@ def test_long_texts_are_cut_and_lines_fit() -> None:
     assert len(render([long], ["one"], "rouge_l", [""])) < 20_000
 
 
-def test_a_pipe_has_one_line_per_fact() -> None:
+def test_sample_view_has_one_line_per_fact_in_a_pipe() -> None:
     text = in_terminal(replace(STORY, question="one\ntwo " + "word " * 100), is_terminal=False)
     lines = text.splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("question"))
@@ -84,7 +84,7 @@ def test_a_pipe_has_one_line_per_fact() -> None:
     assert not [line for line in lines if line != line.rstrip()]
 
 
-def test_comparison_of_two_answers_shows_their_difference() -> None:
+def test_sample_view_shows_the_difference_of_two_answers() -> None:
     both = replace(STORY, sides=[SIDE, replace(SIDE, score=0.75, state="error", error="timeout", answer="")])
     text = in_terminal(both)
     assert "difference  rouge_l -0.5" in text
@@ -93,14 +93,14 @@ def test_comparison_of_two_answers_shows_their_difference() -> None:
     assert both.as_record()["difference"] == -0.5
 
 
-def test_view_shows_the_state_of_a_missing_answer() -> None:
+def test_sample_view_shows_the_state_of_a_missing_answer() -> None:
     text = in_terminal(replace(STORY, is_answerable=False, sides=[replace(SIDE, answer="", state="empty", score=None)]))
     assert "answer      (empty)" in text
     assert "score       rouge_l value" in text
     assert "(the documents do not answer it)" in text
 
 
-def test_sample_without_gold_or_judgement_is_shown_as_unknown() -> None:
+def test_sample_view_shows_missing_gold_and_judgements_as_unknown() -> None:
     verdict = Verdict(EvidenceStage.NO_GOLD, Outcome.NOT_JUDGED, Failure.NONE, None, ())
     shown = in_terminal(replace(STORY, sides=[replace(SIDE, verdict=verdict)]))
     assert "unknown: the question has no gold, and no answer was judged" in shown
@@ -115,9 +115,7 @@ def test_sample_without_gold_or_judgement_is_shown_as_unknown() -> None:
         (None, "", []),
     ],
 )
-def test_the_answer_before_a_reviser_is_shown_with_its_check(
-    first: str | None, check: str, expected: list[str]
-) -> None:
+def test_sample_view_shows_the_first_answer_and_its_check(first: str | None, check: str, expected: list[str]) -> None:
     story = replace(STORY, sides=[replace(SIDE, first_answer=first, check=check)])
     lines = in_terminal(story, is_terminal=False).splitlines()
     assert [line for line in lines if line.startswith(("first", "check"))] == expected

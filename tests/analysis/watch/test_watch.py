@@ -57,7 +57,7 @@ def figures(folder: Path) -> Mapping[str, tuple[str, str]]:
 
 
 class TestState:
-    def test_a_running_sweep_has_its_cells_time_and_spending(self, running: Path) -> None:
+    def test_watch_shows_cells_time_and_spending_of_a_running_sweep(self, running: Path) -> None:
         found = figures(running)
         assert found["Cells done"] == ("3 of 4", "1 running")
         assert found["Time left"] == ("about 4 min", "at the pace of the 30 of 40 stages so far")
@@ -67,20 +67,20 @@ class TestState:
         assert (watched.state, watched.is_running) == ("running", True)
         assert watched.lines == ("Running: answers (1 stage, for 1 cell)", "race: 30 of 120 samples")
 
-    def test_the_table_has_finished_cells_best_first(self, running: Path) -> None:
+    def test_watch_lists_finished_cells_best_first(self, running: Path) -> None:
         table = Watcher(running).look().table
         assert table is not None
         assert [row.cell_ids[0][:2] for row in table.rows] == ["b3", "a2", "a1"]
         assert [row.n for row in table.rows] == [8, 8, 8]
 
-    def test_columns_name_the_axes_of_all_cells_before_any_has_finished(self, running: Path) -> None:
+    def test_watch_names_the_axes_before_a_cell_has_finished(self, running: Path) -> None:
         for cell in read_sweep(running).cells:
             (running / cell["cell_id"] / "cell.json").unlink(missing_ok=True)
         watched = Watcher(running).look()
         assert watched.table is None
         assert watched.axes == ("retriever", "top_k")
 
-    def test_unknown_time_left_is_reported_as_unknown(self, running: Path) -> None:
+    def test_watch_reports_unknown_time_left_as_unknown(self, running: Path) -> None:
         report(running, process=Writers(running / HEARTBEATS).own_name, left_s=None)
         assert figures(running)["Time left"][0] == "not known yet"
 
@@ -88,19 +88,19 @@ class TestState:
         report(running, process=Writers(running / HEARTBEATS).own_name, is_paused=True, running=())
         assert Watcher(running).look().state == "paused"
 
-    def test_a_sweep_without_its_process_was_killed(self, running: Path) -> None:
+    def test_watch_reports_a_sweep_without_its_process_as_killed(self, running: Path) -> None:
         report(running, process="host-1-gone")
         watched = Watcher(running).look()
         assert watched.state.startswith("killed")
         assert not watched.is_running
 
-    def test_a_finished_sweep_needs_no_progress(self, sweep: Path) -> None:
+    def test_watch_reports_a_finished_sweep_without_a_progress_file(self, sweep: Path) -> None:
         watched = Watcher(sweep).look()
         assert watched.state == "finished"
         assert watched.figures[0].value == "4 of 4"
 
     @pytest.mark.parametrize("changes", [{"process": "../x"}, {"ledger": "/etc/x"}, {"running": ({"title": 1},)}])
-    def test_a_progress_that_no_sweep_wrote_is_one_error(self, running: Path, changes: dict[str, Any]) -> None:
+    def test_watch_rejects_a_progress_file_that_no_sweep_wrote(self, running: Path, changes: dict[str, Any]) -> None:
         report(running, **changes)
         with pytest.raises(DataError, match="not the progress of a sweep"):
             Watcher(running).look()
@@ -116,7 +116,7 @@ class TestTerminal:
         assert "This covers finished cells only" in shown
         assert "b3b3b3b3b3b3" in shown
 
-    def test_a_log_gets_lines_until_the_sweep_ends(
+    def test_watch_appends_lines_to_a_log_until_the_sweep_ends(
         self, running: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def end(_: float) -> None:
@@ -148,7 +148,7 @@ def ask(server: ThreadingHTTPServer, method: str = "GET", path: str = "/", host:
 
 
 class TestPage:
-    def test_the_server_answers_on_the_loopback_address_only(self, server: ThreadingHTTPServer) -> None:
+    def test_watch_server_listens_only_on_loopback(self, server: ThreadingHTTPServer) -> None:
         assert server.server_address[0] == "127.0.0.1"
         status, page = ask(server)
         assert status == 200
@@ -183,7 +183,7 @@ class TestPage:
         assert EVIL not in page
         assert page.count("&lt;script&gt;") >= 2
 
-    def test_a_port_that_is_taken_is_one_error(self, running: Path, server: ThreadingHTTPServer) -> None:
+    def test_watch_server_reports_a_port_in_use(self, running: Path, server: ThreadingHTTPServer) -> None:
         port = server.server_address[1]
         with pytest.raises(DataError, match=f"--serve {port}: cannot listen"):
             make_server(Watcher(running), port)
