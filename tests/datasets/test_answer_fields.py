@@ -24,7 +24,7 @@ from tests.datasets.test_jsonl import only
         ([["北京", "上海"]], ("北京、上海",), (("北京",), ("上海",))),
     ],
 )
-def test_an_answer_may_have_parts_with_wordings(
+def test_reference_may_have_parts_with_wordings(
     tmp_path: Path, references: list[Any], texts: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
 ) -> None:
     sample = only(tmp_path, references=references)
@@ -49,7 +49,7 @@ def test_answer_parts_override_references(tmp_path: Path) -> None:
     assert sample.answer_parts == (("C",),)
 
 
-def test_fake_answers_are_kept(tmp_path: Path) -> None:
+def test_fake_answers_of_a_question_are_read(tmp_path: Path) -> None:
     assert only(tmp_path, fake_answers="1954").fake_answers == ("1954",)
 
 

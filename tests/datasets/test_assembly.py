@@ -32,7 +32,7 @@ def test_empty_documents_are_left_out_and_counted() -> None:
 
 
 @pytest.mark.parametrize("texts", [[], [" ", ""]])
-def test_an_empty_corpus_is_an_error(texts: list[str]) -> None:
+def test_empty_corpus_is_rejected_by_assembly(texts: list[str]) -> None:
     ids = [str(number) for number in range(len(texts))]
     with pytest.raises(
         DataError, match=rf"the source: the corpus has no document with text \({len(texts)} empty ones\)"
@@ -40,12 +40,12 @@ def test_an_empty_corpus_is_an_error(texts: list[str]) -> None:
         assembled(Documents(ids, ids, texts))
 
 
-def test_no_samples_are_an_error() -> None:
+def test_assembly_without_samples_is_rejected() -> None:
     with pytest.raises(DataError, match="the source: no samples were found"):
         assemble("the source", DOCUMENTS, (), {}, {})
 
 
-def test_duplicate_ids_name_both_places() -> None:
+def test_duplicate_id_error_names_both_places() -> None:
     with pytest.raises(DataError, match="sample id 's1' occurs twice, as sample 1 and as sample 3 of 3"):
         assembled(DOCUMENTS, SAMPLE, replace(SAMPLE, id="s2"), replace(SAMPLE, question="另一个问题?"))
     with pytest.raises(DataError, match="document id 'a' occurs twice"):
@@ -53,19 +53,19 @@ def test_duplicate_ids_name_both_places() -> None:
 
 
 @pytest.mark.parametrize("references", [(), ("",), (" ", "\n")])
-def test_a_missing_reference_is_an_error(references: tuple[str, ...]) -> None:
+def test_sample_without_a_reference_is_rejected(references: tuple[str, ...]) -> None:
     with pytest.raises(DataError, match="the source: sample 's1' has no reference answer"):
         assembled(DOCUMENTS, replace(SAMPLE, references=references))
 
 
-def test_references_are_optional_for_retrieval_and_counted() -> None:
+def test_retrieval_samples_without_a_reference_are_counted() -> None:
     samples = [SAMPLE, replace(SAMPLE, id="s2", references=())]
     benchmark = assemble("the source", DOCUMENTS, samples, {}, {}, references_required=False)
     assert benchmark.samples == tuple(samples)
     assert benchmark.notes["n_samples_without_reference"] == 1
 
 
-def test_an_empty_question_is_an_error() -> None:
+def test_empty_question_is_rejected() -> None:
     with pytest.raises(DataError, match="the question of sample 's1' is empty"):
         assembled(DOCUMENTS, replace(SAMPLE, question=" "))
 
@@ -76,7 +76,7 @@ def test_gold_span_outside_its_document_is_rejected(start: int | None, end: int 
         assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("a", start, end),)))
 
 
-def test_gold_from_an_empty_field_explains_how_to_omit_it() -> None:
+def test_gold_in_an_empty_document_suggests_to_omit_the_field() -> None:
     benchmark = assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence(" "),)))
     with pytest.raises(DataError, match=r"'s1' names an empty document.*Omit gold.*\"answerable\": false"):
         require_gold_in_corpus(benchmark, "the source")
@@ -93,7 +93,7 @@ def test_gold_outside_the_corpus_is_counted() -> None:
     assert (notes["n_samples_without_gold_in_corpus"], notes["n_gold_units_not_in_corpus"]) == (2, 2)
 
 
-def test_gold_in_an_empty_document_is_not_in_the_corpus() -> None:
+def test_gold_in_an_empty_document_counts_as_missing() -> None:
     documents = Documents(["a", "b"], ["", ""], ["甲", " "])
     benchmark = assembled(documents, replace(SAMPLE, gold=(Evidence("b"),)))
     assert limit_and_count(benchmark, None, 0).notes["n_samples_without_gold_in_corpus"] == 1
@@ -105,14 +105,14 @@ def test_gold_outside_the_corpus_is_rejected_if_required() -> None:
         require_gold_in_corpus(assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("nowhere"),))), "the source")
 
 
-def test_gold_in_a_different_unicode_form_is_reported() -> None:
+def test_gold_in_another_unicode_form_is_reported() -> None:
     composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
     documents = Documents([composed], [""], ["text"])
     with pytest.raises(DataError, match="looks the same is in another Unicode normalization form"):
         require_gold_in_corpus(assembled(documents, replace(SAMPLE, gold=(Evidence(decomposed),))), "the source")
 
 
-def test_all_gold_that_is_not_in_the_corpus_is_reported_together() -> None:
+def test_all_missing_gold_is_reported_together() -> None:
     lost = [replace(SAMPLE, id=f"s{n}", gold=(Evidence(f"nowhere{n}"),)) for n in range(12)]
     with pytest.raises(DataError) as raised:
         require_gold_in_corpus(assembled(DOCUMENTS, *lost), "the source")
@@ -127,7 +127,7 @@ def test_sample_limit_keeps_the_corpus() -> None:
     assert (benchmark.notes["n_samples_read"], benchmark.notes["n_samples"], len(benchmark.samples)) == (9, 4, 4)
 
 
-def test_a_smaller_corpus_keeps_the_gold() -> None:
+def test_corpus_limit_keeps_the_gold_documents() -> None:
     ids = [f"d{n:02}" for n in range(40)]
     documents = Documents(ids, [""] * 40, ["甲"] * 40, [{"n": an_id} for an_id in ids])
     benchmark = assembled(documents, replace(SAMPLE, gold=(Evidence("d07"), Evidence("gone")), passages=("d33",)))
@@ -147,14 +147,14 @@ def test_a_smaller_corpus_keeps_the_gold() -> None:
     assert kept(10, seed=1) != kept(10)
 
 
-def test_parallel_corpora_are_reduced_proportionally() -> None:
+def test_corpus_limit_reduces_parallel_corpora_proportionally() -> None:
     ids = [*(f"a/{n:02}" for n in range(30)), *(f"b/{n:02}" for n in range(10))]
     samples = [replace(SAMPLE, id=name, gold=(), corpus_prefix=f"{name}/") for name in ("a", "b")]
     limited = limit_and_count(assembled(Documents(ids, [""] * 40, ["甲"] * 40), *samples), None, 0, 8)
     assert [an_id[0] for an_id in limited.documents.ids] == [*"aaaaaabb"]
 
 
-def test_half_a_character_is_named_with_its_place() -> None:
+def test_lone_surrogate_is_reported_with_its_place() -> None:
     half = "\ud83d"
     with pytest.raises(
         DataError, match=r"document 'a' contains half of a character \(an unpaired surrogate\), '\\ud83d', at 1"

@@ -62,7 +62,7 @@ class TestContract(DatasetContract):
 
 
 class TestLoading:
-    def test_judgements_may_be_alternatives(self, tmp_path: Path) -> None:
+    def test_judgements_become_alternatives_with_gold_any(self, tmp_path: Path) -> None:
         write(tmp_path, QRELS + "q2\td2\t1\n")
         either, single = Beir(str(tmp_path), gold=Gold.ANY).load().samples
         assert either.gold == (Evidence("d2", grade=2, one_of=1), Evidence("d1", one_of=1))
@@ -120,7 +120,7 @@ class TestLoading:
         (tmp_path / "qrels.tsv").write_bytes(b"query-id\tcorpus-id\tscore\r\nq1\td2\t2\r\n\r\n")
         assert read_qrels(tmp_path / "qrels.tsv") == Qrels({"q1": {"d2": 2}}, 0)
 
-    def test_qrels_file_may_be_in_the_qrels_folder(self, tmp_path: Path) -> None:
+    def test_qrels_file_is_found_in_the_qrels_folder(self, tmp_path: Path) -> None:
         root = write(tmp_path, qrels_at="qrels/test.tsv")
         assert load(root).samples[0].gold
         write(root)
@@ -152,7 +152,7 @@ class TestLoading:
         write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "title": title, "text": text}])
         assert read_corpus(tmp_path / "corpus.jsonl", "\n").texts == [whole]
 
-    def test_gold_that_is_not_in_the_corpus_is_kept_and_counted(self, tmp_path: Path) -> None:
+    def test_gold_outside_the_beir_corpus_is_kept_and_counted(self, tmp_path: Path) -> None:
         benchmark = load(write(tmp_path, "q1\tabsent\t1\nq1\td1\t1\n"))
         assert benchmark.samples[0].gold == (Evidence("absent"), Evidence("d1"))
         assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
@@ -177,7 +177,9 @@ class TestLoading:
         ({"answer": ["2018", math.nan]}, ("2018",)),
     ],
 )
-def test_reference_answers_are_read(tmp_path: Path, record: dict[str, object], references: tuple[str, ...]) -> None:
+def test_beir_reference_answers_are_read(
+    tmp_path: Path, record: dict[str, object], references: tuple[str, ...]
+) -> None:
     write_lines(tmp_path / "answers.jsonl", [{"_id": "q1", **record}])
     assert read_answers(tmp_path / "answers.jsonl") == {"q1": references}
 
@@ -207,7 +209,7 @@ class TestBadInput:
             (QRELS + "q1\td2\t1\n", "line 5: document 'd2' has the score 1 for query 'q1', but an earlier line says 2"),
         ],
     )
-    def test_invalid_qrels_are_errors(self, tmp_path: Path, qrels: str, message: str) -> None:
+    def test_invalid_qrels_are_rejected(self, tmp_path: Path, qrels: str, message: str) -> None:
         (tmp_path / "qrels.tsv").write_text(qrels, encoding="utf-8")
         with pytest.raises(DataError, match=message):
             read_qrels(tmp_path / "qrels.tsv")
@@ -245,7 +247,7 @@ class TestBadInput:
             load(tmp_path)
 
     @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv", "answers.jsonl"])
-    def test_a_link_out_of_the_root_is_an_error(self, tmp_path: Path, name: str) -> None:
+    def test_beir_link_out_of_the_root_is_rejected(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path / "data", answers=ANSWERS)
         (root / name).rename(root / "inside")
         (root / name).symlink_to("inside")
@@ -257,7 +259,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=rf"{name}: is a link to {tmp_path}/outside, outside of {root}, expected"):
             load(root)
 
-    def test_links_of_a_hub_snapshot_lead_to_its_blobs(self, tmp_path: Path) -> None:
+    def test_hub_snapshot_links_are_followed_to_its_blobs(self, tmp_path: Path) -> None:
         root = write(tmp_path / "datasets--a--b" / "snapshots" / "1f2e")
         blobs = tmp_path / "datasets--a--b" / "blobs"
         blobs.mkdir()
@@ -270,7 +272,7 @@ class TestBadInput:
         with pytest.raises(DataError, match="is a link to"):
             load(root)
 
-    def test_duplicate_ids_are_rejected(self, tmp_path: Path) -> None:
+    def test_duplicate_beir_ids_are_rejected(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, QUERIES[0]])
         with pytest.raises(DataError, match=r"queries\.jsonl, line 3: an earlier line has the query id 'q1' too"):
             load(tmp_path)
@@ -289,12 +291,12 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"corpus\.jsonl: none of its 1 documents has a text"):
             load(tmp_path)
 
-    def test_missing_queries_are_an_error(self, tmp_path: Path) -> None:
+    def test_missing_beir_queries_are_an_error(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "queries.jsonl", [])
         with pytest.raises(DataError, match=r"queries\.jsonl: contains no query"):
             load(tmp_path)
 
-    def test_missing_configured_files_are_errors(self, tmp_path: Path) -> None:
+    def test_missing_configured_beir_files_are_errors(self, tmp_path: Path) -> None:
         root = str(write(tmp_path))
         for dataset in (Beir(root, qrels_file="qrels/dev.tsv"), Beir(root, queries_file="dev.jsonl")):
             with pytest.raises(DataError, match=r"dev\.(tsv|jsonl): does not exist, expected BEIR's"):
@@ -312,7 +314,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=rf"answers\.jsonl, line 1, field 'answer': got {value}, expected a string"):
             load(write(tmp_path, answers=[{"_id": "q1", **record}]))
 
-    def test_invalid_settings_are_errors(self) -> None:
+    def test_beir_rejects_an_empty_root_bad_subset_and_zero_limit(self) -> None:
         assert Beir("").check()[0].startswith("root: is empty")
         assert Beir("x", subset="My set").check()[0].startswith("subset: got 'My set', expected a name of a-z")
         assert Beir("x", limit=0).check() == ["limit: got 0, expected at least 1, or null for all samples"]

@@ -108,7 +108,7 @@ def test_running_heads_of_a_pdf_are_removed(tmp_path: Path) -> None:
     assert counts["n_cleaned_running_heads"] == 1
 
 
-def test_real_lines_have_the_ids_of_the_benchmark(tmp_path: Path, shared_data: Path) -> None:
+def test_built_corpus_lines_have_the_ids_of_the_benchmark(tmp_path: Path, shared_data: Path) -> None:
     file = shared_data / "crud_rag" / "80000_docs" / "documents_hallu.txt_part_1"
     lines = file.read_text(encoding="utf-8").split("\n")[:400]
     (tmp_path / file.name).write_text("\n".join(lines), encoding="utf-8")

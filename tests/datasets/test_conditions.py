@@ -8,7 +8,7 @@ from components.records import Condition, Kind, Sample
 from runner.pipeline.corpus.sample_codec import decode_samples, encode_samples
 
 
-def test_condition_is_a_value_a_list_or_bounds() -> None:
+def test_condition_is_read_as_a_value_list_or_bounds() -> None:
     record = {
         "conditions": {
             "year": 2020,
@@ -35,7 +35,7 @@ def test_condition_is_a_value_a_list_or_bounds() -> None:
 @pytest.mark.parametrize(
     "value", [True, None, [], {}, {"at_least": [1]}, {"at_leats": 1}, [["a"]], nan, {"at_most": inf}]
 )
-def test_invalid_conditions_are_refused(value: object) -> None:
+def test_invalid_condition_values_are_refused(value: object) -> None:
     with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': got .*, expected a string or a number"):
         read_conditions({"conditions": {"year": value}}, "line 1")
 

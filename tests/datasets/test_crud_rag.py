@@ -72,13 +72,13 @@ def gold_of(benchmark: Benchmark) -> dict[str, tuple[Evidence, ...]]:
 
 
 class TestDocuments:
-    def test_ids_are_file_and_line(self, root: Path) -> None:
+    def test_crud_document_ids_are_file_and_line(self, root: Path) -> None:
         documents = CrudRag(str(root), add_gold=False).load().documents
         assert list(documents.ids) == ["part_1:000001", "part_1:000002", "part_2:000001"]
         assert list(documents.texts) == [FIRST, THIRD, SECOND]
         assert set(documents.titles) == {""}
 
-    def test_duplicates_are_merged_or_kept(self, root: Path) -> None:
+    def test_crud_duplicates_are_merged_unless_disabled(self, root: Path) -> None:
         merged = CrudRag(str(root)).load()
         kept = CrudRag(str(root), merge_duplicates=False).load()
         assert merged.notes["n_documents_read"] == kept.notes["n_documents_read"] == 5
@@ -87,13 +87,13 @@ class TestDocuments:
         assert len(kept.documents) == len(merged.documents) + 1
         assert gold_of(kept) == gold_of(merged)
 
-    def test_hidden_files_and_folders_are_not_documents(self, root: Path) -> None:
+    def test_hidden_files_are_not_crud_documents(self, root: Path) -> None:
         (root / "80000_docs" / ".DS_Store").write_bytes(b"\xff")
         (root / "80000_docs" / ".folder").mkdir()
         assert CrudRag(str(root)).load().notes["n_documents_read"] == 5
 
     @pytest.mark.parametrize("name", ["documents_dup_part_10_part_2", "documents_hallu.txt_part_1", "part"])
-    def test_files_with_published_names_are_documents(self, root: Path, name: str) -> None:
+    def test_files_with_published_names_are_crud_documents(self, root: Path, name: str) -> None:
         (root / "80000_docs" / name).write_text(ABSENT, encoding="utf-8")
         assert f"{name}:000001" in CrudRag(str(root)).load().documents.ids
 
@@ -115,7 +115,7 @@ class TestSamples:
         }
         assert all(sample.subset == an_id.rpartition("/")[0] for an_id, sample in samples.items())
 
-    def test_empty_lists_are_counted_and_unselected_ones_skipped(self, tmp_path: Path) -> None:
+    def test_crud_counts_empty_lists_and_skips_unselected_ones(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"questanswer_1doc": SPLIT["questanswer_1doc"], "event_summary": SPLIT["event_summary"]})
         benchmark = CrudRag(str(root)).load()
         assert [s.subset for s in benchmark.samples] == ["delete/summarization", "read/qa_1doc"]
@@ -131,7 +131,7 @@ class TestSamples:
 
 
 class TestGold:
-    def test_crud_gold_is_found_in_one_or_two_documents_or_added(self, root: Path) -> None:
+    def test_crud_gold_is_located_in_documents_or_added(self, root: Path) -> None:
         benchmark = CrudRag(str(root)).load()
         gold = gold_of(benchmark)
         first, second, third = (
@@ -150,7 +150,7 @@ class TestGold:
         assert (added.start, added.end) == (None, None)
         assert added.document_id.startswith("gold:")
 
-    def test_notes_count_the_gold_by_result(self, root: Path) -> None:
+    def test_crud_notes_count_the_gold_by_result(self, root: Path) -> None:
         notes = CrudRag(str(root)).load().notes
         assert (notes["n_gold_texts"], notes["n_gold_found_in_corpus"], notes["n_gold_added"]) == (5, 3, 2)
         assert (notes["n_gold_within_added"], notes["n_gold_not_in_corpus"]) == (0, 0)
@@ -193,7 +193,7 @@ class TestGold:
 
 
 class TestFingerprint:
-    def test_the_fingerprint_depends_on_the_content_only(self, tmp_path: Path) -> None:
+    def test_crud_fingerprint_depends_only_on_content(self, tmp_path: Path) -> None:
         one, two = write(tmp_path / "one"), write(tmp_path / "two")
         known = CrudRag(str(one)).fingerprint()
         assert known == CrudRag(str(two)).fingerprint()
@@ -204,7 +204,7 @@ class TestFingerprint:
 
 
 class TestBadInput:
-    def test_invalid_fields_are_errors(self) -> None:
+    def test_crud_rejects_unknown_subsets_zero_overlap_and_zero_limit(self) -> None:
         assert CrudRag("somewhere").check() == []
         problems = CrudRag(subsets=("read/qa_9docs",), gold_overlap=0, limit=0).check()
         assert [problem.split(":")[0] for problem in problems] == ["root", "subsets", "gold_overlap", "limit"]
@@ -258,13 +258,13 @@ class TestBadInput:
             with pytest.raises(DataError, match=message):
                 use()
 
-    def test_files_of_no_bytes_are_errors(self, root: Path) -> None:
+    def test_crud_files_of_no_bytes_are_errors(self, root: Path) -> None:
         (root / "80000_docs" / "part_1").write_bytes(b"")
         for use in (CrudRag(str(root)).load, CrudRag(str(root)).fingerprint):
             with pytest.raises(DataError, match=r"80000_docs: the files 'part_1' have no bytes, .* Fetch them again"):
                 use()
 
-    def test_gaps_in_the_numbers_of_files_are_noted(self, root: Path) -> None:
+    def test_gaps_between_crud_file_numbers_are_noted(self, root: Path) -> None:
         assert "gaps_in_corpus_files" not in CrudRag(str(root)).load().notes
         folder = root / "80000_docs"
         for name in ("documents_dup_part_1_part_2", "documents_dup_part_3_part_1", "documents_hallu.txt_part_1"):
@@ -274,12 +274,12 @@ class TestBadInput:
         notes = CrudRag(str(root)).load().notes
         assert (notes["gaps_in_corpus_files"], notes["n_gaps_in_corpus_files"]) == (missing, 3)
 
-    def test_a_corpus_folder_without_files_is_an_error(self, tmp_path: Path) -> None:
+    def test_crud_corpus_folder_without_files_is_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"80000_docs: contains no file, expected CRUD-RAG's corpus"):
             CrudRag(str(write(tmp_path, corpus={}))).load()
 
     @pytest.mark.parametrize("name", ["80000_docs/part_3", "80000_docs", "crud_split/split_merged.json"])
-    def test_a_link_out_of_the_root_is_an_error(self, root: Path, name: str) -> None:
+    def test_crud_link_out_of_the_root_is_rejected(self, root: Path, name: str) -> None:
         outside = root.with_name(f"{root.name}_outside")
         outside.mkdir()
         path = root / name
@@ -292,14 +292,14 @@ class TestBadInput:
             with pytest.raises(DataError, match=rf"{name}\S*: is a link to {outside}/\S+, outside of {root}, expected"):
                 use()
 
-    def test_links_within_a_linked_root_are_read(self, root: Path) -> None:
+    def test_crud_links_within_a_linked_root_are_read(self, root: Path) -> None:
         linked = root.with_name(f"{root.name}_linked")
         linked.symlink_to(root)
         (root / "80000_docs" / "part_2").rename(root / "part_2")
         (root / "80000_docs" / "part_2").symlink_to("../part_2")
         assert CrudRag(str(linked)).load().notes["n_documents_read"] == 5
 
-    def test_a_missing_list_is_an_error_that_names_the_others(self, root: Path) -> None:
+    def test_missing_crud_list_error_names_the_other_lists(self, root: Path) -> None:
         path = root / "crud_split" / "split_merged.json"
         lists = {name: SPLIT[name] for name in SPLIT if name != "questanswer_1doc"}
         path.write_text(json.dumps(lists), encoding="utf-8")
@@ -309,17 +309,17 @@ class TestBadInput:
             CrudRag(str(root)).load()
         assert len(CrudRag(str(root), subsets=tuple(rest.split(","))).load().samples) == 5
 
-    def test_invalid_utf8_in_the_corpus_is_an_error(self, root: Path) -> None:
+    def test_invalid_utf8_in_the_crud_corpus_is_an_error(self, root: Path) -> None:
         (root / "80000_docs" / "part_3").write_bytes("好\n".encode() + b"\xe5\n")
         with pytest.raises(DataError, match=r"part_3: byte 0xe5 at byte offset 4 \(line 2\) is not UTF-8"):
             CrudRag(str(root)).load()
 
     @pytest.mark.parametrize("corpus", [{"part_1": [""]}, {"part_1": ["", "\u3000"]}])
-    def test_an_empty_corpus_is_an_error(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
+    def test_empty_crud_corpus_is_rejected(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
         with pytest.raises(DataError, match="the corpus has no document with text"):
             CrudRag(str(write(tmp_path, corpus=corpus)), add_gold=False).load()
 
-    def test_a_truncated_split_is_an_error(self, root: Path) -> None:
+    def test_truncated_crud_split_is_rejected(self, root: Path) -> None:
         file = root / "crud_split" / "split_merged.json"
         file.write_bytes(file.read_bytes()[: file.read_bytes().index(b"questanswer_2docs") + 40])
         with pytest.raises(
@@ -331,7 +331,7 @@ class TestBadInput:
         assert benchmark.notes["n_split_files_cut_off"] == 1
         assert benchmark.notes["subsets_without_items"] == "read/qa_2docs, read/qa_3docs"
 
-    def test_duplicate_ids_in_a_list_are_rejected(self, tmp_path: Path) -> None:
+    def test_duplicate_ids_in_a_crud_list_are_rejected(self, tmp_path: Path) -> None:
         record = SPLIT["questanswer_1doc"][0]
         for twin in (record, {**record, "questions": "另一个问题?"}):
             root = write(tmp_path, {"questanswer_1doc": [record, twin]})
@@ -347,12 +347,12 @@ class TestBadInput:
             ({"news1": ["甲"]}, "field 'news1': got a list, expected a string"),
         ],
     )
-    def test_a_broken_record_is_an_error(self, tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    def test_broken_crud_record_is_rejected(self, tmp_path: Path, changes: dict[str, object], message: str) -> None:
         root = write(tmp_path, {"questanswer_1doc": [{**SPLIT["questanswer_1doc"][0], **changes}]})
         with pytest.raises(DataError, match=message):
             CrudRag(str(root)).load()
 
-    def test_a_missing_field_is_an_error(self, tmp_path: Path) -> None:
+    def test_missing_crud_field_is_rejected(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"questanswer_1doc": [{"ID": "1", "news1": ABSENT}]})
         with pytest.raises(DataError, match=r"list 'questanswer_1doc', record 1 \(ID 1\): no field 'questions'"):
             CrudRag(str(root)).load()
@@ -393,13 +393,13 @@ class TestPublishedData:
         assert (notes["n_documents"], notes["n_samples"]) == (68_221 + int(notes["n_gold_added"]), 4_038)
         assert list(published.documents.ids) == sorted(published.documents.ids)
 
-    def test_every_question_has_all_of_its_gold_in_the_corpus(self, published: Benchmark) -> None:
+    def test_published_crud_questions_have_all_gold_in_the_corpus(self, published: Benchmark) -> None:
         known = set(published.documents.ids)
         samples = [s for s in published.samples if s.subset.startswith(("read/", "update/"))]
         assert len(samples) == 39
         assert all(sample.gold and known.issuperset(unit.document_id for unit in sample.gold) for sample in samples)
 
-    def test_gold_passages_are_found_in_the_corpus(self, published: Benchmark) -> None:
+    def test_published_crud_gold_passages_are_found_in_the_corpus(self, published: Benchmark) -> None:
         """Whole passages of 3-document items in the corpus: 32 of 90 by the data's own README; here by overlap."""
         notes = published.notes
         assert (notes["n_gold_texts"], notes["n_gold_found_in_corpus"], notes["n_gold_added"]) == (2_091, 201, 56)
@@ -420,7 +420,7 @@ class TestPublishedData:
 
 
 @pytest.mark.parametrize("name", ["event_summaries", "EVENT_SUMMARY"])
-def test_a_misspelled_list_is_refused(tmp_path: Path, name: str) -> None:
+def test_misspelled_crud_list_is_refused(tmp_path: Path, name: str) -> None:
     write(tmp_path, {name if each == "event_summary" else each: records for each, records in SPLIT.items()})
     with pytest.raises(DataError, match=f"unknown list '{name}', expected one of .*; did you mean event_summary"):
         CrudRag(str(tmp_path)).load()

@@ -55,12 +55,12 @@ class TestBundledData:
         assert (DemoEn().name, DemoEn().check()) == ("demo_en", [])
         assert DemoEn().fingerprint() == DemoEn(limit=3).fingerprint() != Demo().fingerprint()
 
-    def test_bundled_data_is_in_english(self, demo: Benchmark) -> None:
+    def test_english_demo_is_written_in_english(self, demo: Benchmark) -> None:
         assert detect_language([*demo.documents.texts, *(sample.question for sample in demo.samples)]) == "en"
         everything = [*demo.documents.titles, *demo.documents.texts, *(s.question for s in demo.samples)]
         assert [text for text in everything if re.search(r"[\u3000-\u9fff\uff00-\uffef]", text)] == []
 
-    def test_bundled_data_have_the_documented_counts(self, demo: Benchmark) -> None:
+    def test_english_demo_has_the_documented_counts(self, demo: Benchmark) -> None:
         assert len(demo.documents) >= 80
         assert len(demo.samples) >= 200
         assert len({sample.id for sample in demo.samples}) == len(demo.samples)
@@ -68,20 +68,22 @@ class TestBundledData:
             [sample for sample in demo.samples if not sample.history]
         )
 
-    def test_documents_differ_have_titles_and_120_to_250_words(self, demo: Benchmark, texts: dict[str, str]) -> None:
+    def test_english_demo_documents_have_titles_and_120_to_250_words(
+        self, demo: Benchmark, texts: dict[str, str]
+    ) -> None:
         assert len(set(demo.documents.texts)) == len(set(demo.documents.titles)) == len(demo.documents)
         assert {an_id: n for an_id, text in texts.items() if not 120 <= (n := len(text.split())) <= 250} == {}
 
-    def test_every_cell_of_the_matrix_has_3_items(self, demo: Benchmark) -> None:
+    def test_english_demo_matrix_cells_have_3_items(self, demo: Benchmark) -> None:
         counts = Counter((sample.topic, sample.task) for sample in demo.samples if sample.answerable)
         assert set(counts) == {(topic, task) for topic in TOPICS for task in TASK_LABELS}
         assert min(counts.values()) >= 3
 
-    def test_every_slug_has_a_label(self, demo: Benchmark) -> None:
+    def test_every_english_demo_slug_has_a_label(self, demo: Benchmark) -> None:
         slugs = {slug for sample in demo.samples for slug in (sample.subset, sample.topic, sample.task) if slug}
         assert slugs == {*TOPICS, *TASK_LABELS, *SUBSETS} == set(demo.labels)
 
-    def test_only_answerable_questions_have_gold_quotes(self, demo: Benchmark) -> None:
+    def test_only_answerable_english_demo_questions_have_gold_quotes(self, demo: Benchmark) -> None:
         assert [sample.id for sample in demo.samples if sample.answerable != bool(sample.gold)] == []
         assert all(unit.end is not None for sample in demo.samples for unit in sample.gold)
 
@@ -90,10 +92,10 @@ class TestBundledData:
         assert Counter(sample.topic for sample in unanswerable) == dict.fromkeys(TOPICS, 2)
         assert {(sample.subset, sample.task) for sample in unanswerable} == {("unanswerable", None)}
 
-    def test_every_document_is_gold_of_a_question(self, demo: Benchmark) -> None:
+    def test_every_english_demo_document_is_gold_of_a_question(self, demo: Benchmark) -> None:
         assert {unit.document_id for sample in demo.samples for unit in sample.gold} == set(demo.documents.ids)
 
-    def test_subsets_match_the_number_of_gold_documents(self, demo: Benchmark) -> None:
+    def test_english_demo_subsets_match_the_number_of_gold_documents(self, demo: Benchmark) -> None:
         for sample in demo.samples:
             n_documents = len({unit.document_id for unit in sample.gold})
             if sample.subset == "one_document":
@@ -102,7 +104,7 @@ class TestBundledData:
                 assert n_documents >= 2, sample.id
             assert (sample.subset == "conversations") == (sample.kind is Kind.CONVERSATION), sample.id
 
-    def test_conversations_have_three_turns_with_cumulative_history(self, demo: Benchmark) -> None:
+    def test_english_demo_conversations_have_three_turns_with_cumulative_history(self, demo: Benchmark) -> None:
         turns = {sample.id: sample for sample in demo.samples if sample.kind is Kind.CONVERSATION}
         conversations = {an_id.rpartition("-t")[0] for an_id in turns}
         assert sorted(turns) == sorted(f"{name}-t{number}" for name in conversations for number in (1, 2, 3))
@@ -111,7 +113,7 @@ class TestBundledData:
             history = (Turn(first.question, first.references[0]), Turn(second.question, second.references[0]))
             assert (first.history, second.history, third.history) == ((), history[:1], history)
 
-    def test_every_number_of_a_reference_can_be_found_or_computed(self, demo: Benchmark) -> None:
+    def test_every_number_of_an_english_demo_reference_is_derivable(self, demo: Benchmark) -> None:
         wrong = {sample.id: not_derivable(sample.references, source_of(sample, demo)) for sample in demo.samples}
         unexplained = {
             an_id: numbers
@@ -151,7 +153,7 @@ class TestLanguage:
             assert config["tokenizer"]["_target_"].endswith("RjiebaWords")
 
     @pytest.mark.parametrize("overrides", [["dataset=demo_en", "language=zh"], ["language=zh", "dataset=demo_en"]])
-    def test_a_language_that_is_named_wins(self, overrides: list[str]) -> None:
+    def test_named_language_overrides_that_of_the_data(self, overrides: list[str]) -> None:
         config = compose_job(*overrides).config
         assert config["language"]["name"] == "zh"
         assert config["tokenizer"] == compose_job("language=zh").config["tokenizer"]
@@ -162,7 +164,7 @@ class TestLanguage:
         assert config["language"]["name"] == "en"
         assert config["tokenizer"]["_target_"].endswith("CharacterBigrams")
 
-    def test_a_language_that_does_not_fit_is_one_line_that_names_the_switch(self, tmp_path: Path) -> None:
+    def test_unfitting_language_is_one_line_that_names_the_switch(self, tmp_path: Path) -> None:
         shown = plan(tmp_path, "dataset=demo_en", "language=zh")
         assert shown.count("the texts look English, and these are made for others:") == 1
         assert "Add language=en" in shown

@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_read_with_its_subfolders(folder: Path) -> None:
+def test_document_folder_is_read_with_its_subfolders(folder: Path) -> None:
     documents, counts = read_documents(folder)
     assert dict(zip(documents.ids, documents.texts, strict=True)) == {
         "a.txt": "Plain text.\nSecond line.",
@@ -86,7 +86,7 @@ def test_text_file_with_markup_is_read_verbatim(tmp_path: Path) -> None:
     assert counts["n_files_of_other_kinds"] == 0
 
 
-def test_files_that_are_not_read_are_counted_by_extension(folder: Path) -> None:
+def test_unread_files_are_counted_by_extension(folder: Path) -> None:
     for name in ("f.xlsx", "more/g.XLSX", "LICENSE"):
         (folder / name).write_bytes(b"not read")
     _, counts = read_documents(folder)
@@ -94,7 +94,9 @@ def test_files_that_are_not_read_are_counted_by_extension(folder: Path) -> None:
     assert counts["n_files_of_other_kinds"] == 4
 
 
-def test_links_that_lead_out_are_not_followed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_links_out_of_the_document_folder_are_not_followed(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "secret.txt").write_text("a key", encoding="utf-8")
     (folder / "link.txt").symlink_to(outside / "secret.txt")
@@ -107,7 +109,7 @@ def test_links_that_lead_out_are_not_followed(folder: Path, tmp_path_factory: py
     assert counts["files_of_other_kinds"] == "2 leading out of the folder, 1 .docx, 1 linking to a folder"
 
 
-def test_folders_that_cannot_be_listed_are_errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_folder_that_cannot_be_listed_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
 
     def refusing(path: str) -> object:  # root, who may run the tests, is refused nothing
@@ -120,7 +122,7 @@ def test_folders_that_cannot_be_listed_are_errors(folder: Path, monkeypatch: pyt
         read_documents(folder)
 
 
-def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path) -> None:
+def test_overlong_path_of_documents_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be read \(File name too long\), expected documents"):
         read_documents(tmp_path / ("x" * 300))
 
@@ -152,7 +154,7 @@ def test_repeated_text_without_an_id_is_left_out_and_counted(tmp_path: Path) -> 
     assert counts == {"n_documents_repeated": 1}
 
 
-def test_duplicate_document_id_is_rejected(tmp_path: Path) -> None:
+def test_document_files_with_equal_ids_are_rejected(tmp_path: Path) -> None:
     write_lines(tmp_path / "documents.jsonl", [{"id": "one", "text": "x"}, {"id": "one", "text": "y"}])
     write_lines(tmp_path / "samples.jsonl", [{"id": "1", "question": "?"}])
     with pytest.raises(DataError, match="the document id 'one' occurs twice, as document 1 and as document 2"):
@@ -160,7 +162,7 @@ def test_duplicate_document_id_is_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["d.pdf", "a.txt"])
-def test_a_single_file_is_a_document(folder: Path, name: str) -> None:
+def test_single_file_is_read_as_a_document(folder: Path, name: str) -> None:
     documents, counts = read_documents(folder / name)
     assert documents.ids == [name]
     assert documents.texts[0].startswith(("Printed", "Plain"))
@@ -191,7 +193,7 @@ def test_json_line_without_text_is_rejected(tmp_path: Path) -> None:
         pdf("Printed.").replace(b"/Length ", b"/Length<"),  # a TypeError in pypdf
     ],
 )
-def test_a_damaged_pdf_is_named(tmp_path: Path, content: bytes) -> None:
+def test_damaged_pdf_error_names_the_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.pdf").write_bytes(content)
     with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF \(.*\)\. Repair the file, or remove it"):
         read_documents(tmp_path)
@@ -206,7 +208,7 @@ def test_non_text_title_becomes_a_string(tmp_path: Path) -> None:
     assert {type(title) for title in documents.titles} == {str}
 
 
-def test_unreadable_documents_are_errors(tmp_path: Path) -> None:
+def test_unreadable_document_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"does not exist, expected documents as JSON Lines"):
         read_documents(tmp_path / "gone")
     with pytest.raises(DataError, match=r"no file in it can be read; its files: none, expected documents as \.txt"):
@@ -220,7 +222,7 @@ def test_unreadable_documents_are_errors(tmp_path: Path) -> None:
         read_documents(tmp_path)
 
 
-def test_missing_libraries_are_found_before_any_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_reader_packages_are_found_before_any_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert missing_extras(folder) == []
     monkeypatch.setattr(document_files, "find_spec", lambda name: None)
     (message,) = missing_extras(folder)
@@ -231,13 +233,13 @@ def test_missing_libraries_are_found_before_any_work(folder: Path, monkeypatch: 
     assert missing_extras(folder) == []
 
 
-def test_a_name_that_is_not_utf_8_is_an_error_with_its_bytes(tmp_path: Path) -> None:
+def test_file_name_that_is_not_utf8_is_an_error_with_its_bytes(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("text")
     with pytest.raises(DataError, match=r"the name of the file b'caf\\xe9\.txt' is not UTF-8"):
         read_documents(tmp_path)
 
 
-def test_links_to_nothing_and_special_files_are_counted(folder: Path) -> None:
+def test_dangling_links_and_special_files_are_counted(folder: Path) -> None:
     (folder / "g.txt").symlink_to("fetched_later.txt")
     (folder / "h.txt").symlink_to("h.txt")
     os.mkfifo(folder / "i.db")
@@ -246,7 +248,7 @@ def test_links_to_nothing_and_special_files_are_counted(folder: Path) -> None:
     assert counts["files_of_other_kinds"] == "2 linking to nothing, 1 .docx, 1 special (a pipe, socket or device)"
 
 
-def test_files_that_the_system_refuses_to_look_at_are_errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_without_permission_to_look_at_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_folder = Path.is_dir
 
     def refusing(path: Path) -> bool:  # like a folder that may be listed, but not entered

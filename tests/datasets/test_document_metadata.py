@@ -42,6 +42,6 @@ def test_invalid_metadata_is_refused_with_its_line(tmp_path: Path, metadata: obj
         read_documents(tmp_path / "documents.jsonl")
 
 
-def test_half_a_character_is_refused(tmp_path: Path) -> None:
+def test_lone_surrogate_in_metadata_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"line 1: \\ud800 is half of a character"):
         load(tmp_path, {"id": "a", "text": "first", "metadata": {"place": "\ud800"}})

@@ -77,7 +77,7 @@ class TestLoading:
         assert notes["n_sets_skipped"] == 0
         assert "sets_skipped" not in notes
 
-    def test_prepared_queries_are_searched_for_and_not_asked(self, tmp_path: Path) -> None:
+    def test_prepared_queries_replace_the_question_in_searches_only(self, tmp_path: Path) -> None:
         benchmark = loader(write(tmp_path), queries=QueriesFile.PREPARED).load()
         assert benchmark.samples[0].question == "Which is FinQABench 1?"
         assert benchmark.samples[0].query == "Which is FinQABench 1? keywords"
@@ -136,19 +136,19 @@ class TestMissing:
             loader(tmp_path).load()
 
     @pytest.mark.parametrize("sets", [("Finqa",), (), ("FinQA", "FinQA")])
-    def test_invalid_set_names_are_rejected(self, sets: tuple[str, ...]) -> None:
+    def test_financerag_rejects_unknown_missing_and_repeated_sets(self, sets: tuple[str, ...]) -> None:
         (problem,) = FinanceRag("x", sets=sets).check()
         assert problem == f"sets: got {list(sets)}, expected one or more, each once, of {', '.join(SETS)}"
         with pytest.raises(ConfigError, match="sets: got"):
             FinanceRag("x", sets=sets).load()
 
-    def test_invalid_settings_are_errors(self) -> None:
+    def test_financerag_rejects_an_empty_root_and_zero_limit(self) -> None:
         root, limit = FinanceRag("", limit=0).check()
         assert root.startswith("root: is empty, expected the folder that holds the sets")
         assert limit == "limit: got 0, expected at least 1, or null for all samples"
 
 
-def test_a_link_out_of_the_root_is_an_error(tmp_path: Path) -> None:
+def test_financerag_link_out_of_the_root_is_rejected(tmp_path: Path) -> None:
     root = write(tmp_path / "data")
     file = root / TWO[0] / "queries.jsonl"
     file.rename(tmp_path / "outside")
@@ -165,7 +165,7 @@ def real(shared_data: Path) -> Path:
 
 
 class TestRealFiles:
-    def test_real_files_have_the_published_counts(self, real: Path) -> None:
+    def test_real_financerag_files_have_the_published_counts(self, real: Path) -> None:
         benchmark = FinanceRag(str(real), skip_missing=True).load()
         notes = benchmark.notes
         sizes = [[notes[f"{size}_{subset}"] for size in SIZES] for subset in ("finqabench", "financebench", "tatqa")]
@@ -177,20 +177,20 @@ class TestRealFiles:
         assert notes["n_samples_without_reference"] == 100
         assert notes["sets_skipped"] == "FinDER, FinQA, ConvFinQA, MultiHiertt"
 
-    def test_full_judgements_label_every_query(self, real: Path) -> None:
+    def test_full_financerag_judgements_label_every_query(self, real: Path) -> None:
         benchmark = FinanceRag(str(real), sets=("FinanceBench", "TATQA"), qrels=QrelsFile.FULL).load()
         assert benchmark.notes["n_queries_labelled"] == 1789
         assert sum(len(sample.gold) for sample in benchmark.samples) == 189 + 1639
         assert "sets_without_full_qrels" not in benchmark.notes
 
-    def test_every_query_is_prepared(self, real: Path) -> None:
+    def test_every_real_financerag_query_is_prepared(self, real: Path) -> None:
         benchmark = FinanceRag(str(real), skip_missing=True, queries=QueriesFile.PREPARED).load()
         others = [s for s in benchmark.samples if not s.query.startswith(s.question.strip())]
         assert len(others) == 1, "one published text has the keywords, and another question before them"
         assert benchmark.notes["n_queries_not_prepared"] == 0
         assert benchmark.notes["n_prepared_of_unknown_queries"] == 24
 
-    def test_real_answers_are_read(self, real: Path) -> None:
+    def test_real_financerag_answers_are_read(self, real: Path) -> None:
         benchmark = FinanceRag(str(real), sets=("FinQABench", "FinanceBench", "TATQA")).load()
         references = {sample.id: sample.references for sample in benchmark.samples}
         assert references["financebench/qd2ac917a"] == ("101.5%",)
@@ -208,7 +208,7 @@ class TestRealFiles:
         with pytest.raises(DataError, match=rf"{name}/corpus\.jsonl: does not exist"):
             FinanceRag(str(real), sets=(name,)).load()
 
-    def test_a_sweep_logs_ndcg_per_set_macro_and_micro(self, real: Path, tmp_path: Path) -> None:
+    def test_financerag_sweep_logs_ndcg_per_set_macro_and_micro(self, real: Path, tmp_path: Path) -> None:
         sets = json.dumps(["FinanceBench", "FinQABench", "TATQA"]).replace('"', "")
         data = ("dataset=financerag", f"dataset.root={real}", f"dataset.sets={sets}", "dataset.limit=null")
         english = ("tokenizer=english", "prompt=english", "llm=none", *RANKING_ONLY, *QUIET)

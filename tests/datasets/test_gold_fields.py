@@ -93,7 +93,7 @@ def test_offsets_select_one_of_several_matches_of_a_quote(tmp_path: Path, start:
         ({"gold_any": ["c.md"]}, "is not in the corpus: it has no document 'c.md'"),
     ],
 )
-def test_invalid_settings_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+def test_invalid_gold_fields_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as raised:
         load(tmp_path, {**QUESTION, **fields})
     assert message in str(raised.value)
@@ -101,7 +101,7 @@ def test_invalid_settings_are_refused_in_one_line(tmp_path: Path, fields: dict[s
 
 
 @pytest.mark.parametrize("gold", [7, [7], {"document": 7}, {"document": 7, "quote": "a bridge"}])
-def test_ids_of_documents_may_be_numbers_in_gold_as_in_documents(tmp_path: Path, gold: object) -> None:
+def test_numeric_document_ids_are_read_in_gold(tmp_path: Path, gold: object) -> None:
     documents, questions = tmp_path / "documents.jsonl", tmp_path / "samples.jsonl"
     documents.write_text('{"id": 7, "text": "a bridge"}\n', encoding="utf-8")
     questions.write_text(json.dumps({"id": 1, "question": "What?", "gold": gold}) + "\n", encoding="utf-8")

@@ -18,26 +18,26 @@ def found(passage: str, *documents: str, overlap: float = 0.8) -> tuple[Evidence
     return finder.find(passage)
 
 
-def test_gold_may_be_a_whole_document() -> None:
+def test_gold_that_covers_a_whole_document_is_located() -> None:
     assert found(FIRST + SECOND, OTHER, FIRST + SECOND) == (Evidence("d1", 0, len(FIRST + SECOND)),)
 
 
-def test_span_in_the_middle_of_a_document_is_found() -> None:
+def test_gold_span_in_the_middle_of_a_document_is_found() -> None:
     document = f"{OTHER}  {FIRST}\u3000{SECOND}{OTHER}"
     (unit,) = found(FIRST + SECOND, document)
     assert document[unit.start : unit.end] == f"{FIRST}\u3000{SECOND}"
 
 
-def test_white_space_does_not_matter() -> None:
+def test_gold_matching_ignores_white_space() -> None:
     document = FIRST.replace("昨日", "昨 日") + "\n" + SECOND
     assert found(FIRST + "   " + SECOND, document) == (Evidence("d0", 0, len(document)),)
 
 
-def test_last_sentence_without_punctuation_is_found() -> None:
+def test_gold_sentence_without_final_punctuation_is_found() -> None:
     assert found(FIRST, FIRST[:-1]) == (Evidence("d0", 0, len(FIRST) - 1),)
 
 
-def test_line_breaks_do_not_glue_sentences_together() -> None:
+def test_gold_matching_splits_sentences_at_line_breaks() -> None:
     """A headline has no mark at its end: without its line break it and the next sentence are one."""
     passage = FIRST[:-1] + "\n" + SECOND[:-1] + "\n" + THIRD
     assert found(passage, OTHER + FIRST[:-1], SECOND[:-1] + THIRD + OTHER) == (
@@ -46,13 +46,13 @@ def test_line_breaks_do_not_glue_sentences_together() -> None:
     )
 
 
-def test_passage_that_begins_and_ends_within_a_sentence_is_found() -> None:
+def test_gold_that_begins_and_ends_within_a_sentence_is_found() -> None:
     document = FIRST + SECOND + THIRD + FOURTH
     passage = document[6:-5]
     assert found(passage, OTHER, document) == (Evidence("d1", 6, len(document) - 5),)
 
 
-def test_finder_searches_documents_added_later() -> None:
+def test_passage_finder_searches_documents_added_later() -> None:
     finder = PassageFinder([FIRST, SECOND], 0.8)
     finder.add(["a"], [FIRST])
     assert finder.find(SECOND) == ()
@@ -61,7 +61,7 @@ def test_finder_searches_documents_added_later() -> None:
     assert finder.find(SECOND) == (Evidence("b", len(OTHER), len(OTHER + SECOND)),)
 
 
-def test_passage_across_two_documents_matches_both() -> None:
+def test_gold_across_two_documents_matches_both() -> None:
     passage = FIRST + SECOND + THIRD + FOURTH
     units = found(passage, THIRD + FOURTH + OTHER, OTHER, OTHER + FIRST + SECOND)
     assert units == (
@@ -70,7 +70,7 @@ def test_passage_across_two_documents_matches_both() -> None:
     )
 
 
-def test_boilerplate_is_not_a_second_document() -> None:
+def test_boilerplate_is_not_a_second_gold_document() -> None:
     """A notice that ends many pages ends the passage too: any of them would do, so none is evidence."""
     passage = FIRST + SECOND + OTHER
     pages = [f"{number}。{OTHER}" for number in range(6)]
@@ -90,5 +90,5 @@ def test_gold_matches_the_best_document_and_the_first_of_equal_documents() -> No
 
 
 @pytest.mark.parametrize("passage", ["", "好。", "短句。短句！"])
-def test_text_shorter_than_a_run_is_not_found(passage: str) -> None:
+def test_gold_shorter_than_a_run_is_not_found(passage: str) -> None:
     assert found(passage, passage, FIRST) == ()

@@ -24,13 +24,13 @@ _ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELE
     "name",
     [b"a\0b", b"punycode", b"idna", b"unicode_escape", b"unicode-escape", b"raw_unicode_escape", b"utf-7", b"utf7"],
 )
-def test_encodings_that_no_browser_reads_are_refused(name: bytes) -> None:
+def test_html_encodings_that_no_browser_reads_are_refused(name: bytes) -> None:
     with pytest.raises(DataError, match="unknown encoding"):
         read_html(b"<meta charset='" + name + b"'><p>\\ud800</p>", "a.html")
 
 
 @pytest.mark.parametrize("piece", ["<a x=\"'", "<p a='", "<a =", "<!--", "<table <"])
-def test_unclosed_tags_take_linear_time(piece: str) -> None:
+def test_unclosed_html_tags_take_linear_time(piece: str) -> None:
     text = "<table><tr><td>x" + piece * 20_000
     before = process_time()
     (table,) = html_tables(text)
@@ -39,7 +39,7 @@ def test_unclosed_tags_take_linear_time(piece: str) -> None:
     assert table.rows[0].cells[0].startswith("x")
 
 
-def test_a_wide_csv_file_takes_linear_time(tmp_path: Path) -> None:
+def test_wide_csv_file_takes_linear_time(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     columns = [f"c{i}" for i in range(50_000)]
     file.write_text(",".join(columns) + "\n" + ",".join("x" * len(columns)) + "\n")
@@ -50,7 +50,9 @@ def test_a_wide_csv_file_takes_linear_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("view", [_ENDLESS, "SELECT hex(zeroblob(400000000)) AS x"])
-def test_views_without_end_or_measure_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: str) -> None:
+def test_endless_and_oversized_database_views_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
     monkeypatch.setattr(sqlite_file, "_MOST_MILLIONS_OF_STEPS", 3)
     file = tmp_path / "a.db"
     database = sqlite3.connect(file)
@@ -75,7 +77,7 @@ def test_databases_with_bytes_that_are_not_utf8_are_refused(tmp_path: Path, part
         read_database(file, ReadingOptions())
 
 
-def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_beyond_the_length_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LONGEST_LINE", 10)
     file = tmp_path / "a.txt"
     file.write_bytes(b"123456789\n")
@@ -85,14 +87,14 @@ def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatc
         list(reading.read_lines(file, "a text"))
 
 
-def test_a_page_that_takes_too_long_to_parse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_html_page_that_parses_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 0.1)
     with pytest.raises(DataError, match=r"slow\.html: takes more than 0\.1 s to parse"):
         read_html(b"<p " + b"a=1 <p " * 20_000, "slow.html")
     assert read_html(b"<p>green", "quick.html").text == "green"
 
 
-def test_headings_that_are_never_closed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unclosed_html_headings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 1.0)
     page = b"<h1>x" * 5_000
     assert read_html(page, "plain.html").text
@@ -100,7 +102,7 @@ def test_headings_that_are_never_closed_are_refused(monkeypatch: pytest.MonkeyPa
         read_html(page, "slow.html", keep_structure=True)
 
 
-def test_a_pdf_page_that_takes_too_long_to_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_page_that_reads_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def extract_text(page: PageObject) -> str:
         while True:
             pass
@@ -116,7 +118,7 @@ def test_a_pdf_page_that_takes_too_long_to_read_is_refused(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.json"])
-def test_a_file_that_is_too_large_to_be_read_as_a_whole_is_refused(
+def test_file_beyond_the_size_limit_of_whole_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(reading, "LARGEST_WHOLE_FILE", 20)
@@ -127,7 +129,7 @@ def test_a_file_that_is_too_large_to_be_read_as_a_whole_is_refused(
         read_documents(tmp_path)
 
 
-def test_a_long_article_in_a_csv_file_is_read(tmp_path: Path) -> None:
+def test_long_article_in_a_csv_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     article = "word " * 40_000
     file.write_text(f'id,body\n1,"{article}"\n', encoding="utf-8")

@@ -26,11 +26,11 @@ def text_of(body: str) -> str:
         ("", ""),
     ],
 )
-def test_text_of_a_page_is_read(body: str, expected: str) -> None:
+def test_html_page_text_is_read(body: str, expected: str) -> None:
     assert text_of(f"<html><body>{body}</body></html>") == expected
 
 
-def test_the_title_of_a_page_is_read() -> None:
+def test_html_page_title_is_read() -> None:
     page = read_html(b"<html><head><title> A\n page </title></head><body>text</body></html>", "a.html")
     assert page == ("A page", "text")
     assert read_html(b"<p>text", "a.html").title == ""
@@ -47,7 +47,7 @@ def test_the_title_of_a_page_is_read() -> None:
         ("<meta charset='gb2312'><p>中国银行業".encode("gb18030"), "中国银行業"),
     ],
 )
-def test_the_encoding_is_what_the_page_says(content: bytes, expected: str) -> None:
+def test_html_encoding_is_the_declared_one(content: bytes, expected: str) -> None:
     assert read_html(content, "a.html").text == expected
 
 
@@ -81,7 +81,7 @@ def test_html_in_an_undeclared_encoding_is_an_error(content: bytes, message: str
     ],
     ids=["deep", "unclosed cells", "unclosed comments", "an unclosed comment", "nested pre"],
 )
-def test_unclosed_markup_is_read(markup: str, expected: str) -> None:
+def test_unclosed_html_markup_is_read(markup: str, expected: str) -> None:
     assert text_of(markup) == expected
 
 
@@ -96,7 +96,7 @@ def test_unclosed_markup_is_read(markup: str, expected: str) -> None:
         (b"<meta charset='rot13'>x", r"a\.html: declares an unknown encoding, 'rot13'"),
     ],
 )
-def test_an_unreadable_page_is_an_error(markup: bytes, message: str) -> None:
+def test_unreadable_html_page_is_an_error(markup: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_html(markup, "a.html")
 

@@ -58,7 +58,7 @@ class TestContract(DatasetContract):
         return copies
 
 
-def test_fingerprint_of_a_documents_file_depends_only_on_content(tmp_path: Path) -> None:
+def test_jsonl_documents_fingerprint_depends_only_on_content(tmp_path: Path) -> None:
     samples = str(write(tmp_path) / "samples.jsonl")
     for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
         write_lines(tmp_path / f"{name}.jsonl", [{"text": text}])
@@ -109,7 +109,7 @@ class TestFields:
         assert sample.gold == (Evidence("a.md"), Evidence(sample.passages[0]))
         assert benchmark.notes["n_passages_added"] == 2
 
-    def test_passages_can_be_the_whole_corpus(self, tmp_path: Path) -> None:
+    def test_passages_of_questions_may_be_the_whole_corpus(self, tmp_path: Path) -> None:
         write(tmp_path, {**QUESTION, "passages": ["x", "y"]})
         benchmark = Jsonl("", str(tmp_path / "samples.jsonl")).load()
         assert sorted(benchmark.documents.texts) == ["x", "y"]
@@ -120,7 +120,7 @@ class TestFields:
         with pytest.raises(DataError, match=r"dataset\.documents is empty, and no question has passages"):
             Jsonl("", str(tmp_path / "samples.jsonl")).load()
 
-    def test_a_question_may_have_no_answer(self, tmp_path: Path) -> None:
+    def test_question_may_be_unanswerable(self, tmp_path: Path) -> None:
         assert not only(tmp_path, answerable=False).answerable
 
     @pytest.mark.parametrize(
@@ -139,11 +139,13 @@ class TestFields:
             ({"answer_parts": [3]}, "got a number, expected a string or a list of strings"),
         ],
     )
-    def test_parts_and_answerable_are_checked(self, tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+    def test_invalid_answer_parts_and_answerable_flags_are_rejected(
+        self, tmp_path: Path, fields: dict[str, Any], said: str
+    ) -> None:
         with pytest.raises(DataError, match=said):
             only(tmp_path, **fields)
 
-    def test_references_are_a_text_or_a_list(self, tmp_path: Path) -> None:
+    def test_references_are_read_from_a_text_or_a_list(self, tmp_path: Path) -> None:
         assert only(tmp_path, references="1932").references == ("1932",)
         assert only(tmp_path, references=["1932", "in 1932"]).references == ("1932", "in 1932")
 
@@ -158,15 +160,15 @@ class TestFields:
             ({"document": "b.md", "grade": 2}, Evidence("b.md", grade=2)),
         ],
     )
-    def test_gold_is_read_from_the_questions(self, tmp_path: Path, unit: object, expected: Evidence) -> None:
+    def test_jsonl_gold_is_read_in_every_form(self, tmp_path: Path, unit: object, expected: Evidence) -> None:
         assert only(tmp_path, gold=[unit]).gold == (expected,)
 
-    def test_a_history_makes_a_conversation(self, tmp_path: Path) -> None:
+    def test_history_makes_a_question_a_conversation(self, tmp_path: Path) -> None:
         sample = only(tmp_path, history=[{"question": "What is it?", "answer": "A bridge."}])
         assert (sample.kind, sample.history) == (Kind.CONVERSATION, (Turn("What is it?", "A bridge."),))
         assert only(tmp_path, kind="summarization").kind is Kind.SUMMARIZATION
 
-    def test_subsets_topics_and_tasks_are_any_text(self, tmp_path: Path) -> None:
+    def test_jsonl_subsets_topics_and_tasks_may_be_any_text(self, tmp_path: Path) -> None:
         benchmark = load(tmp_path, {**QUESTION, "subset": "Short answers", "topic": "交通", "task": "look-up"})
         (sample,) = benchmark.samples
         assert (sample.subset, sample.task) == ("short_answers", "look_up")
@@ -174,7 +176,7 @@ class TestFields:
         assert benchmark.labels[sample.topic] == "交通"
         assert benchmark.labels["short_answers"] == "Short answers"
 
-    def test_subsets_are_paths_and_topics_are_not(self, tmp_path: Path) -> None:
+    def test_slash_nests_subsets_but_not_topics(self, tmp_path: Path) -> None:
         benchmark = load(tmp_path, {**QUESTION, "subset": "金融/Funds", "topic": "Banks/Retail"})
         (sample,) = benchmark.samples
         group = sample.subset.removesuffix("/funds")
@@ -191,11 +193,11 @@ class TestFields:
             ("docs/b.md", "did you mean b.md"),
         ],
     )
-    def test_gold_that_is_not_in_the_corpus_is_a_slip(self, tmp_path: Path, document: str, hint: str) -> None:
+    def test_misspelled_gold_document_suggests_the_nearest_id(self, tmp_path: Path, document: str, hint: str) -> None:
         with pytest.raises(DataError, match=f"sample '1' .* no document '{document}' with text; {hint}"):
             load(tmp_path, {**QUESTION, "gold": ["a.md", {"document": document, "start": 0, "end": 9}]})
 
-    def test_all_errors_are_reported_together(self, tmp_path: Path) -> None:
+    def test_all_missing_gold_of_a_jsonl_file_is_reported_together(self, tmp_path: Path) -> None:
         lost = [{**QUESTION, "id": str(n), "gold": {"document": "a.md", "quote": f"nowhere {n}"}} for n in range(3)]
         with pytest.raises(DataError) as raised:
             load(tmp_path, lost[0], QUESTION, *lost[1:])
@@ -203,10 +205,10 @@ class TestFields:
         assert [line.partition(", ")[2].partition(":")[0] for line in lines] == ["line 1", "line 3", "line 4"]
 
     @pytest.mark.parametrize("gold", ["a.md", {"document": "a.md"}, ["a.md"]])
-    def test_gold_may_be_one_document(self, tmp_path: Path, gold: object) -> None:
+    def test_jsonl_gold_may_be_a_single_document(self, tmp_path: Path, gold: object) -> None:
         assert only(tmp_path, gold=gold).gold == (Evidence("a.md"),)
 
-    def test_an_id_may_be_a_number(self, tmp_path: Path) -> None:
+    def test_jsonl_id_may_be_a_number(self, tmp_path: Path) -> None:
         assert only(tmp_path, id=7).id == "7"
 
     def test_unknown_jsonl_fields_are_ignored_and_named(self, tmp_path: Path) -> None:
@@ -218,7 +220,7 @@ class TestFields:
         assert benchmark.samples[0].references == ("1932",)
         assert benchmark.notes["n_fields_left_aside"] == 1
 
-    def test_a_limit_reduces_the_samples(self, tmp_path: Path) -> None:
+    def test_jsonl_limit_reduces_the_samples(self, tmp_path: Path) -> None:
         write(tmp_path, QUESTION, {**QUESTION, "id": "2"})
         limited = Jsonl(str(tmp_path / "docs"), str(tmp_path / "samples.jsonl"), limit=1)
         assert len(limited.load().samples) == 1
@@ -289,20 +291,20 @@ class TestBadInput:
             ({**QUESTION, "question": " "}, "the question of sample '1' is empty"),
         ],
     )
-    def test_invalid_samples_are_errors(self, tmp_path: Path, record: object, message: str) -> None:
+    def test_invalid_jsonl_samples_are_rejected(self, tmp_path: Path, record: object, message: str) -> None:
         with pytest.raises(DataError, match=message):
             load(tmp_path, record)
 
-    def test_invalid_json_line_is_an_error(self, tmp_path: Path) -> None:
+    def test_jsonl_line_that_is_not_json_is_rejected(self, tmp_path: Path) -> None:
         (tmp_path / "samples.jsonl").write_text(json.dumps(QUESTION) + "\n{", encoding="utf-8")
         with pytest.raises(DataError, match=r"samples\.jsonl, line 2: not JSON"):
             read_samples(tmp_path / "samples.jsonl", TEXTS)
 
-    def test_duplicate_sample_ids_are_rejected(self, tmp_path: Path) -> None:
+    def test_duplicate_jsonl_sample_ids_are_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="the sample id '1' occurs twice"):
             load(tmp_path, QUESTION, QUESTION)
 
-    def test_libraries_that_are_missing_are_an_error_of_the_settings(
+    def test_missing_reader_package_is_a_configuration_error(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (write(tmp_path) / "docs" / "c.html").write_text("<p>x", encoding="utf-8")
@@ -311,13 +313,13 @@ class TestBadInput:
             Jsonl(str(tmp_path / "docs"), str(tmp_path / "samples.jsonl")).load()
 
     @pytest.mark.parametrize("name", ["", "two words", "x" * 61, "a/b", "-x"])
-    def test_invalid_names_are_errors(self, tmp_path: Path, name: str) -> None:
+    def test_invalid_jsonl_data_set_names_are_rejected(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path)
         (problem,) = Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name=name).check()
         assert problem.startswith(f"name: got {name!r}")
         assert Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name="手册-2.1").check() == []
 
-    def test_invalid_settings_are_errors(self, tmp_path: Path) -> None:
+    def test_jsonl_rejects_missing_paths_and_zero_limit(self, tmp_path: Path) -> None:
         problems = Jsonl("", "", limit=0).check()
         assert [problem.split(":")[0] for problem in problems] == ["documents", "samples", "limit"]
         (problem,) = Jsonl(str(tmp_path / "gone"), "x").check()

@@ -28,7 +28,7 @@ def test_every_crud_subset_and_its_group_have_a_label() -> None:
     assert set(CRUD_LABELS) == set(SUBSETS) | {subset.split("/")[0] for subset in SUBSETS}
 
 
-def test_official_names_have_labels() -> None:
+def test_official_topic_and_task_names_have_labels() -> None:
     assert slug_of_topic("零售银行") == ("retail_banking", "Retail banking")
     assert slug_of_topic("反洗钱（AML）") == slug_of_topic("反洗钱(AML)")
     assert slug_of_topic("反洗钱（AML）") == ("anti_money_laundering", "Anti-money laundering (AML)")
@@ -46,7 +46,7 @@ def test_unknown_task_name_is_its_own_label() -> None:
     assert SLUG.fullmatch(slug_of_task("表格推理问答")[0])
 
 
-def test_equal_names_under_two_areas_are_distinguished() -> None:
+def test_equal_topic_names_under_two_areas_are_distinguished() -> None:
     slugs = slugs_of_topics([("银行", "基金"), ("投资", "基金"), ("投资", "区块链"), ("投资", "区块链")])
     assert slugs["投资", "区块链"] == ("blockchain", "Blockchain")
     assert slugs["银行", "基金"][0] != slugs["投资", "基金"][0]

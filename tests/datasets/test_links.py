@@ -30,13 +30,13 @@ WRITTEN: dict[str, Callable[[Path], Dataset]] = {
 """Each data set that reads a folder `root`, with the files of its test."""
 
 
-def test_every_data_set_with_a_root_is_tried() -> None:
+def test_every_data_set_with_a_root_has_a_link_case() -> None:
     options = {path.stem: yaml.safe_load(path.read_text()) for path in (REPOSITORY / "conf" / "dataset").glob("*.yaml")}
     assert WRITTEN.keys() == {name for name, fields in options.items() if "root" in fields}
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_links_out_of_the_root_are_refused(name: str, tmp_path: Path) -> None:
+def test_links_out_of_any_data_set_root_are_refused(name: str, tmp_path: Path) -> None:
     root, outside = tmp_path / "given", tmp_path / "outside"
     dataset = WRITTEN[name](root)
     before = dataset.fingerprint()

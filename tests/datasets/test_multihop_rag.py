@@ -76,7 +76,7 @@ class TestContract(DatasetContract):
         return [MultiHopRag(str(write(tmp_path / f"longer-{name}", longer=name))) for name in names]
 
 
-def test_facts_are_spans_of_their_articles_across_line_breaks(tmp_path: Path) -> None:
+def test_multihop_facts_are_located_across_line_breaks(tmp_path: Path) -> None:
     benchmark = MultiHopRag(str(write(tmp_path))).load()
     first = benchmark.samples[0]
     texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
@@ -88,13 +88,13 @@ def test_facts_are_spans_of_their_articles_across_line_breaks(tmp_path: Path) ->
     assert first.answer_parts == (("the bridge",),)
 
 
-def test_a_fact_that_its_article_lacks_makes_the_article_gold_and_is_counted(tmp_path: Path) -> None:
+def test_fact_that_its_article_lacks_makes_the_article_gold(tmp_path: Path) -> None:
     benchmark = MultiHopRag(str(write(tmp_path))).load()
     assert benchmark.samples[1].gold == (Evidence(FERRY),)
     assert benchmark.notes["n_facts_not_found"] == 1
 
 
-def test_a_null_query_is_unanswerable(tmp_path: Path) -> None:
+def test_multihop_null_query_is_unanswerable(tmp_path: Path) -> None:
     sample = MultiHopRag(str(write(tmp_path))).load().samples[2]
     assert (sample.answerable, sample.references, sample.answer_parts, sample.gold) == (False, (), (), ())
 
@@ -108,7 +108,7 @@ def test_facts_about_an_article_are_its_metadata(tmp_path: Path) -> None:
     }
 
 
-def test_the_folder_of_the_repository_is_found(tmp_path: Path) -> None:
+def test_multihop_dataset_folder_of_the_repository_is_found(tmp_path: Path) -> None:
     write(tmp_path / "dataset")
     assert len(MultiHopRag(str(tmp_path)).load().documents) == 2
 
@@ -124,7 +124,7 @@ def test_the_folder_of_the_repository_is_found(tmp_path: Path) -> None:
         ({**QUESTIONS[0], "answer": " "}, "record 0, field 'answer': is blank"),
     ],
 )
-def test_damaged_records_are_refused_with_their_place(tmp_path: Path, question: object, text: str) -> None:
+def test_damaged_multihop_records_are_refused_with_their_place(tmp_path: Path, question: object, text: str) -> None:
     with pytest.raises(DataError, match=text):
         MultiHopRag(str(write(tmp_path, questions=[question, QUESTIONS[1]]))).load()
 
@@ -135,6 +135,6 @@ def test_questions_about_missing_articles_are_rejected(tmp_path: Path) -> None:
         MultiHopRag(str(write(tmp_path, articles=others))).load()
 
 
-def test_the_root_must_be_set() -> None:
+def test_multihop_without_a_root_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"expected the folder that holds corpus.json and MultiHopRAG.json"):
         MultiHopRag().load()

@@ -26,7 +26,7 @@ def test_numbers_in_digits_and_words_are_read() -> None:
         "三项合计2293.5亿元",
     ],
 )
-def test_numbers_in_or_derivable_from_the_source_are_accepted(reference: str) -> None:
+def test_numbers_derivable_from_the_source_are_accepted(reference: str) -> None:
     assert not_derivable([reference], SOURCE) == []
 
 

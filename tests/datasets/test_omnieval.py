@@ -70,7 +70,7 @@ def samples(benchmark: Benchmark) -> dict[str, Sample]:
 
 
 class TestSamples:
-    def test_an_item_becomes_a_sample(self, samples: dict[str, Sample]) -> None:
+    def test_omnieval_item_becomes_a_sample(self, samples: dict[str, Sample]) -> None:
         assert samples["retail_banking/extractive/0"] == Sample(
             id="retail_banking/extractive/0",
             subset="finance",
@@ -82,11 +82,11 @@ class TestSamples:
             task="extractive",
         )
 
-    def test_single_strings_are_accepted_in_place_of_lists(self, samples: dict[str, Sample]) -> None:
+    def test_omnieval_accepts_single_strings_for_lists(self, samples: dict[str, Sample]) -> None:
         first, second = samples["retail_banking/extractive/0"], samples["retail_banking/extractive/1"]
         assert (second.references, second.gold) == (first.references, first.gold)
 
-    def test_conversations_are_one_sample_per_turn(self, samples: dict[str, Sample]) -> None:
+    def test_omnieval_conversation_has_one_sample_per_turn(self, samples: dict[str, Sample]) -> None:
         name = "retail_banking/conversational"
         turns = {an_id: sample for an_id, sample in samples.items() if an_id.startswith(name)}
         assert list(turns) == [f"{name}/0#0", f"{name}/0#1", f"{name}/2#0"]
@@ -105,7 +105,7 @@ class TestSamples:
         assert benchmark.labels["retail_banking"] == "Retail banking"
         assert benchmark.labels["finance"] == "Finance"
 
-    def test_equal_subtopics_of_two_topics_are_distinct(self, tmp_path: Path) -> None:
+    def test_equal_subtopics_of_two_omnieval_topics_are_distinct(self, tmp_path: Path) -> None:
         root = write(tmp_path, {f"{area}/基金/抽取类问答": [item()] for area in ("投资", "银行业务")})
         assert len({sample.topic for sample in OmniEval(str(root)).load().samples}) == 2
 
@@ -124,15 +124,15 @@ class TestSamples:
             "n_gold_units_not_in_corpus": 0,
         }
 
-    def test_documents_are_read_from_the_corpus(self, benchmark: Benchmark) -> None:
+    def test_omnieval_documents_are_read_from_the_corpus(self, benchmark: Benchmark) -> None:
         assert list(benchmark.documents.ids) == ["node-1", "node-2"]
         assert list(benchmark.documents.titles) == ["年报", "公告"]
 
-    def test_sample_limit_keeps_every_task(self, tmp_path: Path) -> None:
+    def test_omnieval_sample_limit_keeps_every_task(self, tmp_path: Path) -> None:
         limited = OmniEval(str(write(tmp_path)), limit=3).load()
         assert {sample.task for sample in limited.samples} == {"extractive", "conversational", "long_form"}
 
-    def test_line_numbers_of_ids_count_blank_lines(self, tmp_path: Path) -> None:
+    def test_omnieval_line_numbers_of_ids_count_blank_lines(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"银行业务/基金/抽取类问答": []})
         (file,) = root.glob("gen_datas_set_final/*/*/*.jsonl")
         file.write_text(f"\n\n{json.dumps(item())}\n", encoding="utf-8")
@@ -143,7 +143,7 @@ TEXTS = {"one": "甲乙丙。\n  丁戊己。", "two": "庚辛壬。"}
 
 
 class TestGold:
-    def test_gold_spans_are_located_in_all_nodes(self) -> None:
+    def test_omnieval_gold_spans_are_located_in_all_nodes(self) -> None:
         gold = locate_gold(["one", "two"], ["丁戊己。", "庚辛", "甲乙"], TEXTS)
         assert gold.units == (Evidence("one", 7, 11), Evidence("one", 0, 2), Evidence("two", 0, 2))
         assert gold.n_passages_not_found == 0
@@ -152,7 +152,7 @@ class TestGold:
         assert find_span("乙丙。丁 戊", TEXTS["one"]) == (1, 9)
         assert find_span("a.c", "abc") is None
 
-    def test_node_without_a_passage_is_gold_as_a_whole(self) -> None:
+    def test_omnieval_node_without_a_passage_is_gold_as_a_whole(self) -> None:
         gold = locate_gold(["one", "two"], ["甲乙", "没有这句"], TEXTS)
         assert gold.units == (Evidence("one", 0, 2), Evidence("two"))
         assert gold.n_passages_not_found == 1
@@ -172,7 +172,7 @@ class TestGold:
 
 
 class TestFolders:
-    def test_chosen_folders_are_read(self, tmp_path: Path) -> None:
+    def test_omnieval_reads_the_configured_folders(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (root / "gen_datas_set_final").rename(root / "mine")
         (root / "corpus" / "nodes_dir" / "set-2048-256_nodes").rename(root / "my_corpus")
@@ -180,13 +180,13 @@ class TestFolders:
         assert len(omnieval.load().samples) == 6
         assert len(omnieval.fingerprint()) == 64
 
-    def test_items_are_found_under_data_generator(self, tmp_path: Path) -> None:
+    def test_omnieval_items_are_found_under_data_generator(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (root / "data_generator").mkdir()
         (root / "gen_datas_set_final").rename(root / "data_generator" / "gen_datas_set_final")
         assert len(OmniEval(str(root)).load().samples) == 6
 
-    def test_several_folders_are_listed(self, tmp_path: Path) -> None:
+    def test_several_omnieval_folders_are_listed(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (root / "gen_datas_other_final").mkdir()
         with pytest.raises(
@@ -199,7 +199,7 @@ class TestFolders:
         with pytest.raises(DataError, match=r"other_nodes, set-2048-256_nodes\. Choose one with corpus_folder"):
             OmniEval(str(root)).load()
 
-    def test_fingerprint_depends_on_file_names_and_contents(self, tmp_path: Path) -> None:
+    def test_omnieval_fingerprint_depends_on_file_names_and_contents(self, tmp_path: Path) -> None:
         one, two = write(tmp_path / "one"), write(tmp_path / "two")
         known = OmniEval(str(one)).fingerprint()
         assert known == OmniEval(str(two)).fingerprint()
@@ -208,7 +208,7 @@ class TestFolders:
 
 
 class TestBadInput:
-    def test_invalid_fields_are_errors(self) -> None:
+    def test_omnieval_rejects_an_empty_root_and_zero_limit(self) -> None:
         assert OmniEval("somewhere", limit=1).check() == []
         with pytest.raises(ConfigError, match="2 errors"):
             OmniEval(limit=0).load()
@@ -222,7 +222,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"nowhere: does not exist, expected OmniEval's items"):
             OmniEval(str(root), samples_folder="nowhere").load()
 
-    def test_missing_items_are_an_error(self, tmp_path: Path) -> None:
+    def test_missing_omnieval_items_are_an_error(self, tmp_path: Path) -> None:
         root = write(tmp_path, {})
         with pytest.raises(DataError, match="nothing for samples_folder"):
             OmniEval(str(root)).load()
@@ -240,7 +240,7 @@ class TestBadInput:
             "银行业务/零售银行/a.jsonl.gz",
         ],
     )
-    def test_files_in_other_places_or_formats_are_errors(self, tmp_path: Path, name: str) -> None:
+    def test_omnieval_files_in_other_places_or_formats_are_errors(self, tmp_path: Path, name: str) -> None:
         folder = write(tmp_path) / "gen_datas_set_final"
         (folder / "银行业务" / ".DS_Store").touch()
         (folder / "Thumbs.db").touch()
@@ -250,7 +250,7 @@ class TestBadInput:
         with pytest.raises(DataError, match=rf"gen_datas_set_final: contains other files .*: {name}, expected"):
             OmniEval(str(tmp_path)).fingerprint()
 
-    def test_files_in_deeper_folders_are_errors(self, tmp_path: Path) -> None:
+    def test_omnieval_files_in_deeper_folders_are_errors(self, tmp_path: Path) -> None:
         root = write(tmp_path, {**ITEMS, "银行业务/零售银行/更深/抽取类问答": [item()]})
         with pytest.raises(
             DataError, match=r"contains other files or folders than .*: 银行业务/零售银行/更深, expected"
@@ -272,7 +272,7 @@ class TestBadInput:
         assert after.notes["n_samples_repeated"] == int(before.notes["n_samples_repeated"]) + 1
 
     @pytest.mark.parametrize("content", ["", "\n \n"])
-    def test_an_empty_file_of_items_is_an_error(self, tmp_path: Path, content: str) -> None:
+    def test_empty_omnieval_items_file_is_an_error(self, tmp_path: Path, content: str) -> None:
         file = write(tmp_path) / "gen_datas_set_final" / "投资" / "信托" / "抽取类问答.jsonl"
         file.write_text(content, encoding="utf-8")
         with pytest.raises(DataError, match=r"抽取类问答\.jsonl: contains no item, expected"):
@@ -286,7 +286,7 @@ class TestBadInput:
             "gen_datas_set_final/投资",
         ],
     )
-    def test_a_link_out_of_the_root_is_an_error(self, tmp_path: Path, name: str) -> None:
+    def test_omnieval_link_out_of_the_root_is_rejected(self, tmp_path: Path, name: str) -> None:
         root = write(tmp_path / "data")
         (root / name).rename(tmp_path / "outside")
         (root / name).symlink_to(tmp_path / "outside")
@@ -295,22 +295,22 @@ class TestBadInput:
         ):
             OmniEval(str(root)).load()
 
-    def test_links_within_the_root_are_read(self, tmp_path: Path) -> None:
+    def test_omnieval_links_within_the_root_are_read(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (root / "gen_datas_set_final" / "投资").rename(root / "moved")
         (root / "gen_datas_set_final" / "投资").symlink_to("../moved")
         assert len(OmniEval(str(root)).load().samples) == 6
 
     @pytest.mark.parametrize("nodes", [[], [{"id": "a", "contents": " "}]])
-    def test_an_empty_corpus_is_an_error(self, tmp_path: Path, nodes: list[object]) -> None:
+    def test_empty_omnieval_corpus_is_rejected(self, tmp_path: Path, nodes: list[object]) -> None:
         with pytest.raises(DataError, match="the corpus has no document with text"):
             OmniEval(str(write(tmp_path, nodes=nodes))).load()
 
-    def test_a_duplicate_node_is_an_error(self, tmp_path: Path) -> None:
+    def test_duplicate_omnieval_node_is_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="document id 'node-1' occurs twice"):
             OmniEval(str(write(tmp_path, nodes=[*NODES, NODES[0]]))).load()
 
-    def test_a_broken_line_is_an_error(self, tmp_path: Path) -> None:
+    def test_omnieval_line_that_is_not_json_is_rejected(self, tmp_path: Path) -> None:
         root = write(tmp_path)
         (file,) = root.glob("gen_datas_set_final/投资/*/*.jsonl")
         file.write_text('{"question": "为', encoding="utf-8")
@@ -335,12 +335,12 @@ class TestBadInput:
             (item(question=" "), "the question of sample 'retail_banking/extractive/0' is empty"),
         ],
     )
-    def test_a_broken_item_is_an_error(self, tmp_path: Path, line: object, message: str) -> None:
+    def test_broken_omnieval_item_is_rejected(self, tmp_path: Path, line: object, message: str) -> None:
         with pytest.raises(DataError, match=message):
             OmniEval(str(write(tmp_path, {"银行业务/零售银行/抽取类问答": [line]}))).load()
 
 
-def test_the_published_layout_is_read(shared_data: Path) -> None:
+def test_published_omnieval_layout_is_read(shared_data: Path) -> None:
     omnieval = OmniEval(str(shared_data / "omnieval_layout"))
     assert isinstance(omnieval, Dataset)
     benchmark = omnieval.load()
@@ -368,7 +368,7 @@ class TestHumanAnnotated:
     def load(self, root: Path) -> Benchmark:
         return OmniEval(str(root), split=Split.HUMAN).load()
 
-    def test_items_are_assigned_to_their_topic_and_task(self, tmp_path: Path) -> None:
+    def test_human_items_are_assigned_to_their_topic_and_task(self, tmp_path: Path) -> None:
         other = item(topic_name="金融 - 投资 - 基金", task_name="对比类问答", question="哪个?")
         benchmark = self.load(self.write(tmp_path, item(), other))
         assert [(sample.id, sample.topic, sample.task) for sample in benchmark.samples] == [
@@ -386,7 +386,7 @@ class TestHumanAnnotated:
         assert benchmark.samples[1].history == (Turn("哪年成立?", "1998年"),)
         assert benchmark.notes["n_empty_conversations"] == 1
 
-    def test_items_without_topic_or_task_are_kept_and_counted(self, tmp_path: Path) -> None:
+    def test_human_items_without_topic_or_task_are_kept_and_counted(self, tmp_path: Path) -> None:
         bare = {"question": "哪年?", "answer": "1998年", "relevant_node": "node-1"}
         (sample,) = self.load(self.write(tmp_path, bare)).samples
         assert (sample.id, sample.topic, sample.task) == ("no_topic/no_task/0", None, None)
@@ -396,7 +396,7 @@ class TestHumanAnnotated:
         (sample,) = self.load(self.write(tmp_path, item(golden_answers=["1998"]))).samples
         assert sample.references == ("1998",)
 
-    def test_the_file_counts_in_the_fingerprint(self, tmp_path: Path) -> None:
+    def test_human_annotated_file_changes_the_fingerprint(self, tmp_path: Path) -> None:
         root = self.write(tmp_path, item())
         before = OmniEval(str(root), split=Split.HUMAN).fingerprint()
         file = root / "data_generator" / "human_annotated" / "v1022" / "v1022.jsonl"
@@ -410,7 +410,7 @@ class TestHumanAnnotated:
             OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()
 
 
-def test_a_rejected_turn_is_not_a_sample_but_remains_in_the_history(tmp_path: Path) -> None:
+def test_rejected_turn_remains_only_in_the_history(tmp_path: Path) -> None:
     turns = [item(question="一？"), item(question="二？", evaluation=0), item(question="三？")]
     benchmark = OmniEval(str(write(tmp_path, {"银行业务/零售银行/多轮对话类问答": [turns]}))).load()
     assert [sample.question for sample in benchmark.samples] == ["一？", "三？"]
@@ -418,14 +418,14 @@ def test_a_rejected_turn_is_not_a_sample_but_remains_in_the_history(tmp_path: Pa
     assert benchmark.notes["n_items_rejected"] == 1
 
 
-def test_rejected_items_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_rejected_omnieval_items_are_left_out_and_counted(tmp_path: Path) -> None:
     root = write(tmp_path, {"银行业务/零售银行/抽取类问答": [item(evaluation=0), item(evaluation=1)]})
     benchmark = OmniEval(str(root)).load()
     assert [sample.id for sample in benchmark.samples] == ["retail_banking/extractive/1"]
     assert benchmark.notes["n_items_rejected"] == 1
 
 
-def test_topics_and_a_task_of_earlier_releases_have_labels(tmp_path: Path) -> None:
+def test_labels_exist_for_topics_and_tasks_of_earlier_releases(tmp_path: Path) -> None:
     root = write(tmp_path, {"监管与合规/客户知识产权（KYC）/结构化知识问答": [item()]})
     benchmark = OmniEval(str(root)).load()
     assert benchmark.samples[0].id == "know_your_customer/structured_knowledge/0"

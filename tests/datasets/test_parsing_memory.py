@@ -35,7 +35,7 @@ class Greedy:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells and limits the address space")
-def test_a_page_that_takes_too_much_memory_is_one_error_with_its_place(tmp_path: Path) -> None:
+def test_page_beyond_the_memory_limit_is_an_error_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").touch()
     before = resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(DataError, match=rf"a\.pdf, page 1: takes more than {MOST_PAGE_GIB} GiB of memory to parse"):
@@ -43,7 +43,7 @@ def test_a_page_that_takes_too_much_memory_is_one_error_with_its_place(tmp_path:
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
-def test_a_page_that_takes_less_memory_is_read(tmp_path: Path) -> None:
+def test_page_within_the_memory_limit_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").touch()
     documents, _ = read_documents(tmp_path, ReadingOptions(parser=Greedy(1)))
     assert documents.texts[0] == "\n".join(["1073741824 bytes"] * 2)

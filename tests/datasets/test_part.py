@@ -37,7 +37,7 @@ class Clustered:
         return Benchmark(Documents(ids, ids, ids), tuple(samples))
 
 
-def test_each_sample_is_in_one_part_and_no_cluster_in_two() -> None:
+def test_sample_is_in_one_part_and_no_cluster_in_two() -> None:
     whole = Clustered()
     rest, held_out = (Part(whole, 0.3, is_held_out=is_held_out).load() for is_held_out in (False, True))
     ids = [sample.id for part in (rest, held_out) for sample in part.samples]
@@ -49,7 +49,7 @@ def test_each_sample_is_in_one_part_and_no_cluster_in_two() -> None:
     assert rest.documents == held_out.documents == whole.load().documents
 
 
-def test_the_seed_draws_the_clusters() -> None:
+def test_part_seed_draws_the_clusters() -> None:
     drawn = {tuple(sample.id for sample in Part(Clustered(), 0.3, seed, True).load().samples) for seed in range(4)}
     assert len(drawn) > 1
 
@@ -70,16 +70,16 @@ def test_every_kind_has_its_share_in_both_parts() -> None:
             assert rest[kind] > 0
 
 
-def test_a_fully_connected_data_set_cannot_be_split() -> None:
+def test_fully_connected_data_set_cannot_be_split() -> None:
     with pytest.raises(DataError, match="clustered: all 20 samples are connected by gold documents"):
         Part(Clustered(n_in_common=20)).load()
 
 
-def test_limit_of_a_part_counts_samples_of_the_part() -> None:
+def test_part_limit_counts_samples_of_the_part() -> None:
     assert len(Part(Clustered(), 0.3, limit=5).load().samples) == 5
 
 
-def test_a_part_has_the_name_and_fingerprint_of_the_whole() -> None:
+def test_part_has_the_name_and_fingerprint_of_the_whole() -> None:
     part = Part(Demo())
     assert (part.name, part.fingerprint()) == ("demo", Demo().fingerprint())
     assert part.source is None
@@ -104,7 +104,7 @@ def test_parts_read_a_shared_source_once() -> None:
     assert (len(loaded.samples), loaded.notes["n_read"]) == (14, 7)
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_part_rejects_shares_of_zero_and_one() -> None:
     assert Part(Clustered(), 1.0).check() == ["held_out_share: got 1.0, expected a share in (0, 1)"]
     with pytest.raises(ConfigError, match="held_out_share"):
         Part(Clustered(), 0.0).load()

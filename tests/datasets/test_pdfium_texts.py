@@ -67,7 +67,7 @@ def _reader() -> "subprocess.Popen[bytes]":
 
 
 @LINUX
-def test_a_page_that_makes_pdfium_abort_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_that_crashes_pdfium_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ordinary = _write_ordinary(tmp_path / "a.pdf")
     expected = _text(ordinary)
     _write_pdf(tmp_path / "bomb.pdf", b" " * 400_000_000)
@@ -78,7 +78,7 @@ def test_a_page_that_makes_pdfium_abort_is_one_error(tmp_path: Path, monkeypatch
     assert _text(ordinary) == expected
 
 
-def test_a_page_that_hangs_pdfium_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_that_hangs_pdfium_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ordinary = _write_ordinary(tmp_path / "a.pdf")
     expected = _text(ordinary)
     _write_endless(tmp_path / "bomb.pdf")
@@ -89,7 +89,7 @@ def test_a_page_that_hangs_pdfium_is_one_error(tmp_path: Path, monkeypatch: pyte
     assert _text(ordinary) == expected
 
 
-def test_one_process_reads_many_files_and_a_killed_one_is_replaced(tmp_path: Path) -> None:
+def test_pdfium_process_is_reused_and_replaced_after_a_kill(tmp_path: Path) -> None:
     ordinary = _write_ordinary(tmp_path / "a.pdf")
     expected = _text(ordinary)
     first = _reader()
@@ -101,9 +101,7 @@ def test_one_process_reads_many_files_and_a_killed_one_is_replaced(tmp_path: Pat
     assert _reader() is not first
 
 
-def test_answers_to_an_interrupted_order_are_not_taken_for_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reply_to_an_interrupted_pdfium_request_is_discarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [tmp_path / f"{number}.pdf" for number in range(2)]
     for number, file in enumerate(files):
         WRITERS["PDF"](planted(number, "en"), file)
@@ -119,7 +117,7 @@ def test_answers_to_an_interrupted_order_are_not_taken_for_the_next(
     assert [_text(file) for file in reversed(files)] == expected[::-1]
 
 
-def test_threads_read_the_same_texts(tmp_path: Path) -> None:
+def test_concurrent_threads_read_the_same_pdfium_texts(tmp_path: Path) -> None:
     files = [tmp_path / f"{number}.pdf" for number in range(6)]
     for number, file in enumerate(files):
         WRITERS["PDF"](planted(number, "en"), file)
@@ -135,7 +133,7 @@ def _check(file: Path, expected: str) -> None:
 
 
 @pytest.mark.parametrize("daemon", [True, False])
-def test_a_fork_starts_a_process_of_its_own(daemon: bool, tmp_path: Path) -> None:
+def test_forked_child_starts_its_own_pdfium_process(daemon: bool, tmp_path: Path) -> None:
     ordinary = _write_ordinary(tmp_path / "a.pdf")
     expected = _text(ordinary)
     first = _reader()
@@ -148,7 +146,7 @@ def test_a_fork_starts_a_process_of_its_own(daemon: bool, tmp_path: Path) -> Non
 
 
 @LINUX
-def test_the_process_ends_with_a_killed_parent(tmp_path: Path) -> None:
+def test_pdfium_process_ends_with_a_killed_parent(tmp_path: Path) -> None:
     _write_endless(tmp_path / "bomb.pdf")
     code = "import sys, pathlib; from components.datasets.pdfium_texts import read_with_pdfium as read"
     parent = subprocess.Popen(
@@ -172,7 +170,7 @@ def _cpu_ticks(process: Path) -> int:
     return int(process.joinpath("stat").read_text().rpartition(")")[2].split()[11])
 
 
-def test_the_process_imports_nothing_from_the_working_directory(tmp_path: Path) -> None:
+def test_pdfium_process_imports_nothing_from_the_working_directory(tmp_path: Path) -> None:
     ordinary = _write_ordinary(tmp_path / "a.pdf")
     here = tmp_path / "given"
     here.mkdir()
@@ -210,7 +208,7 @@ def _run_with(options: dict[str, str], *arguments: str) -> "subprocess.Completed
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp037"])
-def test_the_encoding_of_the_terminal_does_not_reach_the_process(
+def test_pdfium_process_ignores_the_terminal_encoding(
     encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ordinary = _write_ordinary(tmp_path / "\u00e9.pdf")
@@ -227,7 +225,7 @@ def test_the_encoding_of_the_terminal_does_not_reach_the_process(
 
 
 @pytest.mark.parametrize("line", [b"no order\n", b"\xff\xfe\n"])
-def test_the_process_ends_at_a_line_that_is_no_order(line: bytes) -> None:
+def test_pdfium_process_ends_at_an_invalid_request(line: bytes) -> None:
     with subprocess.Popen(
         [sys.executable, str(REPOSITORY / "components/datasets/pdfium_process.py")],
         stdin=subprocess.PIPE,
@@ -242,7 +240,7 @@ def test_the_process_ends_at_a_line_that_is_no_order(line: bytes) -> None:
             process.kill()
 
 
-def test_the_package_is_the_one_that_this_process_finds(tmp_path: Path) -> None:
+def test_pdfium_process_uses_the_package_of_its_parent(tmp_path: Path) -> None:
     (tmp_path / "pypdfium2").mkdir()
     (tmp_path / "pypdfium2" / "__init__.py").write_text(
         "class PdfDocument(list):\n    def __init__(self, file): pass\n    def close(self): pass\n"
@@ -252,13 +250,13 @@ def test_the_package_is_the_one_that_this_process_finds(tmp_path: Path) -> None:
     assert _run_with({"PYTHONPATH": str(tmp_path)}, str(ordinary)).stdout == "['of the other package']\n"
 
 
-def test_a_deleted_file_is_no_fault_of_its_content(tmp_path: Path) -> None:
+def test_deleted_pdf_is_not_reported_as_damaged(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone\.pdf: the system did not let PDFium read it \(.*No such file") as raised:
         pdfium_texts.read_with_pdfium(tmp_path / "gone.pdf")
     assert "Repair" not in str(raised.value)
 
 
-def test_a_process_that_cannot_start_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_start_of_pdfium_does_not_blame_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ordinary = _write_ordinary(tmp_path / "a.pdf")
 
     def start(*_: object, **__: object) -> None:
@@ -275,7 +273,7 @@ def test_a_process_that_cannot_start_is_no_fault_of_the_file(tmp_path: Path, mon
 
 @LINUX
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGSEGV"])
-def test_the_signal_that_ended_the_process_is_named(name: str, tmp_path: Path) -> None:
+def test_signal_that_ended_the_pdfium_process_is_named(name: str, tmp_path: Path) -> None:
     _text(_write_ordinary(tmp_path / "a.pdf"))
     _write_endless(tmp_path / "bomb.pdf")
     process = _reader()
@@ -289,7 +287,7 @@ def test_the_signal_that_ended_the_process_is_named(name: str, tmp_path: Path) -
             text.result(30)
 
 
-def test_a_package_that_the_process_cannot_import_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_pdfium_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "pypdfium2" / "__init__.py"
     broken.parent.mkdir()
     broken.write_text("import no_such_module\n")
@@ -304,7 +302,7 @@ def test_a_package_that_the_process_cannot_import_is_named(tmp_path: Path, monke
         pdfium_texts._end_reader()
 
 
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pdfium_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.pdf").touch()
     monkeypatch.setattr(pdfium_texts, "find_spec", lambda name: None)
     monkeypatch.setattr(pdfium_texts._Shared, "reader", None)

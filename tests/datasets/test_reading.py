@@ -39,7 +39,7 @@ class TestMissing:
         with pytest.raises(DataError, match=f"does not exist.*The folder {tmp_path} contains: nothing"):
             require_file(tmp_path / "a" / "b" / "split.json", WANTED)
 
-    def test_folder_is_not_accepted_as_a_file_nor_a_file_as_a_folder(self, tmp_path: Path) -> None:
+    def test_folder_and_file_are_not_accepted_for_each_other(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="does not exist"):
             require_file(tmp_path, WANTED)
         with pytest.raises(DataError, match="does not exist"):
@@ -57,14 +57,14 @@ class TestLines:
         file = written(tmp_path, "一\r\n\n二\u2028三\n四")
         assert list(read_lines(file, WANTED)) == [(1, "一"), (2, ""), (3, "二\u2028三"), (4, "四")]
 
-    def test_a_byte_order_mark_is_left_out(self, tmp_path: Path) -> None:
+    def test_byte_order_mark_of_a_text_file_is_left_out(self, tmp_path: Path) -> None:
         lines = read_lines(written(tmp_path, "\ufeffone\n\ufefftwo".encode()), WANTED)
         assert list(lines) == [(1, "one"), (2, "\ufefftwo")]
 
-    def test_an_empty_file_has_no_lines(self, tmp_path: Path) -> None:
+    def test_empty_file_has_no_lines(self, tmp_path: Path) -> None:
         assert list(read_lines(written(tmp_path, ""), WANTED)) == []
 
-    def test_invalid_utf8_gives_byte_offset_and_line(self, tmp_path: Path) -> None:
+    def test_invalid_utf8_error_has_byte_offset_and_line(self, tmp_path: Path) -> None:
         file = written(tmp_path, "好\n你".encode() + b"\xff\n")
         with pytest.raises(DataError, match=r"file: byte 0xff at byte offset 7 \(line 2\) is not UTF-8"):
             list(read_lines(file, WANTED))
@@ -74,7 +74,7 @@ class TestJsonLines:
     def test_blank_json_lines_are_numbered_but_not_yielded(self, tmp_path: Path) -> None:
         assert list(read_jsonl(written(tmp_path, '{"a":1}\n\n[]\n'), WANTED)) == [(1, {"a": 1}), (3, [])]
 
-    def test_broken_line_gives_line_and_byte(self, tmp_path: Path) -> None:
+    def test_invalid_json_line_error_has_line_and_byte(self, tmp_path: Path) -> None:
         file = written(tmp_path, '{}\n{"名": }\n')
         with pytest.raises(DataError, match=r"file, line 2: not JSON at byte 8 of the line \(Expecting value\)"):
             list(read_jsonl(file, WANTED))
@@ -91,10 +91,10 @@ RECORDS = [{"ID": "一", "text": "甲\\u4e59"}, {"ID": "二", "n": [1, 2.5, None
 
 
 class TestJson:
-    def test_a_whole_file_is_read_as_json(self, tmp_path: Path) -> None:
+    def test_whole_json_file_is_read(self, tmp_path: Path) -> None:
         assert read_json(written(tmp_path, json.dumps(RECORDS)), WANTED) == (RECORDS, False)
 
-    def test_cut_list_says_where_and_how_many_are_whole(self, tmp_path: Path) -> None:
+    def test_truncated_list_error_counts_the_complete_records(self, tmp_path: Path) -> None:
         content = json.dumps(RECORDS, ensure_ascii=False).encode()
         begins = content.index('{"ID": "三"'.encode())
         cut = content[: begins + 12]
@@ -105,9 +105,7 @@ class TestJson:
             read_json(written(tmp_path, cut), WANTED)
 
     @pytest.mark.parametrize("ascii_only", [True, False])
-    def test_every_cut_of_a_list_is_seen_and_its_whole_records_are_returned(
-        self, tmp_path: Path, ascii_only: bool
-    ) -> None:
+    def test_list_truncated_anywhere_returns_its_complete_records(self, tmp_path: Path, ascii_only: bool) -> None:
         content = json.dumps(RECORDS, ensure_ascii=ascii_only).encode()
         ends = [len(json.dumps(RECORDS[:n], ensure_ascii=ascii_only).encode()) - 1 for n in (1, 2, 3)]
         for length in range(1, len(content)):
@@ -116,7 +114,7 @@ class TestJson:
                 read_json(file, WANTED)
             assert read_json(file, WANTED, accept_truncated=True) == (RECORDS[: sum(e <= length for e in ends)], True)
 
-    def test_every_cut_of_an_object_of_lists_returns_whole_records(self, tmp_path: Path) -> None:
+    def test_object_of_lists_truncated_anywhere_returns_complete_records(self, tmp_path: Path) -> None:
         content = json.dumps({"first": RECORDS, "second": RECORDS[:2]}, indent=1, ensure_ascii=False).encode()
         seen = set()
         for length in range(1, len(content)):
@@ -128,11 +126,11 @@ class TestJson:
         assert seen == {0, 1, 2, 3, 4, 5}
 
     @pytest.mark.parametrize("content", ["[{}, {]", '[{"a": 1,}]', "[1] [2]", '{"a": [1 2]}', "[{} {}]"])
-    def test_damage_in_the_middle_is_never_accepted(self, tmp_path: Path, content: str) -> None:
+    def test_json_damaged_in_the_middle_is_rejected(self, tmp_path: Path, content: str) -> None:
         with pytest.raises(DataError, match=r"not JSON at byte offset \d+ \(line 1\)"):
             read_json(written(tmp_path, content), WANTED, accept_truncated=True)
 
-    def test_extra_text_after_the_json_does_not_count_as_truncation(self, tmp_path: Path) -> None:
+    def test_text_after_the_json_is_not_truncation(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"not JSON .* Extra data"):
             read_json(written(tmp_path, "[{}, {}] 0"), WANTED, accept_truncated=True)
 
@@ -142,10 +140,10 @@ class TestJson:
             read_json(cut, WANTED)
         assert read_json(cut, WANTED, accept_truncated=True) == ({"a": [1], "n": {"x": 5}, "b": [1, 2]}, True)
 
-    def test_a_byte_order_mark_is_left_out(self, tmp_path: Path) -> None:
+    def test_byte_order_mark_of_a_json_file_is_left_out(self, tmp_path: Path) -> None:
         assert read_json(written(tmp_path, b"\xef\xbb\xbf[1]"), WANTED) == ([1], False)
 
-    def test_invalid_utf8_is_an_error(self, tmp_path: Path) -> None:
+    def test_json_file_of_invalid_utf8_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"byte 0xff at byte offset 3 \(line 2\)"):
             read_json(written(tmp_path, b'[\n"\xff"]'), WANTED, accept_truncated=True)
 
@@ -169,11 +167,11 @@ class TestFields:
         assert optional_texts(record, "null", "here") == optional_texts(record, "none", "here") == ()
         assert optional_text(record, "null", "here") == optional_text(record, "none", "here") == ""
 
-    def test_missing_field_names_the_place_and_the_fields(self) -> None:
+    def test_missing_field_error_names_the_place_and_the_fields(self) -> None:
         with pytest.raises(DataError, match=r"file, record 3: no field 'question'\. Its fields are: a, b"):
             required_text({"a": 1, "b": 2}, "question", "file, record 3")
 
-    def test_wrong_types_are_errors(self) -> None:
+    def test_fields_of_wrong_types_are_rejected(self) -> None:
         with pytest.raises(DataError, match="field 'a': got a number, expected a string"):
             required_text({"a": 1}, "a", "here")
         with pytest.raises(DataError, match="field 'a': got a number, expected a string or a list of strings"):
@@ -190,7 +188,7 @@ class TestFields:
 
 
 class TestFingerprint:
-    def test_fingerprint_depends_only_on_names_and_contents(self, tmp_path: Path) -> None:
+    def test_files_fingerprint_depends_only_on_names_and_contents(self, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").mkdir()
         one, two = written(tmp_path, "1", "one"), written(tmp_path, "2", "two")
         copy = written(tmp_path / "elsewhere", "1", "copy")
@@ -200,7 +198,7 @@ class TestFingerprint:
         assert known != sha256_of_files({"a": one, "c": two}, WANTED)
         assert len(known) == 64
 
-    def test_a_missing_file_is_an_error(self, tmp_path: Path) -> None:
+    def test_fingerprint_of_a_missing_file_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"does not exist, expected a test file"):
             sha256_of_files({"a": tmp_path / "a"}, WANTED)
 
@@ -217,7 +215,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
     ],
     ids=["deep", "long number", "half a character"],
 )
-def test_json_that_cannot_be_held_is_an_error_with_its_place(tmp_path: Path, value: str, message: str) -> None:
+def test_unrepresentable_json_is_an_error_with_its_place(tmp_path: Path, value: str, message: str) -> None:
     lines = written(tmp_path, f'{{"a": 1}}\n{{"a": {value}}}\n')
     with pytest.raises(DataError, match=rf"file, line 2: .*{message}"):
         list(read_jsonl(lines, WANTED))
@@ -241,7 +239,7 @@ def test_escaped_surrogate_pair_is_read_as_one_character(tmp_path: Path) -> None
         ({"_id": "1"}, "line 1: no field 'id'"),
     ],
 )
-def test_invalid_ids_are_rejected(record: dict[str, object], message: str) -> None:
+def test_blank_boolean_and_missing_ids_are_rejected(record: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         required_id(record, "line 1")
 
@@ -252,7 +250,7 @@ def test_numeric_ids_become_strings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("require", [require_file, require_folder])
-def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Callable[[Path, str], Path]) -> None:
+def test_overlong_path_is_an_error(tmp_path: Path, require: Callable[[Path, str], Path]) -> None:
     with pytest.raises(DataError, match=r"cannot be read \(File name too long\), expected questions"):
         require(tmp_path / ("x" * 300), "questions")
 
@@ -266,20 +264,20 @@ def test_paths_that_cannot_be_looked_at_are_errors(tmp_path: Path, require: Call
         ('{"id": "1",}', "Correct or remove the line"),
     ],
 )
-def test_files_in_other_formats_are_errors_with_advice(tmp_path: Path, text: str, advice: str) -> None:
+def test_jsonl_file_of_another_format_is_an_error_with_advice(tmp_path: Path, text: str, advice: str) -> None:
     (tmp_path / "file").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=f"line 1: not JSON at byte .*{advice}"):
         list(read_jsonl(tmp_path / "file", "records"))
 
 
 @pytest.mark.parametrize(("content", "line", "offset"), [("ab\n".encode("utf-16-le"), 1, 1), (b"ab\nc\0d\n", 2, 4)])
-def test_nul_bytes_are_refused(tmp_path: Path, content: bytes, line: int, offset: int) -> None:
+def test_nul_bytes_in_a_line_are_refused(tmp_path: Path, content: bytes, line: int, offset: int) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(DataError, match=f"file, line {line}: contains a NUL byte at byte offset {offset}, as UTF-16"):
         list(read_lines(tmp_path / "file", "text"))
 
 
-def test_repeated_keys_are_refused(tmp_path: Path) -> None:
+def test_repeated_json_keys_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": 2, "gold": {"a": 1, "a": 2}}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.jsonl, line 2: an object has the key 'a' more than once"):
         list(read_jsonl(tmp_path / "a.jsonl", "records"))

@@ -66,7 +66,7 @@ class TestContract(DatasetContract):
         return [Rgb(str(write(tmp_path / "same"))), Rgb(str(longer.parent))]
 
 
-def test_an_answer_must_contain_a_wording_of_each_part(tmp_path: Path) -> None:
+def test_rgb_answer_parts_require_a_wording_of_each(tmp_path: Path) -> None:
     texts, sample = loaded(tmp_path, Part.EN_REFINE)
     assert sample.answer_parts == (("1932",), ("in May", "May"))
     assert sample.references == ("1932, in May",)
@@ -79,11 +79,11 @@ def test_an_answer_must_contain_a_wording_of_each_part(tmp_path: Path) -> None:
     assert [texts[unit.document_id] for unit in sample.gold] == ["It was opened in May 1932."]
 
 
-def test_blank_passages_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_blank_rgb_passages_are_left_out_and_counted(tmp_path: Path) -> None:
     assert Rgb(str(write(tmp_path))).load().notes["n_blank_passages"] == 1
 
 
-def test_integration_requires_one_passage_of_each_set(tmp_path: Path) -> None:
+def test_rgb_integration_requires_one_passage_of_each_set(tmp_path: Path) -> None:
     texts, sample = loaded(tmp_path, Part.EN_INT)
     assert sample.subset == "integration"
     sets: dict[int, set[str]] = {}
@@ -92,7 +92,7 @@ def test_integration_requires_one_passage_of_each_set(tmp_path: Path) -> None:
     assert sorted(map(sorted, sets.values())) == [["20 m high.", "90 m long."], ["20 m high.", "Its height is 20 m."]]
 
 
-def test_false_passages_are_gold_in_counterfactual_data(tmp_path: Path) -> None:
+def test_false_passages_are_gold_in_counterfactual_rgb(tmp_path: Path) -> None:
     texts, sample = loaded(tmp_path, Part.EN_FACT)
     assert (sample.subset, sample.fake_answers) == ("false_passages", ("1958",))
     assert [texts[unit.document_id] for unit in sample.gold] == ["It was widened in 1958."]
@@ -100,7 +100,7 @@ def test_false_passages_are_gold_in_counterfactual_data(tmp_path: Path) -> None:
     assert Rgb(str(tmp_path), Part.EN_FACT).load().notes["n_correct_passages_left_aside"] == 2
 
 
-def test_the_folder_of_the_repository_is_found(tmp_path: Path) -> None:
+def test_rgb_data_folder_of_the_repository_is_found(tmp_path: Path) -> None:
     write(tmp_path / "data")
     assert len(Rgb(str(tmp_path)).load().samples) == 2
 
@@ -115,12 +115,12 @@ def test_the_folder_of_the_repository_is_found(tmp_path: Path) -> None:
         ({name: value for name, value in PLAIN.items() if name != "query"}, "line 1: no field 'query'"),
     ],
 )
-def test_damaged_lines_are_refused_with_their_place(tmp_path: Path, line: object, text: str) -> None:
+def test_damaged_rgb_lines_are_refused_with_their_place(tmp_path: Path, line: object, text: str) -> None:
     with pytest.raises(DataError, match=text):
         Rgb(str(write(tmp_path, lines=[line]))).load()
 
 
-def test_the_root_must_be_set_and_hold_the_part(tmp_path: Path) -> None:
+def test_rgb_without_a_root_or_part_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"root: is empty, expected the folder that holds RGB's en_int\.json"):
         Rgb(part=Part.EN_INT).load()
     with pytest.raises(DataError, match=r"zh\.json: does not exist"):

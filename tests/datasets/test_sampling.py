@@ -52,7 +52,7 @@ def test_limited_samples_depend_on_the_seed_and_not_on_the_order() -> None:
     assert set(limit_samples(SAMPLES, 17, 0)) != set(limit_samples(SAMPLES, 17, 1))
 
 
-def test_cells_within_a_subset_are_strata_too() -> None:
+def test_sample_limit_stratifies_topics_within_a_subset() -> None:
     samples = [sample for topic in ("funds", "big_data", "blockchain") for sample in make("finance", 5, topic)]
     assert Counter(sample.topic for sample in limit_samples(samples, 6, 0)) == {
         "funds": 2,

@@ -68,17 +68,17 @@ def test_database_view_is_read_only_by_name(shop: Path) -> None:
     assert (list(documents.ids), list(documents.texts)) == (["shop.db/dear/000001"], ["id: 7\ntitle: Lamp"])
 
 
-def test_unknown_table_is_rejected(shop: Path) -> None:
+def test_unknown_database_table_is_rejected(shop: Path) -> None:
     with pytest.raises(DataError, match=r"shop\.db: has no table 'article'; its tables are .*articles, dear, parts"):
         read_documents(shop, ReadingOptions(tables=("article",)))
 
 
-def test_unknown_text_columns_are_rejected(shop: Path) -> None:
+def test_unknown_database_text_columns_are_rejected(shop: Path) -> None:
     with pytest.raises(DataError, match=r"no table in it has a column 'Body' or 'content'\. Correct `text_columns`"):
         read_documents(shop.parent, ReadingOptions(text_columns=("Body", "content")))
 
 
-def test_unknown_text_column_is_rejected_despite_known_columns(shop: Path) -> None:
+def test_unknown_text_column_is_rejected_next_to_a_known_one(shop: Path) -> None:
     with pytest.raises(DataError, match=r"no table in it has a column 'Body'\. Correct `text_columns`"):
         read_documents(shop.parent, ReadingOptions(text_columns=("title", "Body")))
 
@@ -88,7 +88,7 @@ def test_text_columns_do_not_affect_plain_files(tmp_path: Path) -> None:
     assert read_documents(tmp_path, ReadingOptions(text_columns=("body",)))[0].texts == ["Plain."]
 
 
-def test_a_database_is_never_written_to(shop: Path) -> None:
+def test_database_file_is_never_written_to(shop: Path) -> None:
     shop.chmod(0o444)
     shop.parent.chmod(0o555)
     before = shop.read_bytes()
@@ -108,7 +108,7 @@ def test_database_with_uncommitted_wal_changes_is_rejected(tmp_path: Path) -> No
     assert read_documents(tmp_path / "busy.db")[0].texts == ["x: new"]
 
 
-def test_damaged_database_is_an_error_and_other_db_files_are_counted(shop: Path) -> None:
+def test_damaged_database_is_an_error_unlike_other_db_files(shop: Path) -> None:
     (shop.parent / "Thumbs.db").write_bytes(b"pictures")
     _, counts = read_documents(shop.parent)
     assert counts["files_of_other_kinds"] == "1 .db of another kind"
@@ -166,7 +166,7 @@ def test_unreadable_csv_files_are_errors(tmp_path: Path, content: str, message: 
         read_documents(tmp_path)
 
 
-def test_an_empty_csv_file_is_counted(tmp_path: Path) -> None:
+def test_empty_csv_file_is_counted(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("", encoding="utf-8")
     assert read_documents(tmp_path)[1]["n_tables_without_rows"] == 1
 

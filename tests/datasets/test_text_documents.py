@@ -69,7 +69,7 @@ def test_one_per_line_splits_text_files_into_documents(tmp_path: Path) -> None:
     assert alone.ids == ["part_1:000001", "part_1:000003"]
 
 
-def test_a_folder_of_lines_is_not_read_unasked(tmp_path: Path) -> None:
+def test_folder_of_line_files_requires_one_per_line(tmp_path: Path) -> None:
     (tmp_path / "part_1").write_text("First.\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"no file in it can be read; its files: 1 without extension"):
         read_documents(tmp_path)
@@ -104,7 +104,7 @@ def test_later_json_record_without_text_is_rejected(tmp_path: Path) -> None:
         read_documents(tmp_path)
 
 
-def test_pages_without_text_are_counted(tmp_path: Path) -> None:
+def test_pdf_pages_without_text_are_counted(tmp_path: Path) -> None:
     from pypdf import PdfWriter
 
     with PdfWriter() as writer:

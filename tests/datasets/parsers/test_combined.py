@@ -37,7 +37,7 @@ class TestCombinedParsers(ComponentContract):
         assert set(read["pdf"]) == {"a.pdf", "a.html"}
         assert set(read["all"]) == {f"a{suffix}" for suffix in SUFFIXES.values()}
 
-    def test_an_empty_use_is_an_error(self) -> None:
+    def test_combined_parsers_reject_an_empty_list(self) -> None:
         assert CombinedParsers({}).check() == ["use: got none, expected one parser or more"]
 
 

@@ -20,7 +20,7 @@ class TestMarkItDownFiles(ParserContract):
         return MarkItDown().convert(str(file)).markdown.strip("\n\f").split("\f")
 
 
-def test_html_is_read_by_markitdown_only_if_configured(tmp_path: Path) -> None:
+def test_markitdown_reads_html_only_if_configured(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<title>T</title><h2>Head</h2><p>A <a href='b'>link</a>.</p>", encoding="utf-8")
     read = [
         read_documents(tmp_path, ReadingOptions(parser=MarkItDownFiles(kinds)))[0] for kinds in (("html",), ("pdf",))
@@ -30,14 +30,14 @@ def test_html_is_read_by_markitdown_only_if_configured(tmp_path: Path) -> None:
     assert read[0].titles == read[1].titles == ["T"]
 
 
-def test_unknown_kinds_are_errors() -> None:
+def test_markitdown_rejects_unknown_kinds_of_files() -> None:
     assert MarkItDownFiles(("doc", "pdf")).check() == [
         "kinds: got doc, expected one or more of pdf, docx, pptx, xlsx, html"
     ]
     assert MarkItDownFiles(()).check() == ["kinds: got none, expected one or more of pdf, docx, pptx, xlsx, html"]
 
 
-def test_missing_packages_are_named_with_their_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_markitdown_package_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.docx").write_bytes(b"")
     monkeypatch.setattr("components.datasets.document_files.find_spec", lambda name: None if name == "pptx" else name)
     (message,) = missing_extras(tmp_path, ReadingOptions(parser=MarkItDownFiles()))

@@ -89,7 +89,7 @@ def _read(file: Path, parser: Office) -> str:
 
 
 @pytest.mark.parametrize(("margins", "notes"), [(True, False), (False, True), (False, False)])
-def test_margins_and_notes_are_left_out_if_unwanted(margins: bool, notes: bool, tmp_path: Path) -> None:
+def test_office_parser_leaves_out_disabled_margins_and_notes(margins: bool, notes: bool, tmp_path: Path) -> None:
     content = planted(1, "en")
     write_docx(content, tmp_path / "a.docx")
     write_pptx(content, tmp_path / "a.pptx")
@@ -100,7 +100,7 @@ def test_margins_and_notes_are_left_out_if_unwanted(margins: bool, notes: bool, 
         assert content.paragraphs[0] in _read(tmp_path / name, parser)
 
 
-def test_merged_cells_are_written_once(tmp_path: Path) -> None:
+def test_merged_word_cells_are_written_once(tmp_path: Path) -> None:
     from docx import Document
 
     document = Document()
@@ -113,7 +113,7 @@ def test_merged_cells_are_written_once(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_tables_within_cells_are_read(tmp_path: Path) -> None:
+def test_nested_word_tables_are_read(tmp_path: Path) -> None:
     from docx import Document
 
     document = Document()
@@ -176,7 +176,7 @@ _CELL = f"<w:tc><w:p>{_run('cell')}</w:p></w:tc>"
         (f"<w:p><m:oMath><m:nary><m:sup/><m:e>{_math('x')}</m:e></m:nary></m:oMath></w:p>", "x"),
     ],
 )
-def test_text_in_nested_elements_is_read_in_order(xml: str, expected: str, tmp_path: Path) -> None:
+def test_text_in_nested_word_elements_is_read_in_order(xml: str, expected: str, tmp_path: Path) -> None:
     parser = Office(margins=False, notes=False)
     _write_word(tmp_path / "a.docx", "")
     _write_word(tmp_path / "b.docx", xml)
@@ -201,7 +201,7 @@ def test_rows_below_a_deleted_row_start_its_vertical_merge(first: str, n_deleted
 @pytest.mark.parametrize(
     ("where", "before"), [("word/header1.xml", "</w:hdr>"), ("word/footnotes.xml", "</w:footnote>")]
 )
-def test_text_in_nested_elements_of_margins_and_notes_is_read(where: str, before: str, tmp_path: Path) -> None:
+def test_nested_text_of_word_margins_and_notes_is_read(where: str, before: str, tmp_path: Path) -> None:
     xml = _SDT.format(f"<w:p>{_run('in')}<w:ins>{_run('side')}</w:ins>{_DELETED}</w:p>")
     _write_word(tmp_path / "a.docx", xml, where, before)
     text = _read(tmp_path / "a.docx", Office())
@@ -220,7 +220,9 @@ def test_sheet_values_are_the_saved_values(tmp_path: Path) -> None:
     assert documents.texts == ["# Sheet\n\n| n | 1.5 |  | True |\n| --- | --- | --- | --- |\n\f\n"]
 
 
-def test_archives_that_unpack_to_more_than_a_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_office_archive_that_unpacks_beyond_the_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_xlsx(replace(planted(1, "en"), paragraphs=["x" * 20_000]), tmp_path / "a.xlsx")
     assert _read(tmp_path / "a.xlsx", Office())
     monkeypatch.setattr("components.datasets.parsed_file.LARGEST_WHOLE_FILE", 20_000)
@@ -255,7 +257,7 @@ _SHEET = "xl/worksheets/sheet1.xml"
 
 
 @pytest.mark.parametrize("stated", [b'<dimension ref="A1"/>', b'<dimension ref="A1:XFD1048576"/>', b""])
-def test_cells_are_read_whatever_range_a_sheet_states(stated: bytes, tmp_path: Path) -> None:
+def test_workbook_cells_outside_the_stated_range_are_read(stated: bytes, tmp_path: Path) -> None:
     _write_book(tmp_path / "a.xlsx")
     sheet = xml_of(tmp_path / "a.xlsx", _SHEET).encode()
     _edit(tmp_path / "a.xlsx", _SHEET, re.sub(rb"<dimension[^>]*/>", stated, sheet))
@@ -263,7 +265,7 @@ def test_cells_are_read_whatever_range_a_sheet_states(stated: bytes, tmp_path: P
     assert _read(tmp_path / "a.xlsx", Office()) == f"# Sheet\n\n{table}"
 
 
-def test_a_workbook_without_the_file_of_a_sheet_is_refused(tmp_path: Path) -> None:
+def test_workbook_without_the_file_of_a_sheet_is_refused(tmp_path: Path) -> None:
     _write_book(tmp_path / "a.xlsx")
     _edit(tmp_path / "a.xlsx", _SHEET, None)
     with pytest.raises(DataError, match=rf"a\.xlsx: lacks {_SHEET}, the cells of its sheet 'Sheet', expected a file"):
@@ -282,13 +284,13 @@ def _row(number: int, *places: str) -> str:
     return f'<row r="{number}">{cells}</row>'
 
 
-def test_rows_and_cells_in_any_order_are_read(tmp_path: Path) -> None:
+def test_workbook_rows_and_cells_are_read_in_any_order(tmp_path: Path) -> None:
     _write_rows(tmp_path / "a.xlsx", _row(9, "C", "A"), _row(4, "A", "B"), _row(9, "B"))
     assert _read(tmp_path / "a.xlsx", Office()) == "# Sheet\n\n| 4 | 4 |  |\n| --- | --- | --- |\n| 9 | 9 | 9 |"
 
 
 @pytest.mark.parametrize("cell", ["A1048577", "A99999999", "A1000000000000", "XFE3", "A0"])
-def test_cells_outside_of_a_sheet_are_refused(cell: str, tmp_path: Path) -> None:
+def test_workbook_cell_outside_of_a_sheet_is_refused(cell: str, tmp_path: Path) -> None:
     column, row = re.fullmatch("([A-Z]+)([0-9]+)", cell).groups()  # type: ignore[union-attr]
     _write_rows(tmp_path / "a.xlsx", _row(1, "A"), _row(int(row), column))
     before = process_time()
@@ -297,20 +299,20 @@ def test_cells_outside_of_a_sheet_are_refused(cell: str, tmp_path: Path) -> None
     assert process_time() - before < 2
 
 
-def test_a_cell_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+def test_workbook_cell_that_occurs_twice_is_refused(tmp_path: Path) -> None:
     _write_rows(tmp_path / "a.xlsx", _row(2, "A"), _row(2, "B", "A"))
     with pytest.raises(DataError, match=r"a\.xlsx, sheet 'Sheet', cell A2: occurs twice"):
         _read(tmp_path / "a.xlsx", Office())
 
 
-def test_the_last_cell_of_a_sheet_widens_the_head_alone(tmp_path: Path) -> None:
+def test_distant_last_cell_widens_only_the_head_of_a_sheet(tmp_path: Path) -> None:
     _write_rows(tmp_path / "a.xlsx", *(_row(number, "A") for number in range(1, 3000)), _row(1_048_576, "XFD"))
     lines = _read(tmp_path / "a.xlsx", Office()).splitlines()[2:]
     assert [lines[0].count("|"), lines[2], lines[-1].split()[-2]] == [16_385, "| 2 |", "1048576"]
     assert sum(map(len, lines)) < 300_000
 
 
-def test_many_empty_cells_before_cells_with_text_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_empty_cells_before_text_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [_row(1, "A", "D"), _row(2, "C"), _row(3, "D")]
     _write_rows(tmp_path / "a.xlsx", *rows)
     monkeypatch.setattr("components.datasets.parsers.office._MOST_EMPTY_CELLS", 7)
@@ -324,7 +326,7 @@ def test_many_empty_cells_before_cells_with_text_are_refused(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("space", [' xmlns="http://purl.oclc.org/ooxml/spreadsheetml/main"', ""])
-def test_a_sheet_of_another_format_is_refused(space: str, tmp_path: Path) -> None:
+def test_workbook_sheet_of_another_format_is_refused(space: str, tmp_path: Path) -> None:
     _write_book(tmp_path / "a.xlsx")
     sheet = xml_of(tmp_path / "a.xlsx", _SHEET)
     _edit(tmp_path / "a.xlsx", _SHEET, re.sub(r'(<worksheet[^>]*?) xmlns="[^"]*"', rf"\1{space}", sheet).encode())
@@ -333,7 +335,7 @@ def test_a_sheet_of_another_format_is_refused(space: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("number", [-1, 2, 99])
-def test_a_shared_text_that_is_not_there_is_refused(number: int, tmp_path: Path) -> None:
+def test_missing_shared_string_of_a_workbook_is_refused(number: int, tmp_path: Path) -> None:
     _write_rows(tmp_path / "a.xlsx", f'<row r="1"><c r="A1" t="s"><v>{number}</v></c></row>')
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     texts = f'<sst xmlns="{main}"><si><t>x</t></si><si><t>y</t></si></sst>'
@@ -347,7 +349,7 @@ def test_a_shared_text_that_is_not_there_is_refused(number: int, tmp_path: Path)
         _read(tmp_path / "a.xlsx", Office())
 
 
-def test_sheets_that_are_charts_are_left_out(tmp_path: Path) -> None:
+def test_chart_sheets_are_left_out(tmp_path: Path) -> None:
     from openpyxl import Workbook
 
     book = Workbook()
@@ -358,7 +360,7 @@ def test_sheets_that_are_charts_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["inlineStr", "str"])
-def test_escaped_characters_are_decoded(kind: str, tmp_path: Path) -> None:
+def test_escaped_characters_of_a_workbook_are_decoded(kind: str, tmp_path: Path) -> None:
     text = "a_x000D_\nb_x0041_ _x005F_x000D_"
     content = f"<is><t>{text}</t></is>" if kind == "inlineStr" else f"<v>{text}</v>"
     _write_rows(tmp_path / "a.xlsx", f'<row r="1"><c r="A1" t="{kind}">{content}</c></row>')
@@ -366,7 +368,7 @@ def test_escaped_characters_are_decoded(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:File contains an invalid specification:UserWarning")
-def test_a_strict_workbook_is_refused(tmp_path: Path) -> None:
+def test_strict_workbook_is_refused(tmp_path: Path) -> None:
     _write_book(tmp_path / "a.xlsx")
     schemas = "http://schemas.openxmlformats.org"
     for name in (_SHEET, "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "_rels/.rels"):

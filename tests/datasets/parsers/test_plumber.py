@@ -67,7 +67,7 @@ def test_pdf_columns_are_read_in_order_only_with_text_flow(language: str, tmp_pa
     assert left not in "".join(across.split())
 
 
-def test_tables_are_placed_between_the_surrounding_paragraphs(tmp_path: Path) -> None:
+def test_pdf_tables_are_placed_between_their_paragraphs(tmp_path: Path) -> None:
     content = planted(2, "en")
     write_pdf(content, tmp_path / "a.pdf")
     for flow in (True, False):
@@ -80,7 +80,7 @@ def test_tables_are_placed_between_the_surrounding_paragraphs(tmp_path: Path) ->
         )
 
 
-def test_tables_without_rules_remain_lines(tmp_path: Path) -> None:
+def test_pdf_tables_without_rules_are_read_as_lines(tmp_path: Path) -> None:
     content = planted(2, "en")
     write_unruled_pdf(content, tmp_path / "a.pdf")
     text = _read(tmp_path / "a.pdf", Plumber())
@@ -88,7 +88,7 @@ def test_tables_without_rules_remain_lines(tmp_path: Path) -> None:
     assert all(" ".join(row) in text for row in content.table)
 
 
-def test_frames_around_text_are_no_tables(tmp_path: Path) -> None:
+def test_frames_in_a_pdf_are_not_read_as_tables(tmp_path: Path) -> None:
     content = planted(2, "en")
     framed = replace(content, table=[["A notice in a frame"]])
     write_pdf(framed, tmp_path / "a.pdf")
