@@ -71,15 +71,15 @@ def outcomes_of(item: JudgeInput, *replies: str) -> list[float | ScoreState]:
 @pytest.mark.parametrize(
     ("questions", "value"), [(["a1", "a2"], 1.0), (["a1", "b1"], 0.5), (["b1", "c1"], -0.5), (["x", "a1"], 0.5)]
 )
-def test_the_value_is_the_mean_cosine(questions: list[str], value: float) -> None:
+def test_answer_relevancy_is_the_mean_cosine(questions: list[str], value: float) -> None:
     assert outcomes_of(ITEM, derived(questions)) == [value, value]
 
 
-def test_only_the_packages_form_is_zero_for_a_noncommittal_answer() -> None:
+def test_only_the_package_form_scores_noncommittal_answers_zero() -> None:
     assert outcomes_of(ITEM, derived(["a1", "b1"], noncommittal=True)) == [0.5, 0.0]
 
 
-def test_the_answer_is_shown_and_the_question_is_not() -> None:
+def test_answer_relevancy_request_shows_the_answer_without_the_question() -> None:
     ask = ScriptedJudge(lambda _: derived(["a1", "a2"]))
     BY_DIRECTION.judge([ITEM], {}, ask)
     assert ask.requests[0].messages[1].content == "2answer"
@@ -96,18 +96,18 @@ def test_the_answer_is_shown_and_the_question_is_not() -> None:
         "a1",
     ],
 )
-def test_wrong_number_of_questions_is_unparsable(reply: str) -> None:
+def test_wrong_number_of_derived_questions_is_unparsable(reply: str) -> None:
     assert outcomes_of(ITEM, reply, reply) == [ScoreState.UNPARSABLE] * 2
 
 
-def test_empty_answer_is_not_applicable_without_a_request() -> None:
+def test_answer_relevancy_skips_an_empty_answer() -> None:
     ask = ScriptedJudge(failed)
     judgements = METRIC.judge([replace(ITEM, answer=" ")], {}, ask)
     assert ask.calls == []
     assert {scores.states for scores in judgements.scores.values()} == {(ScoreState.NOT_APPLICABLE,)}
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_rejected_settings_of_answer_relevancy() -> None:
     assert replace(METRIC, prompt="{answer}").check() == ["prompt: has no {n_questions}"]
     assert replace(METRIC, n_questions=0).check() == ["n_questions: got 0, expected at least 1"]
     server = OpenAIEmbeddings(model="m", base_url="http://localhost:1/v1", api_key_env="")

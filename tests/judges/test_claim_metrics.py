@@ -88,7 +88,7 @@ def test_claim_metrics_equal_hand_computed_values() -> None:
     assert [len(call) for call in ask.calls] == [1, 8]
 
 
-def test_the_remark_shows_every_claim_with_its_sources() -> None:
+def test_claims_remark_shows_every_claim_with_its_sources() -> None:
     preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(script()))
     (remark,) = METRIC.judge([ITEM], preparation, ScriptedJudge(script())).remarks
     assert remark.splitlines() == [
@@ -108,14 +108,14 @@ def test_right_claims_of_no_passage_are_self_knowledge() -> None:
     assert (found["self_knowledge"], found["hallucination"], found["faithfulness"]) == (1.0, 0.0, 0.0)
 
 
-def test_claims_of_references_are_split_once_and_without_the_answer() -> None:
+def test_reference_claims_are_split_once_without_the_answer() -> None:
     ask = ScriptedJudge(script())
     preparation = METRIC.prepare([ITEM.sample], ask)
     assert [request.messages[-1].content for request in ask.requests] == ["split|？|甲。乙。丙。"]
     assert preparation == {"s": {"state": "value", "reason": "", "claims": ["甲", "乙", "丙"]}}
 
 
-def test_several_references_are_numbered_wordings() -> None:
+def test_several_references_are_sent_as_numbered_wordings() -> None:
     sample = replace(ITEM.sample, references=("北京", " ", "北京市"))
     ask = ScriptedJudge(script())
     METRIC.prepare([sample], ask)
@@ -137,7 +137,7 @@ def test_refusal_has_zero_recall_and_no_precision() -> None:
     assert (found["overall_precision"], found["faithfulness"]) == (ScoreState.NOT_APPLICABLE, ScoreState.NOT_APPLICABLE)
 
 
-def test_metrics_without_references_give_only_faithfulness_a_value() -> None:
+def test_claims_without_references_give_only_faithfulness() -> None:
     item = replace(ITEM, sample=replace(ITEM.sample, references=()))
     ask = ScriptedJudge(script())
     found = outcomes(METRIC, item, ask)
@@ -146,7 +146,7 @@ def test_metrics_without_references_give_only_faithfulness_a_value() -> None:
     assert len(ask.requests) == 1 + 3
 
 
-def test_closed_book_has_only_the_overall_metrics() -> None:
+def test_claims_of_closed_book_answers_give_only_overall_metrics() -> None:
     found = outcomes(METRIC, replace(ITEM, passages=()), ScriptedJudge(script()))
     assert {name for name, value in found.items() if value is not ScoreState.NOT_APPLICABLE} == {
         "overall_precision",
@@ -161,7 +161,7 @@ def test_context_utilization_requires_recalled_claims() -> None:
 
 
 @pytest.mark.parametrize(("reply", "state"), [(failed, ScoreState.FAILED), (lambda _: "?", ScoreState.UNPARSABLE)])
-def test_one_missing_reply_leaves_no_metric(reply: object, state: ScoreState) -> None:
+def test_missing_claim_reply_leaves_all_claim_metrics_without_a_value(reply: object, state: ScoreState) -> None:
     def ask(request: Request) -> str | Answer:
         is_last = request.messages[1].content.endswith("|[1] 丙。") and "庚" in request.messages[1].content
         return reply(request) if is_last else script()(request)  # type: ignore[operator,no-any-return]
@@ -169,7 +169,7 @@ def test_one_missing_reply_leaves_no_metric(reply: object, state: ScoreState) ->
     assert set(outcomes(METRIC, ITEM, ScriptedJudge(ask)).values()) == {state}
 
 
-def test_too_many_claims_are_unparsable() -> None:
+def test_too_many_answer_claims_are_unparsable() -> None:
     item = replace(ITEM, answer="".join(f"第{n}句。" for n in range(200)))
     assert set(outcomes(METRIC, item, ScriptedJudge(script())).values()) == {ScoreState.UNPARSABLE}
 
@@ -200,7 +200,7 @@ def test_claim_metrics_request_only_needed_comparisons(
     assert found == (n_rounds, reads_answers, n_requests)
 
 
-def test_each_name_has_its_direction() -> None:
+def test_claim_metrics_have_the_documented_directions() -> None:
     assert {name for name in METRIC.names if direction_of(METRIC, name) is False} == {
         "relevant_noise_sensitivity",
         "irrelevant_noise_sensitivity",
@@ -221,11 +221,11 @@ def test_each_name_has_its_direction() -> None:
         ({"max_claims": 0}, "max_claims: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_claim_metrics(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found
 
 
-def test_a_preparation_is_kept_as_json() -> None:
+def test_claim_preparation_survives_json() -> None:
     preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(script()))
     assert json.loads(json.dumps(preparation)) == preparation

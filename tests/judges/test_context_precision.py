@@ -52,7 +52,7 @@ def test_average_precision_equals_hand_computed_values(useful: list[int], value:
     assert average_precision([own == 1 for own in useful]) == pytest.approx(value)
 
 
-def test_passages_are_judged_by_the_reference_or_by_the_answer() -> None:
+def test_context_precision_judges_passages_by_reference_or_answer() -> None:
     assert outcome_of(METRIC, ITEM, ScriptedJudge(reply)) == 0.5
     assert outcome_of(OF_ANSWERS, ITEM, ScriptedJudge(reply)) == 0.25
     assert (METRIC.reads_answers, OF_ANSWERS.reads_answers) == (False, True)
@@ -66,7 +66,7 @@ def test_passages_are_judged_by_the_reference_or_by_the_answer() -> None:
         (OF_ANSWERS, replace(ITEM, answer=" ")),
     ],
 )
-def test_samples_without_the_texts_to_judge_are_not_applicable(metric: ContextPrecision, item: JudgeInput) -> None:
+def test_context_precision_without_required_texts_is_not_applicable(metric: ContextPrecision, item: JudgeInput) -> None:
     assert outcome_of(metric, item, ScriptedJudge(failed)) is ScoreState.NOT_APPLICABLE
 
 
@@ -84,6 +84,6 @@ def test_unread_passage_makes_context_precision_unparsable() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_context_precision(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

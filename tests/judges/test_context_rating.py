@@ -35,7 +35,7 @@ def outcome_of(first: str, second: str) -> float | ScoreState:
 @pytest.mark.parametrize(
     ("first", "second", "value"), [("2", "2", 1.0), ("2", "1", 0.75), ("0", "1", 0.25), ("0", "0", 0.0)]
 )
-def test_the_value_is_the_mean_of_both_wordings(first: str, second: str, value: float) -> None:
+def test_context_rating_is_the_mean_of_both_wordings(first: str, second: str, value: float) -> None:
     assert outcome_of(first, second) == value
 
 
@@ -52,6 +52,6 @@ def test_unread_rating_makes_context_rating_unparsable() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_context_rating(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

@@ -35,7 +35,7 @@ def outcome_of(item: JudgeInput, ask: ScriptedJudge, metric: ContextRecall = MET
     return value if state is ScoreState.VALUE else state, judgements.remarks[0]
 
 
-def test_the_best_reference_counts() -> None:
+def test_context_recall_takes_the_best_reference() -> None:
     ask = ScriptedJudge(script())
     value, remark = outcome_of(ITEM, ask)
     assert value == pytest.approx(2 / 3)
@@ -56,7 +56,7 @@ def test_the_best_reference_counts() -> None:
         ),
     ],
 )
-def test_samples_without_input_are_scored_without_a_request(item: JudgeInput, outcome: tuple[ScoreState, str]) -> None:
+def test_context_recall_without_input_sends_no_request(item: JudgeInput, outcome: tuple[ScoreState, str]) -> None:
     ask = ScriptedJudge(failed)
     assert outcome_of(item, ask) == outcome
     assert ask.calls == []
@@ -67,5 +67,5 @@ def test_context_recall_counts_requests_per_sample() -> None:
     assert replace(METRIC, one_by_one=True).n_requests_per_sample(5) == 5
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_context_recall_rejects_a_prompt_without_claims() -> None:
     assert replace(METRIC, verdict_prompt="{passages}").check() == ["verdict_prompt: has no {claims}"]

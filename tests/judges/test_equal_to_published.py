@@ -146,7 +146,7 @@ def checked_values(case: Mapping[str, Any]) -> dict[str, float | None]:
 
 @pytest.mark.parametrize("case", CASES)
 class TestRagChecker:
-    def test_every_metric_equals_the_package(self, case: dict[str, Any]) -> None:
+    def test_claim_metrics_equal_the_ragchecker_package(self, case: dict[str, Any]) -> None:
         """Where nothing was recalled, the package counts an undefined utilization as 0."""
         for name, value in checked_values(case).items():
             if value is None:
@@ -154,7 +154,7 @@ class TestRagChecker:
             else:
                 assert value == pytest.approx(case["ragchecker"][name], abs=1e-15), name
 
-    def test_every_metric_equals_sets_counted_by_hand(self, case: dict[str, Any]) -> None:
+    def test_claim_metrics_equal_sets_counted_by_hand(self, case: dict[str, Any]) -> None:
         """The definitions of the paper's section 3.3, with sets of claims and passages."""
         found = checked_values(case)
         answer, reference = range(len(case["answer_by_reference"])), range(len(case["reference_by_answer"]))

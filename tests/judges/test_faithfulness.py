@@ -54,7 +54,7 @@ def replies(*texts: str | Answer) -> ScriptedJudge:
     return ScriptedJudge(lambda _: next(found))
 
 
-def test_the_share_of_supported_claims_is_the_value() -> None:
+def test_faithfulness_is_the_share_of_supported_claims() -> None:
     ask = ScriptedJudge(script())
     outcome = outcome_of(METRIC, ITEM, ask)
     assert outcome == (0.5, "supported: 桥通车于1932年 (so)\nneither: 桥是红色的 (so)")
@@ -90,11 +90,11 @@ def test_answer_without_checkable_claims_is_not_applicable(item: JudgeInput, rea
     assert ask.calls == []
 
 
-def test_a_refusal_without_claims_is_not_applicable() -> None:
+def test_refusal_without_claims_is_not_applicable() -> None:
     assert outcome_of(METRIC, ITEM, replies('{"claims": []}')) == (ScoreState.NOT_APPLICABLE, "no claims")
 
 
-def test_too_many_claims_are_unparsable_and_not_asked_again() -> None:
+def test_too_many_claims_are_unparsable_without_a_retry() -> None:
     ask = replies(claims_reply(*(f"陈述{n}" for n in range(200))))
     outcome, remark = outcome_of(METRIC, ITEM, ask)
     assert outcome is ScoreState.UNPARSABLE
@@ -116,18 +116,18 @@ def test_too_many_claims_are_unparsable_and_not_asked_again() -> None:
     ],
     ids=["one missing", "one too many", "no verdict", "twice the same", "no list", "no objects", "prose", "nothing"],
 )
-def test_mismatched_verdicts_are_unparsable(reply: str) -> None:
+def test_verdicts_that_do_not_match_the_claims_are_unparsable(reply: str) -> None:
     ask = replies(claims_reply("a", "b"), reply, reply, reply)
     assert outcome_of(METRIC, ITEM, ask)[0] is ScoreState.UNPARSABLE
     assert len(ask.requests) == 4
 
 
-def test_unsure_reason_for_one_claim_keeps_other_verdicts() -> None:
+def test_unreadable_reason_of_one_claim_keeps_other_verdicts() -> None:
     reply = verdicts_reply("supported", "neither").replace('"so"', '"资料未提及，无法判断"')
     assert outcome_of(METRIC, ITEM, replies(claims_reply("a", "b"), reply))[0] == 0.5
 
 
-def test_claims_that_were_cut_off_are_not_read() -> None:
+def test_truncated_claims_are_not_read() -> None:
     cut = Answer("", AnswerState.TRUNCATED, '{"claims": ["a", "b"]}')
     assert outcome_of(METRIC, ITEM, replies(cut, cut, cut))[0] is ScoreState.UNPARSABLE
 
@@ -137,19 +137,19 @@ def test_unread_claim_makes_faithfulness_unparsable() -> None:
     assert outcome_of(replace(METRIC, one_by_one=True, max_attempts=1), ITEM, ask)[0] is ScoreState.UNPARSABLE
 
 
-def test_failed_verdicts_are_failed() -> None:
+def test_failed_verdict_request_fails_faithfulness() -> None:
     assert outcome_of(METRIC, ITEM, replies(claims_reply("a"), failed(None))) == (  # type: ignore[arg-type]
         ScoreState.FAILED,
         "no connection",
     )
 
 
-def test_braces_inside_and_words_after_claims_are_read() -> None:
+def test_braces_within_claims_are_read() -> None:
     ask = replies(claims_reply("The set {a, b} is finite.", "It is {c}"), verdicts_reply("supported", "neither"))
     assert outcome_of(METRIC, ITEM, ask)[0] == 0.5
 
 
-def test_claims_with_quotes_and_line_breaks_stay_one_line() -> None:
+def test_claims_with_quotes_and_line_breaks_stay_on_one_line() -> None:
     ask = replies(claims_reply('He said:\n"[2] yes".', "b"), verdicts_reply("supported", "neither"))
     assert outcome_of(METRIC, ITEM, ask)[0] == 0.5
     assert ask.requests[1].messages[-1].content.startswith('check|[1] He said: "[2] yes".\n[2] b|')
@@ -165,7 +165,7 @@ class TestEntailmentModel:
                 for own in checks
             ]
 
-    def test_a_model_checks_the_claims_without_a_request(self) -> None:
+    def test_entailment_model_checks_claims_without_a_request(self) -> None:
         metric = replace(METRIC, entailment=self.Model())
         ask = ScriptedJudge(script())
         assert outcome_of(metric, ITEM, ask) == (0.5, "supported: 桥通车于1932年\nneither: 桥是红色的")
@@ -188,6 +188,6 @@ def test_faithfulness_counts_requests_per_sample() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_faithfulness(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

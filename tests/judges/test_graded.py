@@ -105,11 +105,11 @@ def test_judge_prompt_contains_question_references_and_answer() -> None:
         (COMPAT, '{"grade": -1}', ScoreState.NOT_APPLICABLE),
     ],
 )
-def test_grade_in_a_reply_becomes_a_value(metric: Graded, text: str, outcome: float | ScoreState) -> None:
+def test_grade_of_a_reply_becomes_a_value(metric: Graded, text: str, outcome: float | ScoreState) -> None:
     assert outcome_of(metric, ITEM, replies(text))[0] == outcome
 
 
-def test_an_unreadable_reply_is_shown_again_with_the_reminder() -> None:
+def test_unreadable_grade_reply_is_repeated_with_the_reminder() -> None:
     ask = replies("<think>嗯</think>很好", '{"grade": 7}', '{"reason": "好", "grade": 2}')
     assert outcome_of(ACCURACY, ITEM, ask) == (1.0, "2: 好")
     first, second, third = (request.messages for request in ask.requests)
@@ -117,14 +117,14 @@ def test_an_unreadable_reply_is_shown_again_with_the_reminder() -> None:
     assert third == (*second, Message("assistant", '{"grade": 7}'), Message("user", "请重答"))
 
 
-def test_a_reply_that_was_cut_off_is_not_read() -> None:
+def test_truncated_grade_reply_is_not_read() -> None:
     cut = Answer("", AnswerState.TRUNCATED, '{"accuracy": 1')
     outcome, remark = outcome_of(ACCURACY, ITEM, replies(cut, cut, cut))
     assert (outcome, remark) == (ScoreState.UNPARSABLE, 'cannot be read: (truncated reply) {"accuracy": 1')
 
 
 @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED])
-def test_reminder_joins_the_question_if_no_reply_came(state: AnswerState) -> None:
+def test_reminder_joins_the_question_after_an_empty_reply(state: AnswerState) -> None:
     ask = replies(Answer("", state), Answer("", state), Answer("", state))
     outcome, remark = outcome_of(ACCURACY, ITEM, ask)
     assert outcome is ScoreState.UNPARSABLE
@@ -134,13 +134,13 @@ def test_reminder_joins_the_question_if_no_reply_came(state: AnswerState) -> Non
         assert after[1].content == f"{before[1].content}\n\n请重答"
 
 
-def test_a_grade_out_of_range_is_never_a_value() -> None:
+def test_grade_out_of_range_is_unparsable() -> None:
     outcome, remark = outcome_of(NUMERICAL, ITEM, replies('{"applicable": true}', *['{"grade": 2}'] * 3))
     assert outcome is ScoreState.UNPARSABLE
     assert '{"grade": 2}' in remark
 
 
-def test_a_request_that_fails_after_an_unreadable_reply_is_failed() -> None:
+def test_request_that_fails_after_an_unreadable_reply_is_failed() -> None:
     outcome, remark = outcome_of(ACCURACY, ITEM, replies("?", Answer("", AnswerState.ERROR, error="no connection")))
     assert (outcome, remark) == (ScoreState.FAILED, "no connection")
 
@@ -154,22 +154,22 @@ def test_judge_repeats_only_unreadable_requests() -> None:
 
 
 class TestApplicability:
-    def test_applicability_is_asked_once_per_question_and_without_the_answer(self) -> None:
+    def test_applicability_is_requested_once_without_the_answer(self) -> None:
         ask = replies('{"reason": "是数值", "applicable": true}', '{"grade": 1}')
         assert outcome_of(NUMERICAL, ITEM, ask)[0] == 1.0
         assert ask.requests[0].messages[1].content == "适用吗？西湖在哪？[1] 杭州"
         assert ask.requests[0].passages == ()
 
-    def test_a_negative_reply_means_not_applicable(self) -> None:
+    def test_negative_applicability_reply_means_not_applicable(self) -> None:
         ask = replies('{"reason": "不是数值", "applicable": "否"}')
         assert outcome_of(NUMERICAL, ITEM, ask) == (ScoreState.NOT_APPLICABLE, "不是数值")
 
-    def test_an_unreadable_reply_about_applicability_is_unparsable(self) -> None:
+    def test_unreadable_applicability_reply_is_unparsable(self) -> None:
         outcome, remark = outcome_of(NUMERICAL, ITEM, replies("也许", '{"applicable": null}', "{}"))
         assert outcome is ScoreState.UNPARSABLE
         assert remark == "cannot be read: {}"
 
-    def test_a_failed_request_about_applicability_fails(self) -> None:
+    def test_failed_applicability_request_fails_the_grade(self) -> None:
         assert outcome_of(NUMERICAL, ITEM, ScriptedJudge(failed)) == (ScoreState.FAILED, "no connection")
 
     def test_applicability_is_checked_before_an_empty_answer(self) -> None:
@@ -185,7 +185,7 @@ class TestApplicability:
 class TestEmptyInputs:
     @pytest.mark.parametrize(("metric", "outcome"), [(ACCURACY, 0.0), (HALLUCINATION, ScoreState.NOT_APPLICABLE)])
     @pytest.mark.parametrize("answer", ["", " \n"])
-    def test_empty_answer_is_scored_without_a_request(
+    def test_empty_answer_is_graded_without_a_request(
         self, metric: Graded, outcome: float | ScoreState, answer: str
     ) -> None:
         ask = ScriptedJudge(failed)
@@ -193,12 +193,12 @@ class TestEmptyInputs:
         assert ask.calls == []
 
     @pytest.mark.parametrize("metric", [HALLUCINATION, RELEVANCE])
-    def test_metric_is_not_applicable_without_passages(self, metric: Graded) -> None:
+    def test_passage_metric_is_not_applicable_without_passages(self, metric: Graded) -> None:
         ask = ScriptedJudge(failed)
         assert outcome_of(metric, replace(ITEM, passages=()), ask) == (ScoreState.NOT_APPLICABLE, "no passages")
         assert ask.calls == []
 
-    def test_closed_book_does_not_affect_judges_without_passages(self) -> None:
+    def test_closed_book_answers_are_graded_without_passages(self) -> None:
         assert outcome_of(ACCURACY, replace(ITEM, passages=()), replies('{"grade": 2}'))[0] == 1.0
 
     @pytest.mark.parametrize("references", [(), ("",)])
@@ -209,17 +209,17 @@ class TestEmptyInputs:
 
 
 class TestPerPassage:
-    def test_the_value_is_the_mean_over_the_passages(self) -> None:
+    def test_grade_per_passage_is_the_mean_over_the_passages(self) -> None:
         ask = replies('{"reason": "一", "grade": 2}', '{"reason": "二", "grade": 1}')
         assert outcome_of(RELEVANCE, ITEM, ask) == (0.75, "2: 一\n1: 二")
         assert [request.messages[1].content for request in ask.requests] == ["西湖在哪？|甲", "西湖在哪？|乙"]
         assert [request.id for request in ask.requests] == ["s#1", "s#2"]
 
-    def test_a_metric_per_passage_reads_no_answers(self) -> None:
+    def test_metric_per_passage_reads_no_answers(self) -> None:
         assert not RELEVANCE.reads_answers
         assert ACCURACY.reads_answers
 
-    def test_one_unread_passage_leaves_no_mean_of_the_others(self) -> None:
+    def test_unread_passage_leaves_the_mean_without_a_value(self) -> None:
         ask = ScriptedJudge(lambda r: '{"grade": 2}' if "甲" in r.messages[1].content else "?")
         assert outcome_of(RELEVANCE, ITEM, ask)[0] is ScoreState.UNPARSABLE
 
@@ -228,7 +228,7 @@ class TestPerPassage:
         assert outcome_of(RELEVANCE, ITEM, ask)[0] is ScoreState.FAILED
 
 
-def test_all_questions_are_prepared_in_one_call() -> None:
+def test_applicability_of_all_questions_is_requested_in_one_call() -> None:
     ask = ScriptedJudge(reply)
     preparation = NUMERICAL.prepare(samples_of(JUDGED), ask)
     assert len(ask.calls) == 1
@@ -256,6 +256,6 @@ def test_all_questions_are_prepared_in_one_call() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_graded_metrics(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(ACCURACY, **changes).check()
     assert problem in found

@@ -43,7 +43,7 @@ def check(*texts: str) -> Check:
     return Check("c", Sample("s", "qa", Kind.QA, "?", ()), CLAIMS, texts)
 
 
-def test_verdicts_are_the_labels_of_sentence_transformers(nli: CrossEncoderEntailment) -> None:
+def test_entailment_verdicts_equal_labels_of_sentence_transformers(nli: CrossEncoderEntailment) -> None:
     from sentence_transformers import CrossEncoder
 
     pairs = [(text, claim) for text in TEXTS for claim in CLAIMS]
@@ -75,12 +75,12 @@ def test_claim_is_supported_by_a_single_entailing_text(relations: list[Support],
 
 
 @pytest.mark.parametrize("labels", [{"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, {"0": "entailment"}])
-def test_model_without_nli_labels_is_rejected(tmp_path: Path, labels: dict[str, str]) -> None:
+def test_entailment_model_without_nli_labels_is_rejected(tmp_path: Path, labels: dict[str, str]) -> None:
     with pytest.raises(ComponentError, match="expected entailment, contradiction and neutral"):
         model(tmp_path / "m", labels).verdicts([check(TEXTS[0])])
 
 
-def test_weights_in_float16_are_computed_in_float32(nli: CrossEncoderEntailment, tmp_path: Path) -> None:
+def test_float16_entailment_weights_are_computed_in_float32(nli: CrossEncoderEntailment, tmp_path: Path) -> None:
     from sentence_transformers import CrossEncoder
 
     CrossEncoder(nli.model, device="cpu", model_kwargs={"dtype": "float16"}).save_pretrained(str(tmp_path / "m"))
@@ -88,7 +88,7 @@ def test_weights_in_float16_are_computed_in_float32(nli: CrossEncoderEntailment,
     assert {str(own.dtype) for own in encoder.parameters()} == {"torch.float32"}
 
 
-def test_non_finite_scores_are_an_error_and_not_a_verdict(tmp_path: Path) -> None:
+def test_non_finite_entailment_scores_are_an_error(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     damaged = model(tmp_path / "m", LABELS)
@@ -99,7 +99,7 @@ def test_non_finite_scores_are_an_error_and_not_a_verdict(tmp_path: Path) -> Non
         damaged.verdicts([check(TEXTS[0])])
 
 
-def test_the_option_is_built_and_asks_no_language_model_for_verdicts(nli: CrossEncoderEntailment) -> None:
+def test_entailment_option_needs_no_request_for_verdicts(nli: CrossEncoderEntailment) -> None:
     overrides = ("judge=claims", "judge/entailment=cross_encoder", f"judge.entailment.model={nli.model}")
     (request,) = check_jobs([compose_job(*overrides, "llm@judge.llm=rehearsal")])
     metric = request.cell.judge.scores["claims"]
@@ -107,6 +107,6 @@ def test_the_option_is_built_and_asks_no_language_model_for_verdicts(nli: CrossE
     assert metric.n_requests_per_sample(5) == 1
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_entailment_rejects_an_empty_model_and_max_length_one() -> None:
     assert any("model" in problem for problem in CrossEncoderEntailment("").check())
     assert np.any(["max_length: got 1" in own for own in CrossEncoderEntailment("x", max_length=1).check()])

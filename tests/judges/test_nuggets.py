@@ -82,7 +82,7 @@ def test_nuggets_are_prepared_once_without_the_answer() -> None:
     assert outcomes(ITEM, ScriptedJudge(reply)) == pytest.approx([2 / 3, 2 / 3, 1.0, 1.0, 1.5 / 2])
 
 
-def test_empty_answer_scores_zero_without_a_request() -> None:
+def test_nuggets_score_an_empty_answer_zero_without_a_request() -> None:
     ask = ScriptedJudge(failed)
     assert outcomes(replace(ITEM, answer=" "), ask) == [0.0] * 5
     assert ask.calls == []
@@ -96,7 +96,7 @@ def test_empty_answer_scores_zero_without_a_request() -> None:
         ('{"nuggets": ["a"]}', ScoreState.UNPARSABLE),
     ],
 )
-def test_questions_without_usable_nuggets_are_not_asked(prepared: str, state: ScoreState) -> None:
+def test_questions_without_usable_nuggets_send_no_request(prepared: str, state: ScoreState) -> None:
     ask = ScriptedJudge(failed)
     assert outcomes(ITEM, ask, ScriptedJudge(lambda _: prepared)) == [state] * 5
     assert ask.calls == []
@@ -141,6 +141,6 @@ def test_equal_nuggets_count_once() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_nuggets(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

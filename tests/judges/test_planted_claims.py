@@ -139,13 +139,13 @@ def values_of(metric: JudgedMetric, item: JudgeInput, reply: Any = read) -> dict
 @pytest.mark.parametrize("language", TEXTS)
 class TestPlanted:
     @pytest.mark.parametrize("answer", BY_HAND)
-    def test_every_answer_has_the_values_by_hand(self, language: str, answer: str) -> None:
+    def test_planted_answers_have_the_hand_computed_values(self, language: str, answer: str) -> None:
         by_name, item = judges(language), item_of(language, answer)
         found = values_of(by_name["claims"], item) | values_of(by_name["faithfulness"], item)
         for name, value in BY_HAND[answer].items():
             assert found[name] == (value if isinstance(value, ScoreState) else pytest.approx(value)), name
 
-    def test_a_claim_that_two_passages_support_together_is_in_neither(self, language: str) -> None:
+    def test_claim_supported_by_two_passages_together_is_in_neither(self, language: str) -> None:
         by_name, item = judges(language), item_of(language, "split")
         assert values_of(by_name["faithfulness"], item) == {"faithfulness": 1.0}
         assert values_of(by_name["claims"], item)["faithfulness"] == 0.0
@@ -201,7 +201,7 @@ def obey_or_empty(request: Request) -> str:
         return ""
 
 
-def test_labels_correct_a_judge_that_is_wrong_about_a_tenth_of_the_claims() -> None:
+def test_labels_correct_a_judge_that_errs_on_a_tenth_of_claims() -> None:
     """300 answers of four claims each; the judge flips a tenth of its verdicts, which biases its mean."""
     metric = judges("en")["faithfulness"]
     drawn = np.random.default_rng(3)

@@ -78,7 +78,7 @@ def test_judge_prompts_contain_no_unfilled_placeholder(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", JUDGES)
-def test_wordings_of_both_languages_differ_only_in_text(name: str) -> None:
+def test_judge_wordings_of_both_languages_differ_only_in_text(name: str) -> None:
     chinese, english = scores(f"{name}/zh"), scores(f"{name}/en")
     assert list(chinese) == list(english)
     for key, score in chinese.items():
@@ -99,7 +99,7 @@ def composed(*overrides: str) -> Any:
 
 @pytest.mark.parametrize("name", JUDGES)
 class TestTheLanguage:
-    def test_language_selects_the_wording_or_english(self, name: str) -> None:
+    def test_language_selects_the_judge_wording_or_english(self, name: str) -> None:
         """English for languages without a wording, which models understand with texts in any."""
         by_language = {
             language: composed(f"judge={name}", f"language={language}") for language in ("zh", "en", "de", "multi")
@@ -109,7 +109,7 @@ class TestTheLanguage:
                 composed_texts = {field: by_language[language][key].get(field) for field in TEXTS}
                 assert composed_texts == {field: score.get(field) for field in TEXTS}, (language, key)
 
-    def test_the_language_gives_way_to_a_judge_that_is_named(self, name: str) -> None:
+    def test_named_judge_overrides_the_language(self, name: str) -> None:
         assert composed(f"judge={name}_zh", "language=en", "tokenizer=jieba").keys() == scores(f"{name}/zh").keys()
         for language, other in (("en", "zh"), ("zh", "en")):
             found = composed(f"judge={name}_{other}", f"language={language}")
@@ -129,7 +129,7 @@ class TestTheLanguage:
         assert own["judge"]["scores"][key]["reminder"] == english[key]["reminder"]
 
 
-def test_answers_are_compared_by_the_words_of_the_language() -> None:
+def test_quest_eval_compares_answers_by_words_of_the_language() -> None:
     tokenizers = {
         language: composed("judge=quest_eval", f"language={language}")["quest_eval"]["tokenizer"]["_target_"]
         for language in ("zh", "en")
@@ -139,13 +139,13 @@ def test_answers_are_compared_by_the_words_of_the_language() -> None:
 
 
 @pytest.mark.parametrize("name", ["relevance/zh", "relevance/en"])
-def test_every_grade_of_relevance_is_defined(name: str) -> None:
+def test_every_relevance_grade_is_defined_in_the_prompt(name: str) -> None:
     (score,) = scores(name).values()
     assert sorted(map(int, re.findall(r"^(\d)[：:]", score["prompt"], re.MULTILINE))) == list(GRADES)
 
 
 @pytest.mark.parametrize("name", ["omnieval/zh", "omnieval/en"])
-def test_every_grade_is_defined(name: str) -> None:
+def test_every_omnieval_grade_is_defined_in_the_instruction(name: str) -> None:
     for key, score in scores(name).items():
         defined = re.findall(r"^(-?\d+)[：:]", score["instruction"], re.MULTILINE)
         assert sorted(map(int, defined)) == sorted(score["grades"]), key
@@ -164,7 +164,7 @@ def test_documented_user_option_joins_two_judges(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_judges_of_claims_share_their_wording_and_thus_their_replies(language: str) -> None:
+def test_claim_judges_share_their_wording_and_settings(language: str) -> None:
     faithfulness, claims = scores(f"faithfulness/{language}")["faithfulness"], scores(f"claims/{language}")["claims"]
     shared = ("system", "claim_prompt", "verdict_prompt", "reminder", "max_claims", "one_by_one", "max_attempts")
     assert {field: faithfulness[field] for field in shared} == {field: claims[field] for field in shared}
@@ -178,7 +178,7 @@ def copying(requests: Sequence[Request]) -> list[Answer]:
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_a_copied_form_is_no_verdict(language: str) -> None:
+def test_copied_reply_form_is_not_a_verdict(language: str) -> None:
     sample = Sample("s", "", Kind.QA, "Which?", ())
     item = JudgeInput(sample, "An answer.", (Passage("One. Two. Three. Four. Five."),))
     faithfulness, claims, nuggets = (built(name, language) for name in ("faithfulness", "claims", "nuggets"))

@@ -78,7 +78,7 @@ def test_quest_eval_questions_are_prepared_once_from_references() -> None:
     }
 
 
-def test_the_generated_text_is_asked_the_same_questions() -> None:
+def test_quest_eval_asks_the_generated_text_the_same_questions() -> None:
     preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     ask = ScriptedJudge(lambda _: '{"1": "杭州", "2": "未提及"}')
     judgements = METRIC.judge([ITEM], preparation, ask)
@@ -93,7 +93,7 @@ def test_the_generated_text_is_asked_the_same_questions() -> None:
     ]
 
 
-def test_an_answer_that_is_missing_is_requested_again() -> None:
+def test_missing_quest_eval_answer_is_requested_again() -> None:
     preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     script = iter(['{"2": "西湖在"}', '{"2": "西湖在", "1": "杭州"}'])
     judgements = METRIC.judge([ITEM], preparation, ScriptedJudge(lambda _: next(script)))
@@ -101,7 +101,7 @@ def test_an_answer_that_is_missing_is_requested_again() -> None:
 
 
 @pytest.mark.parametrize("answer", ["", " \n"])
-def test_empty_answer_scores_zero_without_a_request(answer: str) -> None:
+def test_quest_eval_scores_an_empty_answer_zero_without_a_request(answer: str) -> None:
     preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     ask = ScriptedJudge(failed)
     judgements = METRIC.judge([replace(ITEM, answer=answer)], preparation, ask)
@@ -109,14 +109,14 @@ def test_empty_answer_scores_zero_without_a_request(answer: str) -> None:
     assert outcomes(judgements) == [ScoreState.NOT_APPLICABLE, 0.0, 0.0, 0.0]
 
 
-def test_reference_without_questions_is_not_applicable() -> None:
+def test_quest_eval_reference_without_questions_is_not_applicable() -> None:
     ask = ScriptedJudge(lambda _: '{"key_info": [], "questions": []}')
     preparation = METRIC.prepare([ITEM.sample], ask)
     assert len(ask.requests) == 1
     assert outcomes(METRIC.judge([ITEM], preparation, ask)) == [ScoreState.NOT_APPLICABLE] * 4
 
 
-def test_failed_and_unreadable_reference_answers_have_their_state() -> None:
+def test_failed_and_unreadable_reference_answers_keep_their_state() -> None:
     for answering, state in ((failed, ScoreState.FAILED), (lambda _: '{"1": "杭州"}', ScoreState.UNPARSABLE)):
         ask = ScriptedJudge(lambda r, a=answering: reply(r) if "提问" in r.messages[1].content else a(r))
         preparation = METRIC.prepare([ITEM.sample], ask)
@@ -144,14 +144,14 @@ class TestPublishedQuestions:
             ({"question": ["在哪？"], "answers": []}, "the published entry has 1 questions and 0 answers"),
         ],
     )
-    def test_entries_that_cannot_be_used_are_left_out(self, tmp_path: Path, entry: object, reason: str) -> None:
+    def test_unusable_published_question_entries_are_left_out(self, tmp_path: Path, entry: object, reason: str) -> None:
         metric, ask = published(tmp_path, a=entry), ScriptedJudge(failed)
         judgements = metric.judge([ITEM], metric.prepare([ITEM.sample], ask), ask)
         assert ask.calls == []
         assert outcomes(judgements) == [ScoreState.NOT_APPLICABLE] * 4
         assert judgements.remarks == [reason]
 
-    def test_samples_without_published_questions_are_asked_for_questions(self, tmp_path: Path) -> None:
+    def test_quest_eval_writes_questions_only_for_unpublished_samples(self, tmp_path: Path) -> None:
         metric, ask = published(tmp_path, a={"question": ["在哪？"], "answers": ["杭州"]}), ScriptedJudge(reply)
         other = replace(ITEM.sample, id="read/qa_1doc/b")
         preparation = metric.prepare([other, ITEM.sample], ask)
@@ -163,7 +163,7 @@ class TestPublishedQuestions:
         with pytest.raises(DataError, match=r"has none of the 1 samples, e\.g\. 'read/qa_1doc/a'.*'read/qa_1doc/b'"):
             metric.prepare([ITEM.sample], ScriptedJudge(reply))
 
-    def test_questions_file_counts_by_content_not_path(self, tmp_path: Path) -> None:
+    def test_questions_file_is_identified_by_its_content(self, tmp_path: Path) -> None:
         fields = QuestEval.__dataclass_fields__
         assert [name for name, field in fields.items() if is_runtime_only(field)] == ["questions_file"]
         first = published(tmp_path, a={}).content_hash()
@@ -208,6 +208,6 @@ def test_quest_eval_names_its_metrics() -> None:
         ),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_quest_eval(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

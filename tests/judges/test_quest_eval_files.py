@@ -14,7 +14,7 @@ def write(file: Path, entries: object) -> Path:
     return file
 
 
-def test_a_file_of_a_published_name_is_about_its_subset(tmp_path: Path) -> None:
+def test_published_file_name_determines_the_subset(tmp_path: Path) -> None:
     file = write(tmp_path / "QuestAnswer2Docs_quest_gt_save.json", {"a": ENTRY, "b": {}})
     assert read_published(file) == {
         "read/qa_2docs/a": PublishedQuestions(("在哪？", "几座？"), ("杭州", "无法推断")),
@@ -22,18 +22,18 @@ def test_a_file_of_a_published_name_is_about_its_subset(tmp_path: Path) -> None:
     }
 
 
-def test_keys_of_a_custom_questions_file_are_whole_ids(tmp_path: Path) -> None:
+def test_custom_questions_file_has_whole_sample_ids(tmp_path: Path) -> None:
     assert set(read_published(write(tmp_path / "mine.json", {"qa/a": ENTRY}))) == {"qa/a"}
 
 
-def test_a_folder_is_all_its_published_files(tmp_path: Path) -> None:
+def test_questions_folder_contains_all_its_published_files(tmp_path: Path) -> None:
     for name in ("QuestAnswer3Docs", "HalluModified"):
         write(tmp_path / f"{name}_quest_gt_save.json", {"a": ENTRY})
     write(tmp_path / "notes.json", [])
     assert set(read_published(tmp_path)) == {"update/hallucination/a", "read/qa_3docs/a"}
 
 
-def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
+def test_questions_hash_covers_file_names_and_contents(tmp_path: Path) -> None:
     first = write(tmp_path / "QuestAnswer1Doc_quest_gt_save.json", {"a": ENTRY})
     moved = tmp_path / "elsewhere"
     moved.mkdir()
@@ -55,14 +55,14 @@ def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
         ('{"a": {"question": ["q"], "answers": [null]}}', "got \\[None\\]"),
     ],
 )
-def test_malformed_files_are_errors(tmp_path: Path, content: str, message: str) -> None:
+def test_malformed_question_files_are_rejected(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "f.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_published(file)
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_missing_questions_file_is_an_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent.json"):
         with pytest.raises(DataError, match="does not exist, expected a file with published questions"):
             question_files(path)

@@ -12,13 +12,13 @@ from components.records import Kind, Message, Sample
 SAMPLE = Sample("s", "qa", Kind.QA, "西湖？", ("杭州",))
 
 
-def test_questions_are_asked_about_the_text() -> None:
+def test_question_request_contains_the_text() -> None:
     inquiry = questions_about(SourceText(SAMPLE, "文{text}字"), "系统", "就{text}提问")
     assert inquiry.request.messages == (Message("system", "系统"), Message("user", "就文{text}字提问"))
     assert inquiry.read('{"key_info": ["杭州"], "questions": ["在哪？"]}') == ("在哪？",)
 
 
-def test_the_form_of_a_request_for_questions_is_not_a_reply() -> None:
+def test_copied_form_of_a_question_request_is_not_a_reply() -> None:
     form = '{"key_info": ["first item"], "questions": ["first question", "second question"]}'
     inquiry = questions_about(SourceText(SAMPLE, "Text"), "", "{text} Print " + form)
     assert inquiry.read(form) is None
@@ -26,7 +26,7 @@ def test_the_form_of_a_request_for_questions_is_not_a_reply() -> None:
     assert inquiry.read('{"key_info": ["1932"], "questions": ["..."]}') is None
 
 
-def test_answers_are_asked_by_number() -> None:
+def test_answer_request_numbers_the_questions() -> None:
     inquiry = answers_from(
         SourceText(SAMPLE, "文字", ("在哪？", "{text}？")), "", "{text}|{questions}|{cannot_infer}", "无法推断"
     )
@@ -46,7 +46,7 @@ def test_answers_are_asked_by_number() -> None:
         ("我没有问题", None),
     ],
 )
-def test_questions_are_read_from_replies(text: str, questions: tuple[str, ...] | None) -> None:
+def test_quest_eval_questions_are_read_from_replies(text: str, questions: tuple[str, ...] | None) -> None:
     assert read_questions(text) == questions
 
 
@@ -63,7 +63,7 @@ def test_questions_are_read_from_replies(text: str, questions: tuple[str, ...] |
         '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": "乙"}, {"number": 3, "answer": "丙"}]}',
     ],
 )
-def test_answers_are_read_from_replies(text: str) -> None:
+def test_quest_eval_answers_are_read_from_replies(text: str) -> None:
     assert read_answers(text, 2) == ("甲", "乙")
 
 
@@ -80,9 +80,9 @@ def test_answers_are_read_from_replies(text: str) -> None:
         "",
     ],
 )
-def test_an_answer_without_its_number_is_missing(text: str) -> None:
+def test_quest_eval_answer_without_its_number_is_missing(text: str) -> None:
     assert read_answers(text, 2) is None
 
 
-def test_numbers_as_answers_are_texts() -> None:
+def test_numeric_quest_eval_answers_are_read_as_text() -> None:
     assert read_answers('{"1": 12, "2": 1.5}', 2) == ("12", "1.5")

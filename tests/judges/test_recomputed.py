@@ -108,7 +108,7 @@ def require_equal(found: list[float | None], recomputed: list[float | None]) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_context_relevance_is_the_share_of_needed_sentences(language: str) -> None:
+def test_recomputed_context_relevance_is_the_share_of_needed_sentences(language: str) -> None:
     recomputed = []
     for drawn in DRAWN:
         n_needed = n_all = 0
@@ -121,7 +121,7 @@ def test_context_relevance_is_the_share_of_needed_sentences(language: str) -> No
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_score_of_nuggets_is_a_mean_of_credits(language: str) -> None:
+def test_recomputed_nugget_scores_are_means_of_credits(language: str) -> None:
     found = values("nuggets", "nuggets", language)
     credit = {"support": Fraction(1), "partial_support": Fraction(1, 2), "not_support": Fraction(0)}
     full = {"support": Fraction(1), "partial_support": Fraction(0), "not_support": Fraction(0)}
@@ -145,7 +145,7 @@ def test_every_score_of_nuggets_is_a_mean_of_credits(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_grades_of_passages_give_all_three_scores(language: str) -> None:
+def test_recomputed_relevance_grades_give_all_three_scores(language: str) -> None:
     found = values("relevance", "relevance_grades", language)
     relevance, precision, gains = [], [], []
     for drawn in DRAWN:

@@ -37,7 +37,7 @@ class TestRelevanceGrades(JudgeContract):
         ([0, 3], (1 / log2(3)) / (1 + 1 / log2(3))),
     ],
 )
-def test_gain_is_normalized_by_the_highest_grades(grades: list[int], value: float) -> None:
+def test_normalized_gain_divides_by_that_of_the_highest_grades(grades: list[int], value: float) -> None:
     assert normalized_gain(grades) == pytest.approx(value)
 
 
@@ -69,6 +69,6 @@ def test_relevance_judge_sends_no_request_without_passages() -> None:
         ({"max_attempts": 0}, "max_attempts: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(changes: dict[str, object], problem: str) -> None:
+def test_rejected_settings_of_relevance_grades(changes: dict[str, object], problem: str) -> None:
     (found,) = replace(METRIC, **changes).check()
     assert problem in found

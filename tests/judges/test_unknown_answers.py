@@ -11,12 +11,12 @@ def test_unknown_phrases_are_matched_after_normalisation(answer: str) -> None:
     assert PHRASES.mean_unknown(answer)
 
 
-def test_phrases_ignore_case_and_width() -> None:
+def test_unknown_phrases_ignore_case_and_width() -> None:
     assert Phrases(("cannot infer",)).mean_unknown("Ｃannot INFER.")
 
 
 @pytest.mark.parametrize("answer", ["", "无法", "推断", "原因无法推断", "无法推断的事"])
-def test_answers_that_only_hold_a_phrase_are_answers(answer: str) -> None:
+def test_answers_that_contain_an_unknown_phrase_are_answers(answer: str) -> None:
     assert not PHRASES.mean_unknown(answer)
 
 
@@ -32,12 +32,12 @@ def test_answers_that_only_hold_a_phrase_are_answers(answer: str) -> None:
         "文本中未提及",
     ],
 )
-def test_words_about_the_text_or_the_question_are_not_an_answer(answer: str) -> None:
+def test_filler_words_around_an_unknown_phrase_mean_unknown(answer: str) -> None:
     assert PHRASES.mean_unknown(answer)
 
 
 @pytest.mark.parametrize("answer", ["文本", "根据文本是杭州", "信息未提及的人", "具体时间", "答案"])
-def test_parts_of_the_phrases_do_not_mean_unknown(answer: str) -> None:
+def test_parts_of_unknown_phrases_do_not_mean_unknown(answer: str) -> None:
     assert not PHRASES.mean_unknown(answer)
 
 

@@ -41,7 +41,7 @@ def test_refusals_of_answerable_questions_are_wrong() -> None:
     }
 
 
-def test_empty_phrases_are_an_error() -> None:
+def test_empty_abstention_phrases_are_rejected() -> None:
     for component in (Abstention, AbstentionErrors):
         assert component(phrases=()).check()[0].startswith("phrases: got []")
         assert component(phrases=("no answer", "!")).check()[0].startswith("phrases: got ['no answer', '!']")

@@ -45,13 +45,13 @@ def test_bert_score_values_equal_those_of_the_package(bert: str, num_layers: int
     assert len(set(scores.values.round(3))) == len(ANSWERS)
 
 
-def test_scores_of_different_layers_differ(bert: str) -> None:
+def test_bert_scores_differ_between_layers(bert: str) -> None:
     first, second = (_scores(BertScore(bert, "", n), ANSWERS, REFERENCES).values for n in (1, 2))
     assert np.abs(first - second).min() > 1e-3
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3])
-def test_batch_size_changes_only_rounding(bert: str, batch_size: int) -> None:
+def test_bert_score_batch_size_changes_only_rounding(bert: str, batch_size: int) -> None:
     expected = _scores(BertScore(bert, "", 1), ANSWERS, REFERENCES)
     scores = _scores(BertScore(bert, "", 1, batch_size=batch_size), ANSWERS, REFERENCES)
     assert scores.values == pytest.approx(expected.values, abs=1e-6)
@@ -65,7 +65,7 @@ def test_bert_score_uses_the_best_reference_that_is_not_blank(bert: str) -> None
     assert max(alone) - min(alone) > 0.01
 
 
-def test_the_order_of_sets_changes_no_bit(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bert_score_does_not_depend_on_the_order_of_sets(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bert-score goes through a set of texts, and the order of sets of texts is another in every process."""
     from bert_score import utils
 
@@ -90,12 +90,12 @@ def test_bert_score_of_equal_texts_is_one(bert: str) -> None:
     assert scores.values.max() <= 1.0
 
 
-def test_a_text_that_has_no_token_scores_zero(bert: str) -> None:
+def test_bert_score_of_a_text_without_tokens_is_zero(bert: str) -> None:
     scores = _scores(BertScore(bert, "", 1), ["\u200b", "北京"], ["北京", "\u200b"])
     assert scores.values.tolist() == [0.0, 0.0]
 
 
-def test_blank_texts_never_reach_the_model() -> None:
+def test_bert_score_never_encodes_blank_texts() -> None:
     samples = [qa_sample("北京"), qa_sample("北京"), qa_sample(), qa_sample("", "\u3000")]
     scores = score_texts(BertScore("/no/such/folder", "", 1), samples, ["", " \n", "北京", "北京"])["bert_score"]
     assert scores.values[:2].tolist() == [0.0, 0.0]
@@ -103,7 +103,7 @@ def test_blank_texts_never_reach_the_model() -> None:
 
 
 @pytest.mark.parametrize("tokenizer_knows_maximum", [True, False])
-def test_text_beyond_the_maximum_is_not_read(tmp_path: Path, tokenizer_knows_maximum: bool) -> None:
+def test_bert_score_reads_at_most_the_maximum_length(tmp_path: Path, tokenizer_knows_maximum: bool) -> None:
     folder = save_bert(tmp_path, tokenizer_knows_maximum=tokenizer_knows_maximum)
     metric = BertScore(str(folder), "", 1)
     read = "北京是首都" * (MAX_TOKENS // 5)
@@ -128,12 +128,12 @@ def test_bert_model_stays_loaded_after_its_folder_is_deleted(tmp_path: Path) -> 
     assert _scores(metric, ANSWERS, REFERENCES).values == pytest.approx(before.values, abs=1e-6)
 
 
-def test_too_many_layers_are_an_error(bert: str) -> None:
+def test_bert_score_rejects_more_layers_than_the_model_has(bert: str) -> None:
     with pytest.raises(ComponentError, match=rf"num_layers: got 3, expected at most the {N_LAYERS} layers"):
         _scores(BertScore(bert, "", 3), ["北京"], ["上海"])
 
 
-def test_model_that_is_not_bert_like_is_rejected(bert: str, tmp_path: Path) -> None:
+def test_bert_score_rejects_a_model_that_is_not_bert_like(bert: str, tmp_path: Path) -> None:
     from transformers import DistilBertConfig, DistilBertModel
 
     folder = shutil.copytree(bert, tmp_path / "distilbert")
@@ -144,7 +144,7 @@ def test_model_that_is_not_bert_like_is_rejected(bert: str, tmp_path: Path) -> N
         _scores(BertScore(str(folder), "", 1), ["北京"], ["上海"])
 
 
-def test_numbers_below_one_are_errors(bert: str) -> None:
+def test_bert_score_rejects_layer_and_batch_numbers_below_one(bert: str) -> None:
     assert BertScore(bert, "", 0, batch_size=-1).check() == [
         "num_layers: got 0, expected at least 1",
         "batch_size: got -1, expected at least 1",

@@ -57,7 +57,7 @@ def test_bleu_equals_sacrebleu_at_the_edges(answer: str, reference: str) -> None
     assert _bleu([answer], [[reference]], "en") == pytest.approx(_sacrebleu([answer], [[reference]], "13a"), abs=1e-12)
 
 
-def test_random_corpora_equal_sacrebleu() -> None:
+def test_bleu_of_random_corpora_equals_sacrebleu() -> None:
     random = np.random.default_rng(0)
     for _ in range(50):
         answers = ["".join(random.choice(list("甲乙丙丁"), random.integers(0, 9))) for _ in range(4)]
@@ -65,7 +65,7 @@ def test_random_corpora_equal_sacrebleu() -> None:
         assert _bleu(answers, references) == pytest.approx(_sacrebleu(answers, references, "zh"), abs=1e-12)
 
 
-def test_random_corpora_with_several_references_equal_sacrebleu() -> None:
+def test_bleu_with_several_references_equals_sacrebleu() -> None:
     random = np.random.default_rng(1)
     for _ in range(50):
         answers = ["".join(random.choice(list("甲乙丙"), random.integers(0, 12))) for _ in range(5)]
@@ -80,29 +80,29 @@ def test_bleu_of_perfect_answers_is_one() -> None:
     assert _bleu(["会议在北京举行"], [["会议在北京举行"]]) == pytest.approx(1.0)
 
 
-def test_an_empty_answer_lengthens_the_brevity_penalty() -> None:
+def test_empty_answer_increases_the_brevity_penalty() -> None:
     alone = _bleu(_ANSWERS[:1], _REFERENCES[:1])
     assert 0 < _bleu([_ANSWERS[0], ""], _REFERENCES[:2]) < alone
 
 
-def test_blank_references_are_left_out() -> None:
+def test_bleu_leaves_out_blank_references() -> None:
     assert _bleu(["会议在北京"], [["会议在北京举行", " ", ""]]) == _bleu(["会议在北京"], [["会议在北京举行"]])
 
 
-def test_samples_without_references_are_not_applicable() -> None:
+def test_bleu_of_samples_without_references_is_not_applicable() -> None:
     scores = score_texts(Bleu(), [qa_sample(), qa_sample("北京")], ["北京", "北京"])["bleu"]
     assert scores.states == (ScoreState.NOT_APPLICABLE, ScoreState.VALUE)
 
 
-def test_a_single_sample_has_no_value() -> None:
+def test_bleu_of_a_single_sample_has_no_value() -> None:
     assert np.isnan(score_texts(Bleu(), [qa_sample("北京")], ["北京"])["bleu"].values).all()
 
 
 @pytest.mark.parametrize(("language", "tokenizer"), [("zh", "zh"), ("en", "13a")])
-def test_signature_names_the_tokenizer_and_the_smoothing(language: str, tokenizer: str) -> None:
+def test_bleu_signature_names_the_tokenizer_and_the_smoothing(language: str, tokenizer: str) -> None:
     expected = f"nrefs:var|case:mixed|eff:no|tok:{tokenizer}|smooth:exp|version:{sacrebleu.__version__}"
     assert Bleu(language).signature == expected
 
 
-def test_an_unknown_language_is_an_error() -> None:
+def test_bleu_rejects_an_unknown_language() -> None:
     assert Bleu("fr").check() == ["language: got 'fr', expected one of zh, en, char"]

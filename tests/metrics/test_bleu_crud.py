@@ -22,7 +22,7 @@ def test_bleu_crud_equals_hand_computed_precisions_and_their_mean() -> None:
     assert _score("bleu_crud_compat", "a b c d", "a b c e") == pytest.approx(np.prod(precisions) ** 0.25)
 
 
-def test_a_short_answer_is_not_held_back() -> None:
+def test_bleu_crud_has_no_brevity_penalty() -> None:
     assert _score("bleu_crud_compat", "a b c", "a b c d e f g h i j k l m n") == pytest.approx(1.0)
 
 
@@ -32,11 +32,11 @@ def test_bleu_without_smoothing_is_zero_if_an_order_is_missing() -> None:
     assert _score("bleu_crud_compat", "a b", "a b") == 0.0
 
 
-def test_repeated_words_count_no_more_often_than_in_the_reference() -> None:
+def test_bleu_crud_clips_repeated_words_to_the_reference() -> None:
     assert _score("bleu_1_crud_compat", "的的的的", "的") == pytest.approx(1 / 4)
 
 
-def test_empty_answer_counts_only_in_the_mean_over_all_answers() -> None:
+def test_bleu_crud_counts_empty_answers_only_in_the_overall_mean() -> None:
     scores = score_texts(BleuCrud(), [qa_sample("北京"), qa_sample("北京")], ["", "北京"])
     assert scores["bleu_1_crud_compat"].values.tolist() == [0.0, 1.0]
     assert scores["bleu_crud_compat"].states == (ScoreState.VALUE, ScoreState.VALUE)

@@ -71,16 +71,16 @@ def test_citation_is_right_if_the_passage_overlaps_gold(
     assert scored("Yes [1].", [gold], passages(passage))["precision"][0] == is_right
 
 
-def test_a_copy_of_gold_in_a_passage_counts() -> None:
+def test_citation_of_a_copy_of_gold_is_right() -> None:
     copy = PassagePlaces(((1, 0, 10),), copied=((0, 0, 8),))
     assert scored("Yes [1].", FIRST_TEN, [copy])["precision"][0] == 1.0
 
 
-def test_any_gold_unit_will_do() -> None:
+def test_citation_recall_requires_only_one_gold_unit() -> None:
     gold = [Evidence("absent"), Evidence("b", 0, 5), Evidence("a", 0, 10)]
     assert scored("Yes [1]. And [2].", gold, passages((0, 0, 10), (1, 0, 5)))["recall"][0] == 1.0
 
 
-def test_inputs_of_different_lengths_are_rejected() -> None:
+def test_citation_inputs_of_different_lengths_are_rejected() -> None:
     with pytest.raises(ComponentError, match="got 2 answers and the passages of 1 for 1 samples"):
         Citations().score_citations([qa_sample()], DOCUMENTS, ["a", "b"], [[]])

@@ -29,7 +29,7 @@ def test_contains_requires_every_part_in_any_wording(answer: str, expected: tupl
     assert (value_of(scores["contains_any"]), value_of(scores["contains_all"])) == expected
 
 
-def test_references_are_wordings_of_one_part() -> None:
+def test_several_references_are_wordings_of_one_part() -> None:
     scores = score_texts(Contains(), [qa_sample("北京", "Beijing")], ["它在北京。"])
     assert value_of(scores["contains_any"]) == value_of(scores["contains_all"]) == 1.0
 

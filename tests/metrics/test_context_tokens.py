@@ -24,6 +24,6 @@ def test_context_tokens_reports_used_and_dropped_counts() -> None:
     assert scores["context_tokens_dropped"].values.tolist() == [30, 0]
 
 
-def test_a_missing_context_is_an_error() -> None:
+def test_context_tokens_reject_a_missing_context() -> None:
     with pytest.raises(ComponentError, match="2 contexts for 3 samples"):
         ContextTokens().score_contexts([qa_sample()] * 3, DOCUMENTS, [[]] * 3, _CONTEXT)

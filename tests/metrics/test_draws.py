@@ -13,7 +13,7 @@ def test_resampled_sums_equal_sums_of_drawn_rows(n: int) -> None:
     assert np.array_equal(Draws(n, 200, (5,)).sums(rows), expected)
 
 
-def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_size_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(0).integers(0, 1000, (2, 50)).astype(np.float64)
     in_one_block = Draws(50, 1001, (0,)).sums(rows)
     monkeypatch.setattr(draws, "_BLOCK_ELEMENTS", 500)
@@ -25,11 +25,11 @@ def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None
     assert np.array_equal(not_cached.sums(rows), in_one_block), "drawn again, they are the same"
 
 
-def test_sums_of_no_rows_are_zero() -> None:
+def test_resampled_sums_without_rows_are_zero() -> None:
     assert Draws(0, 100, (0,)).sums(np.zeros((2, 0))).tolist() == [[0.0] * 100] * 2
 
 
-def test_the_cache_of_draws_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_of_draws_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     recent = draws._RecentDraws()
     monkeypatch.setattr(draws, "_recent", recent)
     monkeypatch.setattr(draws, "_CACHED_BYTES", 30_000)

@@ -40,7 +40,7 @@ def test_exact_match_compares_normalised_texts(answer: str, references: tuple[st
         ("", ("",), 1.0),
     ],
 )
-def test_the_published_form_is_a_mean_over_references(
+def test_published_exact_match_is_a_mean_over_references(
     answer: str, references: tuple[str, ...], expected: float
 ) -> None:
     scores = score_texts(ExactMatch(omnieval_compat=True), [qa_sample(*references)], [answer])

@@ -21,28 +21,28 @@ def test_f1_counts_repeated_words_as_often_as_both_texts_have_them() -> None:
     assert _f1("a a b", "a b b") == pytest.approx(2 / 3)
 
 
-def test_precision_and_recall_weigh_the_same() -> None:
+def test_f1_weighs_precision_and_recall_equally() -> None:
     assert _f1("北京", "北京是首都") == pytest.approx(0.5)
 
 
-def test_order_case_width_and_punctuation_do_not_matter() -> None:
+def test_f1_ignores_order_case_width_and_punctuation() -> None:
     assert _f1("首都，是（ＢＥＩＪＩＮＧ）！", "beijing是首都") == 1.0
 
 
-def test_white_space_is_not_a_common_word() -> None:
+def test_f1_does_not_count_white_space_as_a_word() -> None:
     assert _f1("hello big world", "完全 不同 的") == 0.0
 
 
-def test_the_best_reference_counts() -> None:
+def test_f1_takes_the_best_reference() -> None:
     assert _f1("北京", "上海", "北京") == 1.0
 
 
 @pytest.mark.parametrize("answer", ["", "。"])
-def test_an_empty_answer_scores_zero(answer: str) -> None:
+def test_f1_of_an_empty_answer_is_zero(answer: str) -> None:
     assert _f1(answer, "北京") == 0.0
 
 
-def test_spaces_between_words_are_shared_in_the_published_form() -> None:
+def test_published_f1_counts_spaces_between_words() -> None:
     scores = score_texts(F1(omnieval_compat=True), [qa_sample("完全不同")], ["hello world"])
     # "完全 不同" and "hello world", as characters with spaces: jieba keeps the blank as a word between two blanks.
     assert value_of(scores["f1_omnieval_compat"]) == pytest.approx(2 * 1 / (5 + 13))

@@ -54,9 +54,7 @@ def _golden(name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("metric", "name", "published"), RANKINGS, ids=lambda value: value if type(value) is str else ""
 )
-def test_scores_of_rankings_equal_the_golden_values(
-    metric: RankingMetric, name: str, published: tuple[str, str]
-) -> None:
+def test_ranking_metrics_equal_the_golden_values(metric: RankingMetric, name: str, published: tuple[str, str]) -> None:
     cases = _golden("ranking.json")
     scores = metric.score_rankings([case["ranking"] for case in cases], [case["relevant"] for case in cases])
     expected = [case[published[0]][published[1]] for case in cases]
@@ -64,7 +62,7 @@ def test_scores_of_rankings_equal_the_golden_values(
 
 
 @pytest.mark.parametrize(("metric", "name", "published"), TEXTS, ids=lambda value: value if type(value) is str else "")
-def test_scores_of_texts_equal_the_golden_values(
+def test_text_metrics_equal_the_golden_values(
     metric: AnswerMetric, name: str, published: tuple[str, str, int | None]
 ) -> None:
     """A published value of None (an empty answer's BLEU, a division by zero) has no equal."""
@@ -78,7 +76,7 @@ def test_scores_of_texts_equal_the_golden_values(
     assert [value for value, _ in pairs] == pytest.approx([expected for _, expected in pairs], abs=1e-9)
 
 
-def test_rouge_l_equals_the_published_one_where_white_space_does_not_matter() -> None:
+def test_rouge_l_equals_the_published_one_without_white_space() -> None:
     cases = [
         case
         for case in _golden("text_metrics.json")

@@ -77,7 +77,7 @@ class TestWhichMethod:
         ((interval,),) = Intervals(n_resamples=100).subset_intervals([_bleu_columns(50)], ALL)
         assert interval.method is IntervalMethod.T
 
-    def test_a_count_that_is_zero_or_one_is_not_a_share(self) -> None:
+    def test_count_of_zero_or_one_is_not_a_share(self) -> None:
         assert _interval(np.array([0.0, 1.0] * 5), is_share=False).method is IntervalMethod.BOOTSTRAP
         assert _bounds(_interval(np.zeros(10), is_share=False)) == (0, 0)
 
@@ -137,7 +137,7 @@ class TestStudentsT:
         half = stats.t.ppf(0.975, 7) * error
         assert _bounds(found) == pytest.approx((value - half, value + half))
 
-    def test_unequal_clusters_are_worth_fewer(self) -> None:
+    def test_unequal_clusters_have_a_smaller_effective_number(self) -> None:
         """Kish's effective number of clusters of 9, 1, 1, 1, 1, 1 samples is 14^2 / 86."""
         sizes = [9, 1, 1, 1, 1, 1]
         clusters = np.repeat(np.arange(6), sizes)
@@ -156,7 +156,7 @@ class TestSharesThatAreNearlyAllAlike:
         assert 0 < low < value * (1 - min(0.02, 3 / n))
         assert value < high < 1
 
-    def test_clusters_of_different_sizes_that_agree_do_not_differ_by_rounding(self) -> None:
+    def test_agreeing_clusters_of_different_sizes_do_not_differ_by_rounding(self) -> None:
         clusters = np.repeat(np.arange(12), np.arange(1, 13))
         low, high = _bounds(_interval(np.full(len(clusters), 0.1), clusters))
         n_effective = len(clusters) ** 2 / (np.arange(1, 13) ** 2).sum()
@@ -164,7 +164,7 @@ class TestSharesThatAreNearlyAllAlike:
         for bound in (low, high):
             assert (bound - 0.1) ** 2 == pytest.approx(spread * bound * (1 - bound))
 
-    def test_clusters_that_differ_get_the_plain_interval(self) -> None:
+    def test_differing_clusters_have_the_plain_interval(self) -> None:
         values = np.random.default_rng(0).random(60)
         low, high = _bounds(_interval(values))
         assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 59) * stats.sem(values), rel=0.03)
@@ -180,7 +180,7 @@ class TestWilson:
         found = _bounds(_interval((np.arange(n) < n_ones).astype(np.float64)))
         assert found == pytest.approx((expected.low, expected.high), abs=2e-4)
 
-    def test_clusters_that_agree_are_worth_one_sample_each(self) -> None:
+    def test_agreeing_clusters_count_as_one_sample_each(self) -> None:
         ones = np.arange(40) % 4 == 0
         of_clusters = _interval(ones[np.repeat(np.arange(40), 5)].astype(np.float64), np.repeat(np.arange(40), 5))
         assert _bounds(of_clusters) == pytest.approx(_bounds(_interval(ones.astype(np.float64))), abs=0.003)
@@ -232,14 +232,14 @@ class TestBootstrap:
         assert found.error is not None
         assert found.high == pytest.approx(values.mean() - np.quantile(distances, 0.025) * found.error, rel=1e-6)
 
-    def test_clusters_are_drawn_as_a_whole(self) -> None:
+    def test_bootstrap_draws_clusters_as_a_whole(self) -> None:
         of_clusters = np.random.default_rng(0).random(40)
         clusters = np.repeat(np.arange(40), 5)
         clustered = _interval(of_clusters[clusters], clusters, is_share=False)
         assert clustered.value == pytest.approx(of_clusters.mean())
         assert _bounds(clustered) == pytest.approx(_bounds(_interval(of_clusters, is_share=False)))
 
-    def test_one_cluster_per_sample_equals_no_clusters(self) -> None:
+    def test_interval_with_one_cluster_per_sample_equals_no_clusters(self) -> None:
         values = np.random.default_rng(0).random(40)
         assert _interval(values, np.arange(40) + 7, is_share=False) == _interval(values, is_share=False)
 
@@ -250,7 +250,7 @@ class TestBootstrap:
         assert ours.value == pytest.approx(values.mean())
         assert _bounds(ours) == pytest.approx(_bounds(without), abs=0.02)
 
-    def test_a_constant_has_an_interval_without_width(self) -> None:
+    def test_interval_of_a_constant_has_no_width(self) -> None:
         interval = _interval(np.full(300, 0.1), is_share=False)
         assert interval.value == pytest.approx(0.1, abs=1e-12)
         assert _bounds(interval) == (interval.value, interval.value)
@@ -281,11 +281,11 @@ class TestManyColumnsAndSubsets:
         columns = [_column(np.random.default_rng(0).random(50), is_share=False)]
         assert Intervals(300).subset_intervals(columns, ALL) != Intervals(300, seed=1).subset_intervals(columns, ALL)
 
-    def test_no_columns_give_no_intervals(self) -> None:
+    def test_empty_columns_give_no_intervals(self) -> None:
         assert Intervals().subset_intervals([], [slice(None), [0]]) == [[], []]
         assert Intervals().mean_intervals([], [slice(None)]) == []
 
-    def test_columns_of_different_samples_are_an_error(self) -> None:
+    def test_columns_of_different_samples_are_rejected(self) -> None:
         with pytest.raises(ComponentError, match=r"\[2, 3\]"):
             Intervals().subset_intervals([_column(np.ones(2)), _column(np.ones(3))], ALL)
         with pytest.raises(ComponentError, match=r"\[2, 4\]"):
@@ -312,7 +312,7 @@ def test_single_value_has_no_interval() -> None:
     assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None, 1, n_effective=1.0)
 
 
-def test_errors_in_the_fields_are_all_reported() -> None:
+def test_interval_check_reports_all_invalid_fields() -> None:
     assert Intervals().check() == []
     assert len(Intervals(n_resamples=1, confidence=95, seed=-1).check()) == 3
 
@@ -326,7 +326,7 @@ class TestMeanOverSubsets:
         (found,) = Intervals().mean_intervals([Column(scores.statistics, combine_mean, is_share=False)], rows, own)
         return found
 
-    def test_the_variance_is_the_mean_of_variances_over_their_number(self) -> None:
+    def test_variance_of_a_mean_over_subsets_averages_their_variances(self) -> None:
         random = np.random.default_rng(0)
         groups = [random.normal(size=200).tolist() for _ in range(4)]
         macro = self.mean_intervals(*groups)
@@ -335,7 +335,7 @@ class TestMeanOverSubsets:
         assert macro.value == pytest.approx(np.mean([np.mean(group) for group in groups]))
         assert high - low == pytest.approx(2 * 1.963 * error, rel=0.001)
 
-    def test_few_samples_in_one_group_leave_few_degrees_of_freedom(self) -> None:
+    def test_small_group_leaves_the_mean_few_degrees_of_freedom(self) -> None:
         """Nearly all of the variance is from the group of three, as in Welch's test."""
         groups = [[0.0, 5.0, 13.0], np.linspace(0.0, 0.1, 50).tolist()]
         low, high = _bounds(self.mean_intervals(*groups))
@@ -350,7 +350,7 @@ class TestMeanOverSubsets:
         low, high = _bounds(apart)
         assert high - low < 0.75 * np.subtract(*_bounds(one)[::-1])
 
-    def test_a_group_of_one_leaves_the_mean_without_an_interval(self) -> None:
+    def test_group_of_one_leaves_the_mean_without_an_interval(self) -> None:
         found = self.mean_intervals([0.1, 0.2, 0.4, 0.5, 0.9], [0.5])
         assert found.value == pytest.approx((0.42 + 0.5) / 2)
         assert (found.low, found.high, found.method) == (None, None, None)

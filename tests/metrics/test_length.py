@@ -9,11 +9,11 @@ class TestLength(AnswerMetricContract):
     metric = Length()
 
 
-def test_characters_are_counted_with_and_without_references() -> None:
+def test_length_counts_characters_with_and_without_references() -> None:
     scores = score_texts(Length(), [qa_sample("北京"), qa_sample(), qa_sample()], ["北京 is\n", "𠀀", ""])
     assert scores["length"].values.tolist() == [6.0, 1.0, 0.0]
 
 
-def test_a_missing_answer_is_an_error() -> None:
+def test_length_rejects_a_missing_answer() -> None:
     with pytest.raises(ComponentError, match="got 0 answers and 1 references for 1 samples"):
         score_texts(Length(), [qa_sample("a")], [])

@@ -13,7 +13,7 @@ def _score(ranking: list[str], *relevant: str) -> float:
     return float(scores["map_omnieval_compat"].values[0])
 
 
-def test_precision_at_the_documents_that_were_found() -> None:
+def test_map_omnieval_averages_precision_at_retrieved_gold() -> None:
     assert _score(["a", "x", "b"], "a", "b") == pytest.approx((1 + 2 / 3) / 2)
 
 

@@ -28,6 +28,6 @@ def test_mrr_per_document_equals_hand_computed_values(
     assert scores["mrr_per_document"].values.tolist() == pytest.approx([expected])
 
 
-def test_a_missing_mapping_is_an_error() -> None:
+def test_mrr_per_document_rejects_a_missing_mapping() -> None:
     with pytest.raises(ComponentError, match="0 mappings for 1 rankings"):
         MrrPerDocument().score_rankings([["a"]], [])

@@ -19,7 +19,7 @@ def _ngrams(text: str, n: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_matches_are_clipped_counts(n: int) -> None:
+def test_clipped_ngram_matches_equal_hand_computed_counts(n: int) -> None:
     expected = [(_ngrams(a, n) & _ngrams(r, n)).total() for a, r in zip(_ANSWERS, _REFERENCES, strict=True)]
     assert count_matches(number_units(_ANSWERS), number_units(_REFERENCES), n).tolist() == expected
 

@@ -47,7 +47,7 @@ def test_passage_coverage_equals_hand_computed_shares(
     assert _coverage(gold, spans).values.tolist() == pytest.approx([expected])
 
 
-def test_random_spans_agree_with_a_mask_of_characters() -> None:
+def test_passage_coverage_of_random_spans_equals_a_character_mask() -> None:
     random = np.random.default_rng(0)
     for _ in range(200):
         spans = [(0, *sorted(random.choice(11, 2, replace=False).tolist())) for _ in range(6)]
@@ -62,10 +62,10 @@ def test_random_spans_agree_with_a_mask_of_characters() -> None:
 
 
 @pytest.mark.parametrize("gold", [(), (Evidence("absent", 0, 4),), (Evidence("aa"),)])
-def test_gold_that_is_not_in_the_corpus_is_left_out(gold: tuple[Evidence, ...]) -> None:
+def test_passage_coverage_leaves_out_gold_outside_the_corpus(gold: tuple[Evidence, ...]) -> None:
     assert _coverage(gold, [(0, 0, 10)]).states == (ScoreState.NO_GOLD,)
 
 
-def test_missing_spans_are_an_error() -> None:
+def test_passage_coverage_rejects_missing_spans() -> None:
     with pytest.raises(ComponentError, match="spans for 0 of 1 samples"):
         PassageCoverage().score_contexts([qa_sample()], _DOCUMENTS, [], _CONTEXT)

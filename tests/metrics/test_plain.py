@@ -138,7 +138,7 @@ _EXPECTED: dict[str, tuple[AnswerMetric, Callable[..., float | None]]] = {
 
 
 @pytest.mark.parametrize("name", _EXPECTED)
-def test_plain_equals_the_definition(name: str) -> None:
+def test_metric_equals_its_plain_definition(name: str) -> None:
     metric, definition = _EXPECTED[name]
     expected = [definition(answer, references) for answer, references in CASES]
     samples = [qa_sample(*references) for _, references in CASES]

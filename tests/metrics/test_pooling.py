@@ -56,7 +56,7 @@ def test_pooled_intervals_contain_the_truth_and_are_narrower_than_raw(
     assert np.mean(widths) < 0.95
 
 
-def test_the_estimate_is_the_best_linear_prediction_of_the_full_model() -> None:
+def test_pooled_estimate_is_the_best_linear_prediction() -> None:
     """Compares with full covariance matrices at the estimated variances."""
     fields, _ = matrix(6, 4, 1, (0.1, 0.1, 0.1))
     noise = pooling._noise(fields)
@@ -100,7 +100,7 @@ def test_pooled_variances_maximize_the_penalised_likelihood() -> None:
             assert likelihood(logs + step * np.eye(3)[place]) < best
 
 
-def test_field_of_few_samples_shrinks_more_than_a_field_of_many() -> None:
+def test_field_of_few_samples_shrinks_more_than_one_of_many() -> None:
     fields, _ = matrix(8, 5, 3, (0.05, 0.05, 0.02))
     n = np.where(np.arange(len(fields.value)) == 0, 1.0, np.where(np.arange(len(fields.value)) == 1, 200.0, 6.0))
     outlying = fields._replace(n_effective=n, n_clusters=n, value=np.where(np.arange(len(n)) < 2, 1.0, fields.value))
@@ -112,7 +112,7 @@ def test_field_of_few_samples_shrinks_more_than_a_field_of_many() -> None:
 class TestTooLittleToLearnFrom:
     fields, _ = matrix(5, 4, 0, (0.1, 0.1, 0.1))
 
-    def test_one_topic_or_few_fields_are_not_pooled(self) -> None:
+    def test_single_topic_or_few_fields_are_not_pooled(self) -> None:
         assert pool(self.fields) is not None
         assert pool(self.fields._replace(topic=np.zeros_like(self.fields.topic))) is None
         assert pool(Fields(*(column[:5] for column in self.fields))) is None

@@ -22,7 +22,7 @@ def _score(answer: str, *references: str) -> Scores:
     return best_over_references([qa_sample(*references)], _letters([answer]), _letters(list(references)), _n_shared)
 
 
-def test_the_best_reference_counts() -> None:
+def test_best_of_several_references_gives_the_score() -> None:
     assert _score("abc", "a", "abx", "c").values.tolist() == [2.0]
 
 
@@ -31,22 +31,22 @@ def test_references_without_a_unit_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("references", [(), ("",), ("...", "")])
-def test_a_sample_without_a_reference_is_not_applicable(references: tuple[str, ...]) -> None:
+def test_sample_without_a_reference_is_not_applicable(references: tuple[str, ...]) -> None:
     assert _score("abc", *references).states == (ScoreState.NOT_APPLICABLE,)
 
 
-def test_references_belong_to_their_samples() -> None:
+def test_references_are_paired_with_their_samples() -> None:
     samples = [qa_sample("a", "b"), qa_sample(), qa_sample("c")]
     scores = best_over_references(samples, _letters(["b", "c", "c"]), _letters(["a", "b", "c"]), _n_shared)
     assert scores.states == (ScoreState.VALUE, ScoreState.NOT_APPLICABLE, ScoreState.VALUE)
     assert scores.values[[0, 2]].tolist() == [1.0, 1.0]
 
 
-def test_a_missing_answer_is_an_error() -> None:
+def test_pairing_units_rejects_a_missing_answer() -> None:
     with pytest.raises(ComponentError, match="got 1 answers and 2 references for 2 samples with 2 references"):
         pair_units([qa_sample("a"), qa_sample("b")], _letters(["a"]), _letters(["a", "b"]))
 
 
-def test_texts_without_units_are_an_error() -> None:
+def test_pairing_units_rejects_texts_without_units() -> None:
     with pytest.raises(ComponentError, match="texts without units"):
         pair_units([qa_sample("a")], TextsWithUnits(["a"]), TextsWithUnits(["a"]))

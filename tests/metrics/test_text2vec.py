@@ -60,7 +60,7 @@ def test_text2vec_equals_the_cosine_of_token_means(bert: Path, encoder: str) -> 
     assert len({round(value, 3) for value in expected}) == len(expected)
 
 
-def test_256_tokens_are_read_and_no_more(encoder: str) -> None:
+def test_text2vec_reads_at_most_256_tokens(encoder: str) -> None:
     metric = Text2VecSimilarity(encoder, "")
     read = "北京" * 127  # and [CLS] and [SEP]
     shorter, whole, longer = (
@@ -70,14 +70,14 @@ def test_256_tokens_are_read_and_no_more(encoder: str) -> None:
     assert abs(shorter - whole) > 1e-6
 
 
-def test_a_plain_encoder_is_pooled_by_the_mean(bert: Path, encoder: str) -> None:
+def test_text2vec_pools_a_plain_encoder_by_the_mean(bert: Path, encoder: str) -> None:
     expected = _scores(Text2VecSimilarity(encoder, ""), ANSWERS, REFERENCES)
     scores = _scores(Text2VecSimilarity(str(bert), ""), ANSWERS, REFERENCES)
     assert scores.values == pytest.approx(expected.values, abs=1e-6)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-def test_batch_size_changes_only_rounding(encoder: str, batch_size: int) -> None:
+def test_text2vec_batch_size_changes_only_rounding(encoder: str, batch_size: int) -> None:
     expected = _scores(Text2VecSimilarity(encoder, ""), ANSWERS, REFERENCES)
     scores = _scores(Text2VecSimilarity(encoder, "", batch_size=batch_size), ANSWERS, REFERENCES)
     assert scores.values == pytest.approx(expected.values, abs=1e-6)
@@ -102,12 +102,12 @@ def test_text2vec_of_equal_texts_is_one_regardless_of_white_space(encoder: str) 
     assert scores.values.max() <= 1.0
 
 
-def test_blank_texts_never_reach_the_model() -> None:
+def test_text2vec_never_encodes_blank_texts() -> None:
     samples = [qa_sample("北京"), qa_sample("北京"), qa_sample(), qa_sample("", "\u3000")]
     scores = score_texts(Text2VecSimilarity("/no/such/folder", ""), samples, ["", " \n", "北京", "北京"])[NAME]
     assert scores.values[:2].tolist() == [0.0, 0.0]
     assert scores.states == (ScoreState.VALUE,) * 2 + (ScoreState.NOT_APPLICABLE,) * 2
 
 
-def test_an_empty_batch_is_an_error(encoder: str) -> None:
+def test_text2vec_rejects_a_batch_size_of_zero(encoder: str) -> None:
     assert Text2VecSimilarity(encoder, "", batch_size=0).check() == ["batch_size: got 0, expected at least 1"]

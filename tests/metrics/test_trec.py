@@ -36,7 +36,7 @@ def test_trec_measures_equal_hand_computed_values(measure: str, expected: float)
     assert scores[measure].values.tolist() == pytest.approx([expected], abs=1e-12)
 
 
-def test_one_measure_may_have_many_cutoffs() -> None:
+def test_trec_measure_may_have_many_cutoffs() -> None:
     cutoffs = (100, 5, 10, 1, 20)
     measures = tuple(f"recall@{k}" for k in cutoffs)
     ranking = [f"d{i}" for i in range(200)]
@@ -51,18 +51,18 @@ def test_trec_measures_use_the_given_order_of_long_rankings() -> None:
         assert scores["mrr"].values[0] == pytest.approx(1 / 12_345, abs=1e-12)
 
 
-def test_ids_that_differ_only_after_a_nul_are_different_documents() -> None:
+def test_trec_ids_that_differ_after_a_nul_are_different_documents() -> None:
     scores = TrecMeasures(("mrr", "recall@5")).score_rankings([["\0x", "\0y", "a", "a\0b"]], [{"a": 1, "\0z": 1}])
     assert (scores["mrr"].values[0], scores["recall@5"].values[0]) == (pytest.approx(1 / 3), 0.5)
 
 
-def test_empty_rankings_count_zero_and_do_not_vanish() -> None:
+def test_trec_measure_of_an_empty_ranking_is_zero() -> None:
     scores = TrecMeasures(("mrr",)).score_rankings([["a"], [], []], [{"a": 1}, {"a": 1}, {}])["mrr"]
     assert scores.states == (ScoreState.VALUE, ScoreState.VALUE, ScoreState.NO_GOLD)
     assert scores.statistics.tolist() == [[1, 1], [0, 1], [0, 0]]
 
 
-def test_unknown_and_repeated_measures_are_all_reported() -> None:
+def test_trec_reports_all_unknown_and_repeated_measures() -> None:
     measures = ("mrr", "ndgc@10", "map@0", "recall", "mrr@10", "P@5", "mrr")
     problems = TrecMeasures(measures).check()
     assert len(problems) == 6
@@ -72,7 +72,7 @@ def test_unknown_and_repeated_measures_are_all_reported() -> None:
     assert problems[-1] == "measures: got 'mrr' more than once, expected it once"
 
 
-def test_an_empty_list_of_measures_is_an_error() -> None:
+def test_trec_rejects_an_empty_list_of_measures() -> None:
     assert len(TrecMeasures(()).check()) == 1
 
 
@@ -80,6 +80,8 @@ def test_an_empty_list_of_measures_is_an_error() -> None:
     ("measure", "rankings", "message"),
     [("ndcg", [["a"]], "'ndcg'"), ("mrr", [["a", "b", "a"]], "twice"), ("mrr", [], "1 mappings for 0 rankings")],
 )
-def test_input_outside_the_contract_is_an_error(measure: str, rankings: list[list[str]], message: str) -> None:
+def test_trec_rejects_repeated_documents_and_missing_rankings(
+    measure: str, rankings: list[list[str]], message: str
+) -> None:
     with pytest.raises(ComponentError, match=message):
         TrecMeasures((measure,)).score_rankings(rankings, [{"a": 1}])
