@@ -74,7 +74,7 @@ def test_aggregate_computes_a_mean_per_subset() -> None:
     }  # fmt: skip
 
 
-def test_left_out_samples_are_counted_by_reason_and_are_not_zeros() -> None:
+def test_left_out_samples_are_counted_by_reason_and_not_as_zeros() -> None:
     outcomes = (0.5, ScoreState.NO_GOLD, ScoreState.ANSWER_ERROR, 1.0, ScoreState.NO_GOLD, 0.0)
     metrics = aggregate(scored(*outcomes), SAMPLES, INTERVAL)
     overall, read = metrics["overall"]["length"], metrics["read"]["length"]
@@ -103,14 +103,14 @@ def test_subset_interval_equals_the_interval_of_its_samples() -> None:
     assert (found["n_clusters"], found["method"]) == (10, "bootstrap")
 
 
-def test_metrics_that_are_not_shares_say_so_to_their_intervals() -> None:
+def test_interval_method_depends_on_whether_a_metric_is_a_share() -> None:
     found = aggregate(scored(*[0.0] * 6), SAMPLES, INTERVAL)["overall"]["length"]
     assert (found["method"], found["ci_high"]) == ("t", 0.0)
     share = {"em": Scored(ExactMatch(), mean_scores([0.0] * 6))}
     assert aggregate(share, SAMPLES, INTERVAL)["overall"]["em"]["method"] == "wilson"
 
 
-def test_the_spread_of_one_sample_is_not_known() -> None:
+def test_subset_of_one_sample_has_no_interval() -> None:
     found = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)["read/qa_1doc"]["length"]
     assert (found["value"], found["ci_low"], found["ci_high"]) == (1, None, None)
 
@@ -125,7 +125,7 @@ def test_metrics_are_aggregated_independently() -> None:
     }
 
 
-def test_samples_of_one_document_are_one_cluster() -> None:
+def test_aggregated_samples_of_one_document_are_one_cluster() -> None:
     """Six documents with one value each: however many samples repeat them, there are only six to learn from."""
     samples = [Sample(str(i), "read", Kind.QA, "?", ("!",), gold=(Evidence(str(i % 6)),)) for i in range(60)]
     (many,) = aggregate(scored(*[float(i % 6) for i in range(60)]), samples, INTERVAL)["overall"].values()
@@ -163,7 +163,7 @@ class TestMatrix:
 
 
 class TestMacro:
-    def test_every_subset_counts_the_same(self) -> None:
+    def test_macro_mean_weighs_every_subset_equally(self) -> None:
         metrics = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)
         entry = metrics["macro"]["length"]
         assert entry["value"] == pytest.approx((1 + 2 + 4.5) / 3)
@@ -219,7 +219,7 @@ def test_combine_that_changes_its_input_does_not_affect_intervals() -> None:
     assert in_place == plain
 
 
-def test_a_masked_value_is_no_value() -> None:
+def test_masked_metric_value_becomes_none() -> None:
     samples = [sample(i, "read" if i else "write") for i in range(12)]
     lengths = mean_scores([float(i) for i in range(12)])
     metrics = aggregate({"length": Scored(Masked(), lengths)}, samples, Intervals())

@@ -43,7 +43,7 @@ def test_summaries_are_searched_and_reported_in_original_texts(tmp_path: Path) -
     assert "asked_corpus" not in plan_small(tmp_path, own).plan.summary()["requests"], "kept"
 
 
-def test_a_refiners_cost_is_the_price_of_the_models_of_its_steps() -> None:
+def test_refiner_cost_is_the_price_of_the_models_of_its_steps() -> None:
     prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
     usage = {"refiner": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
     for models, cost in (("m", 2.0), ("mm", 2.0), ("mo", None)):
@@ -52,7 +52,7 @@ def test_a_refiners_cost_is_the_price_of_the_models_of_its_steps() -> None:
         assert usage_fields(usage, cell)["cost"] == cost
 
 
-def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path) -> None:
+def test_header_sweep_asks_about_every_chunk_as_planned(tmp_path: Path) -> None:
     own = [*options(tmp_path), "header=contextual", "+llm@header.llm=scripted", "header.llm.reply=about a zebra"]
     plan = plan_small(tmp_path, own)
     assert plan.plan.summary()["requests"]["asked_headers"] == 4
@@ -62,7 +62,7 @@ def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path) -> None:
     assert not any("zebra" in row["prompt"] for row in samples_in(tmp_path))
 
 
-def test_requests_for_headers_of_unwritten_documents_are_estimated(tmp_path: Path) -> None:
+def test_header_requests_for_unwritten_documents_are_estimated(tmp_path: Path) -> None:
     own = [*options(tmp_path), "header=contextual", "refiner=summary", "refiner.llm.reply='Opened {question}.'"]
     own += [f"+llm@{step}.llm=scripted" for step in ("refiner", "header")]
     (counts,) = [count for count in plan_small(tmp_path, own).plan.requests if count.kind == "asked_headers"]
@@ -75,7 +75,7 @@ def test_requests_for_headers_of_unwritten_documents_are_estimated(tmp_path: Pat
     assert (counts.n_requests, counts.is_exact) == (2, True), "the documents are kept by now"
 
 
-def test_failed_requests_fail_the_cell_and_are_reported(tmp_path: Path) -> None:
+def test_failed_header_and_summary_requests_fail_the_cell(tmp_path: Path) -> None:
     own = [*options(tmp_path), "header=contextual", "+llm@header.llm=scripted", "header.llm.error_on=harbour"]
     assert run_small(tmp_path, own) == EXIT_CELL_FAILED
     (cell,) = cells_in(tmp_path)

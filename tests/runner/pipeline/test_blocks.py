@@ -81,7 +81,7 @@ def test_vectors_in_blocks_equal_a_single_block_to_the_byte(tmp_path: Path, monk
     assert kept_bytes(several) == kept_bytes(single)
 
 
-def test_a_slow_embedder_names_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_embedder_receives_blocks_of_its_own_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "BLOCK_CHUNKS", 1000)
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(retriever=Dense(Slow(), Flat(), depth=6)))
@@ -104,7 +104,7 @@ def _break_off(store: Store, with_error: type[BaseException]) -> None:
 
 
 @pytest.mark.parametrize("with_error", [KeyboardInterrupt, RuntimeError])
-def test_chunks_embedded_before_a_kill_are_not_embedded_again(tmp_path: Path, with_error: type[BaseException]) -> None:
+def test_embedded_chunks_are_not_embedded_again_after_a_kill(tmp_path: Path, with_error: type[BaseException]) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     _break_off(store, with_error)
     assert len(Breakable.calls) == 2
@@ -117,7 +117,7 @@ def test_chunks_embedded_before_a_kill_are_not_embedded_again(tmp_path: Path, wi
     assert list((tmp_path / "broken" / "workspaces").iterdir()) == []
 
 
-def test_blocks_of_another_size_are_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vector_blocks_of_another_size_are_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     _break_off(store, KeyboardInterrupt)
     monkeypatch.setattr(dense, "BLOCK_CHUNKS", 3)  # another version of this project may use another size
@@ -127,7 +127,7 @@ def test_blocks_of_another_size_are_not_reused(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("content", [None, b""], ids=["zeros behind the header", "empty"])
-def test_a_block_that_a_power_cut_damaged_is_embedded_again(tmp_path: Path, content: bytes | None) -> None:
+def test_vector_block_damaged_by_a_power_cut_is_embedded_again(tmp_path: Path, content: bytes | None) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     _break_off(store, KeyboardInterrupt)
     first = min(store.workspace(vectors_in(store).key).iterdir())

@@ -50,7 +50,7 @@ def mean(*values: float) -> float:
     return sum(values) / len(values)
 
 
-def test_turns_are_subsets_by_their_number(cell: CellResult, values: dict[str, float]) -> None:
+def test_turn_subsets_are_numbered_by_turn(cell: CellResult, values: dict[str, float]) -> None:
     assert len(set(values.values())) > 1
     assert [name for name in cell.metrics if name.startswith("turn/")] == [
         "turn/1", "turn/2", "turn/3", "turn/by_conversation",
@@ -68,14 +68,14 @@ def test_conversations_weigh_equally_regardless_of_their_length(cell: CellResult
     assert cell.metrics["turn/by_conversation"]["bleu"]["n_conversations"] == 2, "a metric of a corpus, for each"
 
 
-def test_cells_are_compared_by_turn_on_the_same_samples(folder: Path, cell: CellResult) -> None:
+def test_turn_subsets_of_cells_are_compared_on_the_same_samples(folder: Path, cell: CellResult) -> None:
     sweep = load(str(folder / "results" / SWEEP_ID))
     for subset in ("turn/1", "turn/2", "turn/by_conversation"):
         found = common_samples([cell], sweep.folder_of, "mrr", subset)
         assert found.means().tolist() == [pytest.approx(cell.value("mrr", subset))]
 
 
-def test_metrics_by_turn_change_only_scoring_stages(folder: Path, cell: CellResult) -> None:
+def test_turn_metrics_change_only_scoring_stages(folder: Path, cell: CellResult) -> None:
     data = [*own_data(folder, TEXTS, samples()), "language=en", "llm=scripted"]
     plan = plan_small(folder, data, [*data, "metrics.interval.by_turn=true"])
     plain, by_turn = ({s.key: s.kind for s in each.graph.result.upstream()} for each in plan.cells)

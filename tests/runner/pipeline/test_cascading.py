@@ -33,7 +33,7 @@ def test_first_cascade_step_is_shared_with_a_cell_of_only_that_step() -> None:
     assert stages["reranked_hits"].key in {stage.key for stage in alone.result.upstream()}
 
 
-def test_scores_of_every_step_are_kept(tmp_path: Path) -> None:
+def test_cascade_stores_the_scores_of_every_step(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(**CELLS["three rerankers"]))
     run_all(store, graph.result)

@@ -167,7 +167,7 @@ def test_runtime_only_field_changes_no_stage() -> None:
     assert changed_kinds(("llm=scripted",), ("llm=scripted", "llm.delay_s=1.5")) == set()
 
 
-def test_a_single_ranking_needs_no_fusion() -> None:
+def test_single_ranking_needs_no_fusion() -> None:
     assert "sample_hits" in keys("retriever=bm25")
     assert not {"fused_hits", "sample_hits"} & keys("retriever=closed_book").keys()
     assert "sample_hits" not in keys(*HYBRID)
@@ -179,7 +179,7 @@ def test_cell_without_a_generator_has_no_answer_stages() -> None:
     assert graph("llm=none", "prompt=english").result.key == graph("llm=none").result.key
 
 
-def test_a_baseline_reads_no_prompt() -> None:
+def test_baseline_reads_no_prompt() -> None:
     baseline = ("retriever=bm25", "llm=extractive")
     assert graph(*baseline, "prompt=english").result.key == graph(*baseline, "prompt=chinese").result.key
     assert {"prompts", "answers"}.isdisjoint(keys(*baseline))
@@ -202,18 +202,18 @@ def test_generator_without_effect_keeps_the_result_key(cell: tuple[str, ...], ge
 
 
 @pytest.mark.parametrize("override", ["embedder=lsa", "embedder.n_dimensions=8"])
-def test_the_embedder_does_not_count_for_bm25(override: str) -> None:
+def test_embedder_does_not_change_a_bm25_cell(override: str) -> None:
     assert graph("retriever=bm25", override).result.key == graph("retriever=bm25").result.key
 
 
-def test_dense_and_bm25_cells_share_their_searches_with_hybrid() -> None:
+def test_hybrid_shares_its_searches_with_dense_and_bm25_cells() -> None:
     for part in ("dense", "bm25"):
         alone = keys(f"retriever={part}")
         (hits,) = [kind for kind in alone if kind.endswith("_hits") and kind != "sample_hits"]
         assert alone[hits] == keys(*HYBRID)[hits]
 
 
-def test_arms_add_their_searches_to_shared_searches() -> None:
+def test_arms_add_their_searches_to_shared_ones() -> None:
     arms = keys("retriever=arms", "llm=scripted")
     for kind in ("dense_hits", "sparse_hits"):
         assert keys(*HYBRID)[kind] <= arms[kind]
@@ -245,7 +245,7 @@ def test_closed_book_graph_has_no_retrieval_stages(override: str) -> None:
     assert closed_book.result.key == graph("retriever=closed_book").result.key
 
 
-def test_the_axes_that_count_are_named() -> None:
+def test_graph_lists_the_axes_that_it_uses() -> None:
     always = {"dataset", "tokenizer", "retriever", "llm", "pipeline", "metrics", "judge"}
     retrieval = {"refiner", "chunk", "header", "expander", "diversity", "reranker", "context", "compressor", "top_k"}
     retrieval |= {"reviser"}
@@ -257,7 +257,7 @@ def test_the_axes_that_count_are_named() -> None:
 
 
 @pytest.mark.parametrize("override", ["repeat=1", "judge_repeat=1"])
-def test_a_deterministic_model_is_not_repeated(override: str) -> None:
+def test_deterministic_model_is_not_repeated(override: str) -> None:
     assert changed_kinds(("llm=extractive",), ("llm=extractive", override)) == set()
     assert graph("llm=extractive", override).used.isdisjoint({"repeat", "judge_repeat"})
 
@@ -273,23 +273,23 @@ def test_threshold_for_missing_hits_changes_no_stage() -> None:
     assert changed_kinds((), ("retriever.sparse_index.max_share_without_hits=1.0",)) == set()
 
 
-def test_one_tokenizer_axis_reaches_all_that_split_words() -> None:
+def test_tokenizer_axis_reaches_every_stage_that_splits_words() -> None:
     assert {"block_terms", "query_words", "sparse_hits", "baseline_answers"} <= changed_kinds(
         (), ("tokenizer=bigrams", "llm=extractive")
     )
 
 
-def test_the_limit_of_samples_shares_the_corpus() -> None:
+def test_sample_limit_keeps_the_stages_of_the_corpus() -> None:
     assert changed_kinds((), ("dataset.limit=6",)).isdisjoint({"corpus", "segments", "chunks", "terms", "sparse_index"})
 
 
-def test_one_refiner_is_the_beginning_of_several() -> None:
+def test_single_refiner_shares_the_first_step_of_several() -> None:
     alone, several = ("refiner=dedupe",), ("refiner=combined", "refiner.use=[dedupe,tables]")
     assert keys(*alone)["refined_corpus"] < keys(*several)["refined_corpus"]
     assert keys(*alone)["gold_copies"] == keys()["gold_copies"], "copies of gold are looked for in the original texts"
 
 
-def test_missing_data_are_found_before_any_work(tmp_path: Path) -> None:
+def test_missing_data_folder_is_found_before_any_work(tmp_path: Path) -> None:
     cell = small_request("dataset=crud_rag", "dataset.root=nowhere").cell
     store = Store(tmp_path)
     with pytest.raises(RagGridError, match="nowhere/80000_docs: does not exist"):

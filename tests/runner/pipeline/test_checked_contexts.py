@@ -71,13 +71,13 @@ def test_invalid_contexts_are_rejected(wrong: Context, message: str) -> None:
         check(wrong, Mine())
 
 
-def test_a_hit_behind_top_k_is_an_error() -> None:
+def test_context_with_a_hit_beyond_top_k_is_rejected() -> None:
     with pytest.raises(ComponentError, match=r"query 0 has the chunk 4, which is not among its first 1 hits"):
         check(SOUND, Mine(), top_k=1)
 
 
 @pytest.mark.parametrize("far", [2, 3])
-def test_a_chunk_beyond_the_window_or_in_another_document_is_an_error(far: int) -> None:
+def test_context_chunk_beyond_the_window_or_document_is_rejected(far: int) -> None:
     hits = hits_in_order([[0] if far == 2 else [2], [], []])
     found = context([[far], [-1], [-1]])
     builder = type("Pair", (), {"n_chunks_per_hit": 2})()

@@ -52,6 +52,6 @@ def test_diverse_hits_need_no_order_by_score() -> None:
     assert checked_hits(hits, 2, 3, FUSION, by_score=False) is hits
 
 
-def test_positions_in_rankings_are_counted() -> None:
+def test_ranking_positions_are_counted() -> None:
     assert n_chunks_in([HITS, hits_in_order([[4], []])]) == 5
     assert n_chunks_in([hits_in_order([[], []])]) == 0

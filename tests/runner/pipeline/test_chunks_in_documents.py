@@ -117,19 +117,19 @@ def test_documents_read_before_a_kill_are_not_read_again(tmp_path: Path) -> None
     np.testing.assert_array_equal(kept(store, joined), InDocuments().embed_in_documents(documents.texts, spans))
 
 
-def test_an_embedder_that_reads_no_documents_gets_chunks(tmp_path: Path) -> None:
+def test_embedder_that_reads_no_documents_receives_chunks(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run_all(store, *stages(store, ChunkVectors, retriever=retriever(reads_documents=False)))
     assert InDocuments.calls == []
 
 
-def test_headers_of_chunks_that_are_read_in_their_documents_are_an_error() -> None:
+def test_headers_with_an_embedder_that_reads_documents_are_rejected() -> None:
     (problem,) = combination_problems(2, retriever(), header=Place(section=False))
     assert problem.startswith("header: got Place, but InDocuments reads chunks in their documents")
     assert combination_problems(2, retriever(reads_documents=False), header=Place(section=False)) == []
 
 
-def test_the_overlap_of_windows_is_in_no_key_at_its_default() -> None:
+def test_default_window_overlap_is_left_out_of_the_key() -> None:
     """Stored vectors of other poolings are still found."""
     model = SentenceTransformers("owner/name", "0" * 40)
     assert "window_overlap" not in str(describe(model))

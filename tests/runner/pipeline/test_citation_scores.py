@@ -41,7 +41,7 @@ def scores(table: pa.Table, name: str) -> list[float | str]:
     return [state if value is None else value for value, state in zip(*columns, strict=True)]
 
 
-def test_numbers_name_the_passages_of_the_prompt(tmp_path: Path) -> None:
+def test_citation_numbers_name_the_passages_of_the_prompt(tmp_path: Path) -> None:
     """The oracle shows the gold alone, of which the last sample has none in the corpus."""
     right = samples_of(tmp_path, retriever=Oracle())
     assert scores(right, "precision") == scores(right, "recall") == [1.0, 1.0, 1.0, "no_gold_in_corpus"]
@@ -52,7 +52,7 @@ def test_numbers_name_the_passages_of_the_prompt(tmp_path: Path) -> None:
     assert scores(none, "recall") == [0.0, 0.0, 0.0, "no_gold_in_corpus"]
 
 
-def test_a_merged_passage_has_one_number(tmp_path: Path) -> None:
+def test_merged_passage_has_one_citation_number(tmp_path: Path) -> None:
     small = {"retriever": Oracle(), "chunk": SentencePacking(size=15, unit=Unit.CHAR), "top_k": 2}
     apart = samples_of(tmp_path, **small, llm=Scripted(reply="In 1932 [2]"))
     assert scores(apart, "precision")[0] == 1.0
@@ -79,7 +79,7 @@ def test_cells_without_citations_report_the_reason(tmp_path: Path, fields: dict[
     assert scores(table, "precision") == scores(table, "recall") == [state] * 4
 
 
-def test_passages_shown_alone_keep_their_numbers(tmp_path: Path) -> None:
+def test_passages_shown_alone_keep_their_citation_numbers(tmp_path: Path) -> None:
     """The last request's prompt shows its passage with the number that the passage has among all."""
     table = samples_of(tmp_path, retriever=bm25(), generator=Refine("{prompt} {answer}"))
     for prompt, path in zip(table["prompt"].to_pylist(), table["generation"].to_pylist(), strict=True):

@@ -94,7 +94,7 @@ def _passages(store: Store, graph: Any) -> list[list[str]]:
 
 @pytest.mark.parametrize("fields", [{}, {"refiner": LastFirst()}, {"context": PackedContext(window=1)}])
 @pytest.mark.parametrize("compressor", [Ends(20), BEST])
-def test_metrics_and_results_count_the_gold_in_the_pieces(
+def test_compressed_gold_is_counted_by_its_pieces(
     compressor: Compressor, fields: dict[str, Any], tmp_path: Path
 ) -> None:
     store = Store(tmp_path, "a run")
@@ -140,7 +140,7 @@ def test_conversation_turns_use_their_own_compressed_pieces(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("pieces", [((0, 0),), ((3, 2),), ((0, 5), (4, 6)), ((0, 10_000),), ((-1, 2),)])
-def test_pieces_outside_their_passage_end_the_stage(pieces: tuple[tuple[int, int], ...], tmp_path: Path) -> None:
+def test_pieces_outside_their_passage_fail_the_stage(pieces: tuple[tuple[int, int], ...], tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     (stage,) = stages_of(graph_with(store, Broken(1, pieces)), "prompt_pieces")
     with pytest.raises((AssertionError, ComponentError), match=r"Broken.*expected ranges in order, without overlaps"):
@@ -176,7 +176,7 @@ def test_pieces_other_than_integer_pairs_fail_the_stage(pieces: Any, iterated: b
         (100, 80, EvidenceStage.IN_CONTEXT),
     ],
 )
-def test_evidence_that_was_chosen_and_removed_is_compressed(
+def test_evidence_removed_by_a_compressor_has_the_compressed_stage(
     n_chosen: int | None, n_in_context: int, expected: EvidenceStage
 ) -> None:
     unit = GoldUnit(100, n_in_context, [FoundPiece(1, 0, 100)], n_chosen=n_chosen)
@@ -204,7 +204,7 @@ def server() -> Iterator[ChatServer]:
         yield running
 
 
-def test_requests_of_a_compressor_are_planned_and_never_repeated(tmp_path: Path, server: ChatServer) -> None:
+def test_compressor_requests_are_planned_and_never_repeated(tmp_path: Path, server: ChatServer) -> None:
     model = ["llm=openai", "llm.model=m", "llm.api_key_env=''", "llm.max_retries=0", f"llm.base_url={server.url}"]
     fixed = [*own_data(tmp_path, TEXTS, SAMPLES), *model, *FEW_METRICS, "language=en", "retriever=bm25"]
     cells = [[*fixed, "retriever.sparse_index.max_share_without_hits=1", "compressor=llm", "top_k=1"]]
@@ -220,7 +220,7 @@ def test_requests_of_a_compressor_are_planned_and_never_repeated(tmp_path: Path,
     assert len(server.requests) == 2 * len(SAMPLES)
 
 
-def test_failed_requests_of_a_compressor_fail_the_cell(tmp_path: Path, server: ChatServer) -> None:
+def test_failed_compressor_requests_fail_the_cell(tmp_path: Path, server: ChatServer) -> None:
     answered = server.script
     broken = Reply(status=400, body=b"no")
     server.script = lambda request, n: broken if '"sentences"' in last_message(request) else answered(request, n)

@@ -34,13 +34,13 @@ def test_copy_of_gold_counts_as_gold_except_in_strict_metrics(tmp_path: Path) ->
     assert (facts["n_gold_units_with_copies"], facts["n_copies_of_gold_units"]) == (1, 1)
 
 
-def test_credit_can_be_turned_off(tmp_path: Path) -> None:
+def test_credit_of_copies_can_be_turned_off(tmp_path: Path) -> None:
     values, facts = overall(tmp_path, "metrics.credit_copies=false")
     assert values["mrr"] == values["mrr_strict"] == 0.5
     assert values["passage_coverage"] == 0.0
     assert facts["n_copies_of_gold_units"] == 0
 
 
-def test_the_published_map_is_strict(tmp_path: Path) -> None:
+def test_published_map_gives_copies_no_credit(tmp_path: Path) -> None:
     values, _ = overall(tmp_path, "+metrics.scores.published._target_=components.metrics.map_omnieval.MapOmniEval")
     assert (values["map@10"], values["map_omnieval_compat"]) == (1.0, 0.5)

@@ -33,7 +33,7 @@ def lines(folder: Path, *cells: list[str]) -> list[str]:
     return [line for cell in plan_small(folder, *cells).cells for line in cell.lines]
 
 
-def test_all_documents_are_in_each_prompt_in_their_order(tmp_path: Path, options: list[str]) -> None:
+def test_every_prompt_contains_all_documents_in_order(tmp_path: Path, options: list[str]) -> None:
     assert run_small(tmp_path, [*options, "top_k=100"]) == EXIT_OK
     for row in samples_in(tmp_path):
         assert [hit["document_id"] for hit in row["retrieved"]] == list(TEXTS)
@@ -54,7 +54,7 @@ def test_plan_reports_how_much_of_the_corpus_fits_and_its_tokens(tmp_path: Path,
     )
 
 
-def test_a_text_that_does_not_fit_is_left_out_and_counted(tmp_path: Path, options: list[str]) -> None:
+def test_corpus_text_that_does_not_fit_is_left_out_and_counted(tmp_path: Path, options: list[str]) -> None:
     small = [*options, "top_k=100", f"context.max_tokens={N_TOKENS['b'] - 1}"]
     (line,) = lines(tmp_path, small)
     shown = sum(len(text) for name, text in TEXTS.items() if name != "b")
@@ -68,7 +68,7 @@ def test_a_text_that_does_not_fit_is_left_out_and_counted(tmp_path: Path, option
     assert cell.value("passage_coverage") == 0.5
 
 
-def test_the_limit_of_texts_is_named(tmp_path: Path, options: list[str]) -> None:
+def test_plan_names_the_setting_that_limits_the_texts(tmp_path: Path, options: list[str]) -> None:
     (line,) = lines(tmp_path, [*options, "top_k=2"])
     assert "2 of 4 texts" in line
     assert line.endswith("; limited by top_k=2")
@@ -76,7 +76,7 @@ def test_the_limit_of_texts_is_named(tmp_path: Path, options: list[str]) -> None
     assert refined == f"{line}, before the refiner"
 
 
-def test_pieces_of_documents_can_be_shown(tmp_path: Path, options: list[str]) -> None:
+def test_corpus_in_prompts_may_show_pieces_of_documents(tmp_path: Path, options: list[str]) -> None:
     cell = [*options, "top_k=100", "chunk@retriever.chunker=token", "retriever.chunker.size=10"]
     (line,) = lines(tmp_path, cell)
     found = re.search(r"(\d+) of \1 texts", line)
@@ -105,14 +105,14 @@ def test_search_axes_do_not_multiply_corpus_in_prompt_cells(tmp_path: Path, opti
         ("context.max_tokens=1", r"no text of the corpus fits into a prompt; limited by context.max_tokens=1; use a"),
     ],
 )
-def test_a_corpus_that_makes_no_sense_in_prompts_is_refused(
+def test_corpus_that_cannot_be_shown_in_prompts_is_refused(
     override: str, message: str, tmp_path: Path, options: list[str]
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         plan_small(tmp_path, [*options, "top_k=100", override])
 
 
-def test_too_many_hits_of_all_samples_together_are_refused(
+def test_too_many_corpus_hits_of_all_samples_are_refused(
     tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.pipeline.answers.corpus_in_prompts._MOST_HITS", 7)
@@ -121,12 +121,12 @@ def test_too_many_hits_of_all_samples_together_are_refused(
     assert plan_small(tmp_path, [*options, "top_k=3"]).cells
 
 
-def test_more_texts_than_the_depth_are_refused(tmp_path: Path, options: list[str]) -> None:
+def test_top_k_above_the_corpus_depth_is_refused(tmp_path: Path, options: list[str]) -> None:
     with pytest.raises(ConfigError, match=r"more than retriever\.depth=10000"):
         plan_small(tmp_path, [*options, "top_k=10001"])
 
 
-def test_the_estimate_of_tokens_does_not_assume_small_chunks(tmp_path: Path, options: list[str]) -> None:
+def test_token_estimate_of_whole_documents_is_the_context_limit(tmp_path: Path, options: list[str]) -> None:
     (cell,) = plan_small(tmp_path, [*options, "top_k=2", "chunk.size=8"]).cells
     answers = cell.graph.result.answers
     assert isinstance(answers, Answers)

@@ -31,7 +31,7 @@ def counted(folder: Path, **fields: Any) -> list[dict[str, Any]]:
     return list(summary["cut_texts"])
 
 
-def test_longer_texts_are_counted_with_their_tokens(tmp_path: Path) -> None:
+def test_texts_beyond_the_token_limit_are_counted_with_their_tokens(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(retriever=Dense(FirstLetters(), Flat(), depth=6)))
     run_all(store, graph.result)
@@ -68,7 +68,7 @@ def test_cut_texts_are_counted_only_for_models_that_read_tokens(tmp_path: Path, 
     assert counted(tmp_path, retriever=retriever) == []
 
 
-def test_pairs_that_a_reranker_reads_are_counted(tmp_path: Path) -> None:
+def test_cut_pairs_of_a_reranker_are_counted(tmp_path: Path) -> None:
     reranker = ReadsCharacters(depth=3, limit=60)
     reranker.scored.clear()
     (pairs,) = counted(tmp_path, retriever=bm25(), reranker=reranker)

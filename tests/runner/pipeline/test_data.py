@@ -71,7 +71,7 @@ class Broken(Jsonl):
 
 
 @pytest.mark.parametrize(("name", "message"), [("none", "AttributeError: "), ("raises", r"KeyError: 'column'; .*line")])
-def test_errors_of_a_users_data_set_name_its_class(tmp_path: Path, name: str, message: str) -> None:
+def test_user_data_set_error_names_its_class(tmp_path: Path, name: str, message: str) -> None:
     own_data(tmp_path, {"a": "one text"}, [{"id": "1", "question": "Which text?"}])
     places = {"documents": str(tmp_path / "documents.jsonl"), "samples": str(tmp_path / "samples.jsonl")}
     with pytest.raises(ComponentError, match=rf"test_data\.Broken: the data set cannot be loaded .*{message}"):

@@ -66,7 +66,7 @@ class MakesUp(KeepAll):
         return Hits(np.where(hits.chunk >= 0, hits.chunk + 100, -1).astype(np.int32), hits.score)
 
 
-def test_hits_that_were_not_found_are_an_error(tmp_path: Path) -> None:
+def test_diversified_hits_that_no_search_found_are_rejected(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(retriever=bm25(), diversity=MakesUp()))
     runs: Sequence[object] = list(run_stages(make_plan([(graph.result, 1)], store).order, store, Local()))

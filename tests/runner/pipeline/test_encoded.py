@@ -74,7 +74,7 @@ def kept_bytes(store: Store) -> dict[str, bytes]:
     return {file: (entry.folder / file).read_bytes() for file in entry.manifest.files}
 
 
-def test_a_chunk_is_encoded_once_for_all_searches_and_rerankers_and_their_axes(tmp_path: Path) -> None:
+def test_chunk_is_encoded_once_for_all_searches_and_rerankers(tmp_path: Path) -> None:
     store = Store(tmp_path)
     base = three_way(Breakable())
     uneven = replace(base, fusion=ReciprocalRank(weights=(1.0, 0.3, 1.0)))
@@ -97,7 +97,7 @@ def test_encodings_in_blocks_equal_a_single_block_to_the_byte(tmp_path: Path, mo
     assert kept_bytes(several) == kept_bytes(single)
 
 
-def test_chunks_encoded_before_a_kill_are_not_encoded_again(tmp_path: Path) -> None:
+def test_encoded_chunks_are_not_encoded_again_after_a_kill(tmp_path: Path) -> None:
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
     with pytest.raises(KeyboardInterrupt):

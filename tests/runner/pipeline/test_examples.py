@@ -37,7 +37,7 @@ def prompts(folder: Path, **fields: Any) -> Sequence[tuple[Message, ...]]:
     return made.prompts if hasattr(made, "prompts") else made
 
 
-def test_an_example_is_a_turn_of_the_chat_with_its_gold(tmp_path: Path) -> None:
+def test_example_is_a_chat_turn_with_its_gold(tmp_path: Path) -> None:
     held_out = {sample.question: sample for sample in HELD_OUT.load().samples}
     shown = prompts(tmp_path)
     assert len(shown) == 4 - len(held_out)
@@ -86,12 +86,12 @@ def test_examples_change_only_stages_that_read_them() -> None:
     assert without["reference_units"] == with_them["reference_units"], "the same samples are scored"
 
 
-def test_too_few_of_a_kind_are_reported_before_any_work() -> None:
+def test_too_few_examples_of_a_kind_are_rejected_by_the_plan() -> None:
     with pytest.raises(ConfigError, match=r"examples.n: got 9, but .* has 2 samples of the kind continuation"):
         planned("dataset=part", "dataset.limit=null", "llm=scripted", "examples=held_out", "examples.n=9")
 
 
-def test_zero_examples_equal_no_examples() -> None:
+def test_zero_examples_keep_the_result_key() -> None:
     none = planned(*PART, "examples=held_out", "examples.n=0").result.key
     assert none == planned(*PART).result.key
     baseline = ("dataset=part", "llm=extractive")

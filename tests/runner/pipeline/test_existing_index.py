@@ -68,7 +68,7 @@ def test_index_hits_are_located_and_missing_hits_keep_their_rank(tmp_path: Path)
     }
 
 
-def test_only_hits_outside_the_corpus_are_no_gold_and_no_failure(tmp_path: Path) -> None:
+def test_hits_outside_the_corpus_alone_score_zero(tmp_path: Path) -> None:
     result = of_index(tmp_path, retriever=Finds(texts=(OUTSIDE, "Neither is this.")))
     row = rows(result)["q1"]
     assert row["retrieved"] == []
@@ -77,7 +77,7 @@ def test_only_hits_outside_the_corpus_are_no_gold_and_no_failure(tmp_path: Path)
     assert row["score/context_tokens"] > 0
 
 
-def test_an_index_without_any_hit_is_an_error(tmp_path: Path) -> None:
+def test_existing_index_that_finds_nothing_fails_the_stage(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="Finds found nothing for any of 4 queries; check that the index"):
         of_index(tmp_path, retriever=Finds())
 
@@ -93,7 +93,7 @@ def test_diversification_reads_the_hits_of_an_existing_index(tmp_path: Path) -> 
     assert {len(row["retrieved"]) for row in found.values()} == {3}
 
 
-def test_steps_that_make_an_index_do_not_affect_the_cell(tmp_path: Path) -> None:
+def test_index_building_axes_do_not_change_an_existing_index_cell(tmp_path: Path) -> None:
     store = Store(tmp_path)
     other: dict[str, Any] = {
         "chunk": SentencePacking(size=90, unit=Unit.CHAR),
@@ -121,7 +121,7 @@ def test_index_depth_and_settings_change_the_key(tmp_path: Path) -> None:
     assert len(keys) == 4
 
 
-def test_a_key_that_a_server_repeats_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_repeated_by_a_search_server_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SEARCH_KEY", "svc:x7Qm2f9LkT4vWz8RbN3c")
     texts = ("sent with svc:x7Qm2f9LkT4vWz8RbN3c", "the password is x7Qm2f9LkT4vWz8RbN3c")
     result = of_index(tmp_path, retriever=Finds(texts=texts))

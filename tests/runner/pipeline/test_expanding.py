@@ -87,7 +87,7 @@ def test_expander_requests_equal_the_plan_without_repeats(
     assert len(server.requests) == 8
 
 
-def test_an_expanders_cost_is_known_only_for_a_single_model() -> None:
+def test_expander_cost_is_known_only_with_a_single_model() -> None:
     prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
     usage = {"expander": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
     for models, cost in (("mm", 2.0), ("mo", None)):
@@ -96,7 +96,7 @@ def test_an_expanders_cost_is_known_only_for_a_single_model() -> None:
         assert usage_fields(usage, cell)["cost"] == cost
 
 
-def test_every_text_is_searched_for_and_shown(tmp_path: Path, options: list[str]) -> None:
+def test_every_expanded_text_is_searched_and_recorded(tmp_path: Path, options: list[str]) -> None:
     assert run_small(tmp_path, ["expander=paraphrase", *options]) == EXIT_OK
     for row in samples_in(tmp_path):
         assert row["query"].split("\n") == [row["question"][:4], row["question"][4:8]]
@@ -160,7 +160,7 @@ def test_reranker_reads_the_rewritten_question_or_the_original(
     assert stage.queries.queries.kind == reads
 
 
-def test_an_asking_expander_changes_only_stages_that_read_queries(tmp_path: Path) -> None:
+def test_asking_expander_changes_only_stages_that_read_queries(tmp_path: Path) -> None:
     plain, asked = (cell_graph(tmp_path, expander=own) for own in (NoExpander(), written()))
     before, after = ({stage.key: stage.kind for stage in graph.result.upstream()} for graph in (plain, asked))
     assert {(before | after)[key] for key in before.keys() ^ after.keys()} == {
@@ -179,7 +179,7 @@ def test_an_asking_expander_changes_only_stages_that_read_queries(tmp_path: Path
         ([ConversationHistory()], "sample_hits"),
     ],
 )
-def test_several_queries_are_fused_and_a_single_query_is_not(tmp_path: Path, variants: list[Any], kind: str) -> None:
+def test_fusion_runs_only_with_several_queries(tmp_path: Path, variants: list[Any], kind: str) -> None:
     known = {str(number): variant for number, variant in enumerate(variants)}
     retriever = replace(bm25(), fusion=ReciprocalRank(weights=(1.0,)))
     graph = cell_graph(tmp_path, retriever=retriever, expander=Combined(Scripted(), known, tuple(known)))
@@ -187,6 +187,6 @@ def test_several_queries_are_fused_and_a_single_query_is_not(tmp_path: Path, var
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "dense"])
-def test_retrievers_of_one_search_have_a_fusion(retriever: str) -> None:
+def test_single_search_retrievers_have_a_fusion_for_variants(retriever: str) -> None:
     request = small_request(f"retriever={retriever}", "expander=combined", "llm=scripted")
     assert request.cell.retriever.fusion is not None

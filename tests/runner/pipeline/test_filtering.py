@@ -73,7 +73,9 @@ RETRIEVERS = {
 
 @pytest.mark.parametrize("side_by_side", [False, True])
 @pytest.mark.parametrize("retriever", RETRIEVERS.values(), ids=RETRIEVERS)
-def test_the_hits_are_the_first_allowed_of_all(retriever: Retriever, side_by_side: bool, tmp_path: Path) -> None:
+def test_filtered_hits_are_the_first_allowed_of_all_hits(
+    retriever: Retriever, side_by_side: bool, tmp_path: Path
+) -> None:
     """Documents 0 and 1 are in the east, 2 and 3 in the west."""
     given = {"dataset": FixedData(side_by_side), "retriever": retriever, "filter": WEST, "chunk": SMALL_CHUNKS}
     found = hits_and_all(Store(tmp_path), **given)
@@ -87,14 +89,14 @@ def test_the_hits_are_the_first_allowed_of_all(retriever: Retriever, side_by_sid
             np.testing.assert_array_equal(hits.score[row, : len(wanted)], everything.score[row, places])
 
 
-def test_candidates_are_searched_deeper_too(tmp_path: Path) -> None:
+def test_filtered_candidates_are_searched_deeper(tmp_path: Path) -> None:
     """A retriever that ranks the hits of other searches finds no other hits."""
     retriever = three_way(LetterHeads(), depth=2)
     for hits, _, document in hits_and_all(Store(tmp_path), retriever=retriever, filter=WEST, chunk=SMALL_CHUNKS):
         assert all(document[chunk] >= 2 for chunk in hits.chunk.ravel().tolist())
 
 
-def test_every_sample_searches_its_own_filtered_places(tmp_path: Path) -> None:
+def test_sample_filter_applies_to_the_places_of_its_own_corpus(tmp_path: Path) -> None:
     retriever = Dense(LetterCounts(), Flat(), depth=3)
     filtered = ByMetadata({})
     ((hits, _, document),) = hits_and_all(
@@ -125,7 +127,7 @@ class TestInASweep:
         (tmp_path / "documents.jsonl").write_text("".join(with_facts), encoding="utf-8")
         return (*options, "llm=none", "tokenizer=bigrams", "retriever.depth=1", "top_k=1", *RANKING_ONLY)
 
-    def test_the_effect_of_the_filter_is_reported(
+    def test_filter_effect_is_reported(
         self, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, (*options, "filter=metadata")) == EXIT_OK
@@ -138,7 +140,7 @@ class TestInASweep:
         }  # fmt: skip
         assert line in capsys.readouterr().out
 
-    def test_names_that_no_document_has_are_reported_before_any_work(
+    def test_metadata_names_of_no_document_are_rejected_by_the_plan(
         self, options: tuple[str, ...], tmp_path: Path
     ) -> None:
         small = (*options, "filter=metadata", "+filter.where.sied.equals=[north]", "llm=scripted")

@@ -71,7 +71,9 @@ def test_generators_send_the_planned_number_of_distinct_requests(
     assert len(server.requests) == n_asked, "all replies are kept"
 
 
-def test_the_table_shows_how_each_answer_was_made(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+def test_sample_table_describes_how_each_answer_was_generated(
+    tmp_path: Path, options: list[str], server: ChatServer
+) -> None:
     assert run_small(tmp_path, [*options, *SPLIT]) == EXIT_OK
     for row in samples_in(tmp_path):
         system, _, shown = row["prompt"].partition("\n\n")
@@ -79,7 +81,7 @@ def test_the_table_shows_how_each_answer_was_made(tmp_path: Path, options: list[
         assert (row["generation"], row["answer"]) == ("3 parts", f"{len(shown)} characters")
 
 
-def test_draws_are_shared_with_repeats_of_a_single_prompt(
+def test_generator_draws_are_shared_with_repeats_of_a_single_prompt(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     single = [*options, "llm.temperature=1.0", "repeat=2"]
@@ -123,7 +125,7 @@ def test_failed_request_fails_its_answer_and_is_repeated_next_run(
     assert len(server.requests) == before + 2, "the fusion that failed, and the one that waited for it"
 
 
-def test_equal_draws_are_an_error_before_any_work(options: list[str]) -> None:
+def test_equal_draws_at_temperature_zero_are_rejected(options: list[str]) -> None:
     job = compose_job(*options, "generator=self_consistency", "llm.temperature=0")
     with pytest.raises(
         ConfigError, match="temperature: got 0, so that all 5 draws of SelfConsistency are the same answer"
@@ -142,7 +144,7 @@ class Capitals(Single):
         return [replace(own, answer=replace(own.answer, text=own.answer.text.upper())) for own in answered]
 
 
-def test_a_users_generator_with_one_request_makes_the_answers(tmp_path: Path) -> None:
+def test_user_generator_with_one_request_makes_the_answers(tmp_path: Path) -> None:
     store = Store(tmp_path)
     plain, own = (
         graph_in(store, fixed_cell(llm=Scripted(reply="yes"), generator=generator)).result

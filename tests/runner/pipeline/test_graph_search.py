@@ -145,7 +145,7 @@ def break_off(store: Store, *wanted: Stage[Any]) -> None:
     Breakable.breaks_at = BreakableModel.breaks_at = 0
 
 
-def test_replies_that_arrived_before_a_kill_are_not_asked_for_again(tmp_path: Path) -> None:
+def test_fact_replies_before_a_kill_are_not_requested_again(tmp_path: Path) -> None:
     """The resumed result is to the byte that of an undisturbed run."""
     reader = replace(FACTS, llm=BreakableModel(reply='{"facts": [["{question}", "is", "old"]]}'))
     own = {"retriever": replace(SEARCH, extractor=reader)}
@@ -163,7 +163,7 @@ def test_replies_that_arrived_before_a_kill_are_not_asked_for_again(tmp_path: Pa
         assert one
 
 
-def test_vectors_of_facts_before_a_kill_are_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fact_vectors_before_a_kill_are_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = {"retriever": replace(SEARCH, embedder=Breakable())}
     broken, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     run_all(whole, *stages(whole, FactVectors, **own))
@@ -189,7 +189,7 @@ def test_graph_search_without_facts_equals_a_dense_search(tmp_path: Path) -> Non
     assert (found.vectors.key, found.query_vectors.key) == (dense.vectors.key, dense.query_vectors.key)
 
 
-def test_facts_change_the_ranking(tmp_path: Path) -> None:
+def test_graph_facts_change_the_ranking(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, GraphHits)
     (dense,) = stages(store, DenseHits, retriever=Dense(LetterCounts(), Flat(), depth=6))
@@ -225,7 +225,7 @@ class _Alone:
         self.texts = LetterCounts().embed_chunks(Passages(table.facts), state)
 
 
-def test_a_filter_leaves_the_order_of_the_whole_ranking(tmp_path: Path) -> None:
+def test_filtered_graph_hits_keep_the_order_of_the_whole_ranking(tmp_path: Path) -> None:
     store = Store(tmp_path)
     west = {"filter": ByMetadata({"place": Condition(equals=("west",))})}
     shallow = {"retriever": replace(SEARCH, depth=2)}
@@ -238,7 +238,7 @@ def test_a_filter_leaves_the_order_of_the_whole_ranking(tmp_path: Path) -> None:
         assert found == [chunk for chunk in ranking if document[chunk] >= 2][:2]
 
 
-def test_every_variant_of_the_query_searches_the_same_graph(tmp_path: Path) -> None:
+def test_query_variants_search_the_same_graph(tmp_path: Path) -> None:
     store = Store(tmp_path)
     written = WrittenQueries(Scripted(reply='{"texts": ["The {question}"]}'), "", "{question}", "Again.")
     expander = Combined(Scripted(), {"original": NoExpander(), "written": written}, ("original", "written"))
@@ -250,7 +250,7 @@ def test_every_variant_of_the_query_searches_the_same_graph(tmp_path: Path) -> N
     assert all(rankings_of(kept(store, fused)))
 
 
-def test_further_searches_search_the_same_graph(tmp_path: Path) -> None:
+def test_iterated_searches_use_the_same_graph(tmp_path: Path) -> None:
     store = Store(tmp_path)
     model = Scripted(reply='{"next": "The {question}", "done": false}')
     again = AskedSearches(model, "", "{question}\n{passages}\n{steps}", "Again.", n_passages=1)
@@ -278,7 +278,7 @@ def test_graph_arm_is_shared_with_the_graph_search(tmp_path: Path) -> None:
         assert sorted(hit["rank_graph"] for hit in row if hit["rank_graph"]) == list(range(1, len(ranking) + 1))
 
 
-def test_the_graph_reads_chunks_with_their_headers(tmp_path: Path) -> None:
+def test_fact_extractor_reads_chunks_with_their_headers(tmp_path: Path) -> None:
     store = Store(tmp_path)
     reader = replace(FACTS, llm=BreakableModel(reply='{"facts": []}'))
     own = {"retriever": replace(SEARCH, extractor=reader), "header": Place(section=False)}
@@ -296,7 +296,7 @@ def test_search_only_fields_share_the_graph(tmp_path: Path) -> None:
     assert one != stages(store, FactGraph, retriever=replace(SEARCH, graph=EntityGraph()))[0].key
 
 
-def test_the_record_has_the_size_and_the_cost_of_the_graph(tmp_path: Path) -> None:
+def test_graph_record_has_its_size_and_cost(tmp_path: Path) -> None:
     for number, side_by_side in enumerate((False, True)):
         counts, facts = report_of(Store(tmp_path / f"{number}"), dataset=FixedData(side_by_side=side_by_side))
         assert (counts["n_judged"], counts["n_unparsable"], counts["n_failed"]) == (9, 0, 0)

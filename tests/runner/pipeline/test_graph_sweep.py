@@ -88,7 +88,7 @@ def asked_for_facts(server: ChatServer) -> list[str]:
     return [text for text in map(last_message, server.requests) if '"facts"' in text]
 
 
-def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path, server: ChatServer) -> None:
+def test_graph_sweep_asks_about_every_chunk_as_planned(tmp_path: Path, server: ChatServer) -> None:
     own = cell(tmp_path, server)
     (planned,) = [count for count in plan_small(tmp_path, own).plan.requests if count.kind == "asked_facts"]
     assert (planned.n_requests, planned.is_exact, planned.n_with_repeats) == (5, True, 15)
@@ -113,7 +113,7 @@ def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path, server: C
     assert "graph 1" in story
 
 
-def test_a_killed_run_repeats_no_reply_and_ends_in_the_same_hits(tmp_path: Path, server: ChatServer) -> None:
+def test_killed_graph_sweep_repeats_no_reply_and_finds_the_same_hits(tmp_path: Path, server: ChatServer) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
@@ -139,7 +139,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     return samples_in(folder, sweep)
 
 
-def test_an_exported_graph_asks_for_no_facts(tmp_path: Path, server: ChatServer) -> None:
+def test_exported_graph_asks_for_no_facts(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, cell(tmp_path, server)) == EXIT_OK
     sweep, out = tmp_path / "results" / "a-sweep", tmp_path / "out"
     exported = run_command(tmp_path, str(sweep), "best", "--out", str(out), module="runner.export")
@@ -155,7 +155,7 @@ def test_an_exported_graph_asks_for_no_facts(tmp_path: Path, server: ChatServer)
     assert all(document in done.stdout for document in found)
 
 
-def test_failed_and_unreadable_replies_fail_the_cell_and_are_reported(tmp_path: Path) -> None:
+def test_failed_and_unreadable_fact_replies_fail_the_cell(tmp_path: Path) -> None:
     cells = {
         "failed": ["llm.error_on=Velm", "llm.reply='{\"facts\": []}'"],
         "unread": ["llm.truncate_on=Velm", "llm.reply='{\"facts\": []}'"],
@@ -183,13 +183,13 @@ def test_extractor_without_a_language_model_is_reported_before_work() -> None:
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "List the facts"), ("zh", "请列出"), ("fr", "List the facts")])
-def test_the_wording_follows_the_language(language: str, words: str) -> None:
+def test_fact_wording_follows_the_language(language: str, words: str) -> None:
     retriever = small_request("retriever=graph", "llm=scripted", f"language={language}").cell.retriever
     assert isinstance(retriever, GraphSearch)
     assert words in str(getattr(retriever.extractor, "instruction", ""))
 
 
-def test_the_vectors_of_facts_are_counted_once_the_facts_are_stored(tmp_path: Path, server: ChatServer) -> None:
+def test_fact_vector_requests_are_counted_once_the_facts_are_stored(tmp_path: Path, server: ChatServer) -> None:
     of_embedder = ("model=m", f"base_url={server.url}", "api_key_env=''", "batch_size=20", "concurrency=1")
     own = cell(tmp_path, server, "embedder=openai", *(f"embedder.{field}" for field in of_embedder))
     own = [override for override in own if override != "embedder=hashing"]
@@ -206,7 +206,7 @@ def test_the_vectors_of_facts_are_counted_once_the_facts_are_stored(tmp_path: Pa
     assert any("ostrel bridge was designed by mara linde" in texts for texts in sent)
 
 
-def test_the_cost_of_a_graph_is_the_price_of_its_model() -> None:
+def test_graph_cost_is_the_price_of_its_model() -> None:
     prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
     usage = {"graph": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
     for model, cost in (("m", 2.0), ("o", None)):

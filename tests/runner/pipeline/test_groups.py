@@ -21,7 +21,7 @@ def keys(*overrides: str) -> dict[str, str]:
     return {stage.kind: stage.key for stage in small_graph(*overrides).result.upstream()}
 
 
-def test_only_intervals_and_results_have_the_groups_in_their_keys() -> None:
+def test_groups_change_the_keys_of_intervals_and_results_only() -> None:
     default = keys("llm=scripted")
     assert keys("llm=scripted", "dataset.groups=document") == default
     changed = keys("llm=scripted", "dataset.groups=source")

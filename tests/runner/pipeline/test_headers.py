@@ -50,7 +50,7 @@ def test_every_chunk_is_searched_with_its_headers(tmp_path: Path) -> None:
     assert places.document.tolist() == chunks.document.tolist()
 
 
-def test_headers_are_found_and_not_read(tmp_path: Path) -> None:
+def test_headers_are_searched_and_not_shown_in_prompts(tmp_path: Path) -> None:
     store = Store(tmp_path)
     headed = read_or_make(graph_in(store, fixed_cell(retriever=bm25(), header=EveryOther())).result, store)
     plain = read_or_make(graph_in(store, NO_HEADER).result, store)

@@ -29,7 +29,7 @@ def test_hit_ranks_restart_with_every_sample() -> None:
     assert table.rank.tolist() == [1, 2, 1, 2, 3]
 
 
-def test_places_of_one_chunk_have_one_rank() -> None:
+def test_all_places_of_one_chunk_have_one_rank() -> None:
     places = ChunkOrigins(*(np.zeros(4, dtype=np.int32),) * 3, chunk=np.array([0, 0, 1, 2], dtype=np.int32))
     table = hit_table(hits([3, 0, 1, 2], [0, 1, -1, -1]), places)
     assert table.chunk.tolist() == [2, 0, 0, 1, 0, 0]
@@ -41,7 +41,7 @@ def retrieved(folder: Path, *overrides: str) -> list[list[dict[str, Any]]]:
     return [row["retrieved"] for row in samples_in(folder)]
 
 
-def test_each_search_and_the_reranker_have_separate_ranks(tmp_path: Path) -> None:
+def test_searches_and_the_reranker_have_separate_ranks(tmp_path: Path) -> None:
     rows = retrieved(tmp_path, "retriever=hybrid_rerank", "embedder=hashing")
     for row in rows:
         before = [hit["rank_before_rerank"] for hit in row]

@@ -33,7 +33,7 @@ def test_stages_read_only_declared_inputs(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 @pytest.mark.parametrize("kind", ["samples", "chunks", "context"])
-def test_answers_are_recomputed_after_inputs_of_prompts_were_deleted(kind: str, tmp_path: Path) -> None:
+def test_answers_are_recomputed_after_their_inputs_were_deleted(kind: str, tmp_path: Path) -> None:
     answers = judged_answers(store := Store(tmp_path, "a run"))
     run_all(store, answers)
     for gone in (kind, "answers"):

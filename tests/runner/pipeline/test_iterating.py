@@ -108,7 +108,7 @@ def loop(tmp_path: Path, server: ChatServer, n_searches: int, n_passages: int) -
 
 
 @pytest.mark.parametrize(("n_searches", "n_passages"), [(2, 1), (3, 2)])
-def test_an_iterative_search_equals_a_loop_of_plain_searches(
+def test_iterative_search_equals_a_loop_of_plain_searches(
     n_searches: int, n_passages: int, tmp_path: Path, server: ChatServer
 ) -> None:
     own = [f"iterative.max_searches={n_searches}", f"iterative.n_passages={n_passages}"]
@@ -117,7 +117,7 @@ def test_an_iterative_search_equals_a_loop_of_plain_searches(
     assert rows == loop(tmp_path, server, n_searches, n_passages)
 
 
-def test_reports_name_the_search_that_found_the_gold(tmp_path: Path, server: ChatServer) -> None:
+def test_iterative_report_counts_gold_by_search(tmp_path: Path, server: ChatServer) -> None:
     cells = [cell(tmp_path, server, f"iterative={name}", "iterative.n_passages=1") for name in ("self_ask", "react")]
     assert run_small(tmp_path, *cells, cell(tmp_path, server, "iterative=none")) == EXIT_OK
     asked, thinking, plain = cells_in(tmp_path)
@@ -136,7 +136,7 @@ def test_reports_name_the_search_that_found_the_gold(tmp_path: Path, server: Cha
         )
 
 
-def test_samples_show_queries_thoughts_ranks_and_gold_of_each_search(tmp_path: Path, server: ChatServer) -> None:
+def test_iterative_samples_show_queries_thoughts_ranks_and_gold(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, cell(tmp_path, server, "iterative=react", "iterative.n_passages=1")) == EXIT_OK
     first, second, third = samples_in(tmp_path)
     assert first["searches"] == [
@@ -162,7 +162,7 @@ def test_sample_stories_show_each_search_with_its_gold(tmp_path: Path, server: C
     assert "rank 2, sparse 4, search 1 rank 4, search 2 rank 1, search 3 rank 2, holds gold: designer:" in shown
 
 
-def test_the_model_reads_new_passages_and_its_own_steps(tmp_path: Path, server: ChatServer) -> None:
+def test_search_request_shows_new_passages_and_earlier_steps(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, cell(tmp_path, server, "iterative=ircot", "iterative.n_passages=1")) == EXIT_OK
     about = [text for text in asked_for_searches(server) if "Ostrel bridge" in text.split("The passages")[0]]
     assert len(about) == 2
@@ -187,7 +187,7 @@ def test_adaptive_iteration_searches_never_once_or_several_times(tmp_path: Path,
     assert own.steps["iterative"]["n_gold_by_search"] == [2, 3, 4]
 
 
-def test_requests_are_planned_at_most_shared_and_never_repeated(tmp_path: Path, server: ChatServer) -> None:
+def test_search_requests_are_planned_shared_and_never_repeated(tmp_path: Path, server: ChatServer) -> None:
     cells = [cell(tmp_path, server, "iterative=self_ask", f"iterative.max_searches={n}") for n in (2, 3)]
     assert plan_small(tmp_path, *cells).plan.n_requests >= 2 * 3 + 2 * 3
     assert run_small(tmp_path, *cells) == EXIT_OK
@@ -198,7 +198,7 @@ def test_requests_are_planned_at_most_shared_and_never_repeated(tmp_path: Path, 
     assert len(server.requests) == n
 
 
-def test_a_failed_decision_ends_the_search_and_fails_the_cell_visibly(tmp_path: Path) -> None:
+def test_failed_search_decision_ends_the_search_and_fails_the_cell(tmp_path: Path) -> None:
     def reply(request: dict[str, Any], attempt: int) -> Reply:
         asked = last_message(request)
         if '"next"' in asked and "mill grind" in asked:
@@ -255,7 +255,7 @@ def test_failed_search_chain_resumes_at_the_failed_step(tmp_path: Path) -> None:
     assert len([text for text in map(last_message, again) if '"next"' in text]) == 1, "only the broken decision"
 
 
-def test_an_index_that_exists_already_is_not_searched_again(tmp_path: Path, server: ChatServer) -> None:
+def test_iterative_search_of_an_existing_index_is_rejected(tmp_path: Path, server: ChatServer) -> None:
     asking = [own for own in cell(tmp_path, server, "iterative=ircot") if not own.startswith("retriever")]
     with pytest.raises(ConfigError, match=r"iterative: got AskedSearches with a retriever of an existing index"):
         plan_small(
@@ -302,7 +302,7 @@ def test_decisions_of_a_wrong_type_fail_the_stage(decision: Any, tmp_path: Path)
         run_all(store, stage)
 
 
-def test_a_blank_query_ends_the_search(tmp_path: Path) -> None:
+def test_blank_next_query_ends_the_search(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     stage = decided_in(store, NextSearch(" \n"))
     run_all(store, stage)

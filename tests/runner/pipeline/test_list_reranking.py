@@ -84,7 +84,7 @@ def test_list_reranking_sweep_never_repeats_a_request(tmp_path: Path, options: l
     assert len(server.requests) == 12, "other windows"
 
 
-def test_failed_rerank_requests_fail_the_cell_and_are_repeated(
+def test_failed_rerank_requests_fail_the_cell_and_are_sent_again(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     questions: list[str] = []
@@ -111,7 +111,9 @@ def test_failed_rerank_requests_fail_the_cell_and_are_repeated(
     assert mended.metrics == at_once.metrics
 
 
-def test_replies_that_cannot_be_read_are_counted(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+def test_unreadable_rerank_orders_are_counted_and_fail_the_cell(
+    tmp_path: Path, options: list[str], server: ChatServer
+) -> None:
     server.script = lambda request, attempt: Reply("They are all good.")
     assert run_small(tmp_path, options) == EXIT_CELL_FAILED
     (cell,) = cells_in(tmp_path)

@@ -26,7 +26,7 @@ def lines_of(folder: Path, *overrides: str) -> tuple[str, ...]:
     return cell.lines
 
 
-def test_a_cell_without_models_has_no_line(tmp_path: Path) -> None:
+def test_cell_without_models_has_no_memory_line(tmp_path: Path) -> None:
     assert lines_of(tmp_path, "retriever=bm25") == ()
 
 
@@ -46,7 +46,7 @@ def test_planned_disk_size_of_token_vectors_is_about_right(tmp_path: Path, save:
     assert 0.75 < float(announced[1]) * 1e6 / (n_tokens * 32) < 1.34
 
 
-def test_memory_of_a_model_on_another_machine_is_unknown(tmp_path: Path) -> None:
+def test_disk_size_of_an_absent_model_is_unknown(tmp_path: Path) -> None:
     assert lines_of(tmp_path, "retriever=bge_m3", "embedder=bge-m3-heads") == (
         "disk: unknown for the token vectors of BAAI/bge-m3, because the model is not on this machine",
     )
@@ -71,7 +71,7 @@ def test_token_weight_memory_uses_the_configured_limit(tmp_path: Path, given: tu
     assert weights.startswith(f"memory: 8 bytes for each token weight of {model}; {number}")
 
 
-def test_a_damaged_model_ends_no_plan(tmp_path: Path) -> None:
+def test_damaged_model_ends_no_plan(tmp_path: Path) -> None:
     model = save_colbert(tmp_path / "model")
     (model / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1")
     weights, _ = lines_of(tmp_path, "retriever=colbert", f"retriever.encoder.model={model}")

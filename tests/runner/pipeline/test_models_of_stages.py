@@ -40,7 +40,7 @@ def models(graph: Graph) -> Mapping[str, set[frozenset[str]]]:
     return found
 
 
-def test_generators_judges_and_metrics_with_a_model_name_theirs(store: Store) -> None:
+def test_stages_of_generators_judges_and_metrics_name_their_models(store: Store) -> None:
     found = models(graph_in(store, cell_with_models()))
     (generator,) = found["answers"]
     (of_judge,) = found["judged_scores"]
@@ -60,7 +60,7 @@ def test_stages_without_a_model_name_no_model(store: Store) -> None:
     assert {"sparse_index", "sparse_hits", "reranked_hits", "answer_units", "result"} <= found.keys() - with_models
 
 
-def test_stages_of_one_model_are_run_together(store: Store) -> None:
+def test_stages_of_one_model_run_together(store: Store) -> None:
     graphs = [graph_in(store, replace(cell_with_models(), top_k=top_k)) for top_k in (1, 2, 3)]
     order = make_plan([(graph.result, 1) for graph in graphs], store).order
     with_models = [stage.models for stage in order if stage.models]

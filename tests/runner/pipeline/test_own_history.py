@@ -75,7 +75,7 @@ def test_gold_history_shares_the_first_turns_with_generated_history(
     assert len(server.requests) == 4 + 2
 
 
-def test_failed_turn_fails_later_turns_and_the_next_run_asks_all_again(
+def test_failed_turn_fails_later_turns_until_the_next_run(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     works = server.script
@@ -95,17 +95,17 @@ def test_failed_turn_fails_later_turns_and_the_next_run_asks_all_again(
     assert len(server.requests) == 2 + 3
 
 
-def test_earlier_turns_that_are_not_samples_are_reported_before_work(tmp_path: Path, options: list[str]) -> None:
+def test_earlier_turns_that_are_not_samples_are_rejected_by_the_plan(tmp_path: Path, options: list[str]) -> None:
     with pytest.raises(ConfigError, match="1 of 1 samples with earlier turns have a turn that is not a sample"):
         plan_small(tmp_path, [*options, *own_data(tmp_path, TEXTS, [s for s in samples() if s["id"] != "0.1"])])
 
 
-def test_gold_answers_are_not_searched_with(tmp_path: Path, options: list[str]) -> None:
+def test_generated_history_refuses_queries_with_gold_answers(tmp_path: Path, options: list[str]) -> None:
     with pytest.raises(ConfigError, match=r"expander\.with_answers: got true with history=own"):
         plan_small(tmp_path, [*options, "expander=history", "expander.with_answers=true"])
 
 
-def test_own_history_changes_only_stages_after_the_context(tmp_path: Path) -> None:
+def test_generated_history_changes_only_stages_after_the_context(tmp_path: Path) -> None:
     store = Store(tmp_path)
     gold, own = (
         {stage.key: stage.kind for stage in graph_in(store, cell).result.upstream()}
@@ -118,7 +118,7 @@ def test_own_history_changes_only_stages_after_the_context(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("fields", [{}, {"dataset": FixedTalk(), "llm": Extractive()}])
-def test_the_history_axis_is_unused_without_history_or_its_reader(tmp_path: Path, fields: Any) -> None:
+def test_history_axis_is_unused_without_history_or_its_reader(tmp_path: Path, fields: Any) -> None:
     gold, own = (
         graph_in(Store(tmp_path), fixed_cell(history=history, **fields)) for history in (GoldHistory(), OwnHistory())
     )
@@ -127,7 +127,7 @@ def test_the_history_axis_is_unused_without_history_or_its_reader(tmp_path: Path
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "closed book"])
-def test_every_generator_answers_turn_by_turn(tmp_path: Path, retriever: str) -> None:
+def test_generators_answer_turn_by_turn_with_generated_history(tmp_path: Path, retriever: str) -> None:
     store = Store(tmp_path)
     cell = fixed_cell(
         dataset=FixedTalk(),

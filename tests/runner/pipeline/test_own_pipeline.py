@@ -72,7 +72,7 @@ def states(result: CellSummary, metric: str) -> list[str]:
 
 
 class TestNumbers:
-    def test_passages_in_the_corpus_have_retrieval_metrics(self, tmp_path: Path) -> None:
+    def test_pipeline_passages_in_the_corpus_have_retrieval_metrics(self, tmp_path: Path) -> None:
         row = rows(result_of(tmp_path, cell_of(bridge=passages(NOWHERE, BRIDGE))))["q1"]
         assert row["score/mrr"] == 0.5  # the passage that is nowhere keeps its rank
         assert row["score/passage_coverage"] == 1.0
@@ -86,7 +86,7 @@ class TestNumbers:
         row = rows(result_of(tmp_path, cell_of(bridge=given)))["q1"]
         assert (row["score/mrr"], row["score/ndcg@10"]) == (1.0, 1.0)
 
-    def test_a_citation_counts_by_the_place_of_its_passage(self, tmp_path: Path) -> None:
+    def test_pipeline_citation_counts_by_the_place_of_its_passage(self, tmp_path: Path) -> None:
         (name,) = [name for name in Citations().names if "precision" in name]
         first = rows(result_of(tmp_path / "1", cell_of(bridge=passages(BRIDGE, NOWHERE))))
         second = rows(result_of(tmp_path / "2", cell_of(bridge=passages(NOWHERE, BRIDGE))))
@@ -105,7 +105,7 @@ class TestNumbers:
         row = rows(result_of(tmp_path, cell_of(bridge=passages())))["q1"]
         assert (row["score/mrr"], row["score/passage_coverage"], row["found_gold"]) == (0.0, 0.0, [])
 
-    def test_a_failed_request_is_no_number_in_any_metric(self, tmp_path: Path) -> None:
+    def test_failed_pipeline_request_has_no_value_in_any_metric(self, tmp_path: Path) -> None:
         result = result_of(tmp_path, cell_of(bridge="!broken", harbour=passages(HARBOUR)))
         for metric in ("mrr", "passage_coverage", "em", *Citations().names):
             assert states(result, metric)[0] == ScoreState.ANSWER_ERROR
@@ -114,11 +114,11 @@ class TestNumbers:
         assert result.summary["commonest_errors"] == {"answers": "!broken"}
         assert result.summary["metrics"]["overall"]["mrr"]["n"] == 1
 
-    def test_the_tokens_of_a_context_are_not_known(self, tmp_path: Path) -> None:
+    def test_pipeline_context_has_no_token_count(self, tmp_path: Path) -> None:
         result = result_of(tmp_path, cell_of(bridge=passages(BRIDGE)))
         assert set(states(result, "context_tokens")) == {ScoreState.NOT_APPLICABLE}
 
-    def test_an_empty_answer_is_counted_as_empty(self, tmp_path: Path) -> None:
+    def test_empty_pipeline_answer_is_counted_as_empty(self, tmp_path: Path) -> None:
         assert result_of(tmp_path, cell_of(bridge="  ")).summary["counts"] == {"empty": 1, "ok": 3}
 
     def test_passages_outside_the_corpus_are_counted_and_reported(self, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ class TestNumbers:
             "n_passages": 3, "n_not_in_corpus": 2, "n_near_copies": 0, "n_samples_without_passages": 2,
         }  # fmt: skip
 
-    def test_claims_about_places_are_not_believed(self, tmp_path: Path) -> None:
+    def test_passage_of_a_false_document_id_is_not_gold(self, tmp_path: Path) -> None:
         """The gold document is named for a text that it does not have."""
         lie = {"text": NOWHERE, "document_id": "east/bridge", "start": 0}
         row = rows(result_of(tmp_path, cell_of(bridge=passages(lie))))["q1"]
@@ -139,7 +139,7 @@ class TestNumbers:
 
 
 class TestGraph:
-    def test_axes_of_the_built_in_pipeline_do_not_apply(self, tmp_path: Path) -> None:
+    def test_built_in_axes_do_not_apply_to_a_custom_pipeline(self, tmp_path: Path) -> None:
         store = Store(tmp_path, "a run")
         cell = cell_of()
         graph = graph_in(store, cell)
@@ -147,19 +147,19 @@ class TestGraph:
         assert {"pipeline", "dataset", "repeat", "metrics"} <= graph.used
         assert graph.used.isdisjoint({"retriever", "chunk", "llm", "prompt", "top_k", "embedder", "generator"})
 
-    def test_fields_and_the_draw_are_part_of_the_identity(self, tmp_path: Path) -> None:
+    def test_custom_pipeline_key_depends_on_fields_and_draw(self, tmp_path: Path) -> None:
         store = Store(tmp_path, "a run")
         cells = [cell_of(), cell_of(bridge="x"), replace(cell_of(), repeat=1), fixed_cell()]
         assert len({graph_in(store, cell).result.key for cell in cells}) == 4
 
-    def test_the_history_of_a_conversation_is_sent(self, tmp_path: Path) -> None:
+    def test_custom_pipeline_receives_the_history_of_a_conversation(self, tmp_path: Path) -> None:
         Replies.asked.clear()
         result_of(tmp_path, replace(cell_of(), dataset=FixedTalk()))
         assert ("When was the bridge opened?", []) in Replies.asked
         first = [{"question": "When was the bridge opened?", "answer": "In 1932"}]
         assert ("Who saw the bridge and the mill?", first) in Replies.asked
 
-    def test_usage_counts_its_requests(self, tmp_path: Path) -> None:
+    def test_custom_pipeline_usage_counts_requests_and_tokens(self, tmp_path: Path) -> None:
         usage = {"prompt_tokens": 3, "completion_tokens": 2}
         reply = {"answer": "x", "usage": usage}
         summary = result_of(tmp_path, cell_of(**dict.fromkeys(("bridge", "harbour", "mill", "tower"), reply))).summary

@@ -32,22 +32,22 @@ def rows(partition: Partition) -> list[list[int]]:
     return [np.flatnonzero(partition.block == number).tolist() for number in range(len(partition.contents))]
 
 
-def test_blocks_are_consecutive_documents() -> None:
+def test_partition_blocks_are_consecutive_documents() -> None:
     assert rows(part(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert rows(part((), 3)) == []
 
 
-def test_blocks_of_any_size_are_at_most_all() -> None:
+def test_oversized_partition_block_holds_all_documents() -> None:
     assert rows(part([1, 2, 3], 2**70)) == [[0, 1, 2]]
 
 
-def test_no_block_lies_in_two_corpora() -> None:
+def test_partition_blocks_end_at_the_bounds_of_corpora() -> None:
     found = part(range(7), 3, bounds=[4])
     assert rows(found) == [[0, 1, 2], [3], [4, 5, 6]]
     assert found.of_prefix == [[0, 1], [2]]
 
 
-def test_unchanged_documents_keep_their_blocks() -> None:
+def test_partition_keeps_the_blocks_of_unchanged_documents() -> None:
     before = part([10, 20, 30, 40, 50, 60], 2)
     # Documents came in between and at the end, 60 changed and 30 is gone.
     after = part([10, 15, 20, 40, 50, 61, 70], 2, before)
@@ -56,7 +56,7 @@ def test_unchanged_documents_keep_their_blocks() -> None:
     assert before.contents == part([10, 20, 30, 40, 50, 60], 2).contents
 
 
-def test_an_earlier_block_is_split_at_the_bounds_of_corpora() -> None:
+def test_partition_splits_an_earlier_block_at_the_bounds_of_corpora() -> None:
     before = part([1, 2, 3, 4], 4)
     assert rows(part([1, 2, 3, 4], 4, before, bounds=[2])) == [[0, 1], [2, 3]]
 
@@ -65,7 +65,7 @@ def test_an_earlier_block_is_split_at_the_bounds_of_corpora() -> None:
     ("n_numbers", "block"),
     [(4, [0, 0, -1, 1]), (4, [0, 0, 1, 10**9]), (2, [0, 0, 1, 1]), (4, [0.0, 0.0, 1.0, 1.0]), (4, [[0, 0], [1, 1]])],
 )
-def test_an_invalid_partition_is_not_reused(n_numbers: int, block: Sequence[float]) -> None:
+def test_invalid_partition_is_not_reused(n_numbers: int, block: Sequence[float]) -> None:
     """A partition of another version may have correct checksums."""
     sound = part([1, 2, 3, 4], 2)
     kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)
@@ -97,7 +97,7 @@ SHAPES = [
 ]
 
 
-def test_the_partition_of_a_corpus_changes_no_result(tmp_path: Path) -> None:
+def test_partition_size_changes_no_result(tmp_path: Path) -> None:
     found = []
     for size in (1, 3, 1000):
         sizes = ("dataset.max_documents=30", f"run.documents_per_block={size}")

@@ -41,7 +41,7 @@ def prompts(folder: Path, passage: str, **fields: Any) -> list[str]:
     return [messages[-1].content for messages in read_or_make(stage, store)]  # type: ignore[attr-defined]
 
 
-def test_title_and_metadata_of_the_right_document_reach_the_prompt(tmp_path: Path) -> None:
+def test_document_title_and_metadata_reach_the_prompt(tmp_path: Path) -> None:
     bridge, harbour, mill, tower = prompts(tmp_path, "<{n}|{title}|{metadata}|{text}>")
     assert "<1|East/Bridge|place: east|The bridge was opened in 1932." in bridge
     assert "<1|East/Harbour|place: east|" in harbour
@@ -68,7 +68,7 @@ def test_merging_changes_no_passage_without_adjacent_chunks(tmp_path: Path) -> N
     assert prompts(tmp_path / "merged", "<{n}|{text}>", context=PackedContext(merge=True)) == apart
 
 
-def test_prompt_without_hits_differs_from_a_closed_book_prompt(tmp_path: Path) -> None:
+def test_retrieval_without_hits_has_another_prompt_than_closed_book(tmp_path: Path) -> None:
     store = Store(tmp_path)
     nothing = bm25(max_share_without_hits=1.0)
     found = {}

@@ -23,7 +23,7 @@ QUESTIONS = [
 ]
 
 
-def test_an_oracle_finds_all_gold_and_nothing_else(tmp_path: Path) -> None:
+def test_oracle_finds_all_gold_and_nothing_else(tmp_path: Path) -> None:
     assert run_small(tmp_path, ["retriever=oracle", "top_k=50", *FEW_METRICS], ["retriever=bm25", *FEW_METRICS]) == 0
     oracle, bm25 = cells_in(tmp_path)
     assert oracle.value("ndcg@10") == 1.0
@@ -72,7 +72,7 @@ def test_dataset_name_is_configurable_and_not_part_of_the_cell_id(tmp_path: Path
     assert all(again.reused.values())
 
 
-def test_picked_hits_depend_on_top_k_only_with_noise_and_never_on_chunking() -> None:
+def test_picked_hits_depend_on_top_k_only_with_noise() -> None:
     def key(*overrides: str) -> str:
         stages = small_graph("retriever=given", *overrides).result.upstream()
         return next(stage.key for stage in stages if stage.kind == "picked_hits")
@@ -83,7 +83,7 @@ def test_picked_hits_depend_on_top_k_only_with_noise_and_never_on_chunking() -> 
     assert "chunk" in small_graph("retriever=oracle").used
 
 
-def test_several_variants_of_the_query_need_no_fusion() -> None:
+def test_oracle_needs_no_fusion_for_several_queries() -> None:
     cell = small_request("retriever=oracle").cell
 
     class Twice:

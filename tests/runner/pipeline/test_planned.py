@@ -22,7 +22,7 @@ def grid(**axes: str) -> list[tuple[str, ...]]:
 
 
 class TestCounts:
-    def test_a_grid_asks_for_much_and_needs_little(self, tmp_path: Path) -> None:
+    def test_plan_counts_requested_and_unique_stages_of_a_grid(self, tmp_path: Path) -> None:
         cells = grid(llm="scripted", chunk__size="64,128", retriever="bm25,hybrid", top_k="2,4,6")
         plan = plan_small(tmp_path, *cells)
         found = counts(plan)
@@ -40,7 +40,7 @@ class TestCounts:
         assert {kind.kind for kind in plan.plan.kinds if kind.n_computed_by_plan} == {"data", "partition"}
         assert "reranked_hits" not in found
 
-    def test_cached_results_are_counted_and_not_planned(self, tmp_path: Path) -> None:
+    def test_plan_counts_cached_results_without_planning_them(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval", "llm=scripted")) == 0
         same = plan_small(tmp_path, ("metrics=retrieval", "llm=scripted")).plan
         assert (same.order, same.n_requests) == ((), 0)
@@ -54,7 +54,7 @@ class TestCounts:
         }  # fmt: skip
         assert more.plan.n_requests == 12
 
-    def test_inputs_of_a_cached_result_are_not_needed(self, tmp_path: Path) -> None:
+    def test_plan_omits_the_inputs_of_a_cached_result(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == 0
         store = store_of(tmp_path)
         for entry in list(store.entries()):
@@ -65,7 +65,7 @@ class TestCounts:
         (kind,) = [kind for kind in plan.plan.kinds if kind.kind == "sparse_index"]
         assert (kind.n_cached, kind.n_to_run) == (0, 0)
 
-    def test_the_summary_is_for_the_record(self, tmp_path: Path) -> None:
+    def test_plan_summary_has_cells_requests_and_stages(self, tmp_path: Path) -> None:
         summary = plan_small(tmp_path, *grid(llm="scripted", retriever="bm25", embedder="hashing,lsa")).summary()
         assert (summary["n_cells"], summary["n_requested"], summary["n_requests"]) == (1, 2, 12)
         assert summary["requests"] == {"answers": 12}
@@ -75,7 +75,7 @@ class TestCounts:
 class TestRequests:
     SCRIPTED = ("llm=scripted", "metrics=retrieval")
 
-    def test_requests_are_counted_per_distinct_cell(self, tmp_path: Path) -> None:
+    def test_plan_counts_requests_per_distinct_cell(self, tmp_path: Path) -> None:
         plan = plan_small(tmp_path, *grid(llm="scripted", top_k="2,4")).plan
         assert plan.n_requests == 2 * 12
         assert [(count.kind, count.n_requests, count.is_exact) for count in plan.requests] == [("answers", 24, False)]
@@ -85,7 +85,7 @@ class TestRequests:
         plan = plan_small(tmp_path, (f"llm={llm}",)).plan
         assert (plan.requests, plan.n_requests) == ((), 0)
 
-    def test_requests_are_exact_once_the_prompts_are_cached(self, tmp_path: Path) -> None:
+    def test_planned_requests_are_exact_once_the_prompts_are_cached(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         store = store_of(tmp_path)
         forget(tmp_path, "answers", "result")
@@ -94,7 +94,7 @@ class TestRequests:
         (count,) = plan_small(tmp_path, self.SCRIPTED).plan.requests
         assert (count.kind, count.n_requests, count.is_exact) == ("answers", 12, True)
 
-    def test_cached_replies_are_taken_off(self, tmp_path: Path) -> None:
+    def test_plan_subtracts_cached_replies(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         forget(tmp_path, "answers", "result")
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 0
@@ -103,12 +103,12 @@ class TestRequests:
         replies.write_bytes(b"".join(lines[:-2]))
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 2
 
-    def test_cached_replies_of_another_model_are_not_subtracted(self, tmp_path: Path) -> None:
+    def test_plan_keeps_the_cached_replies_of_another_model_apart(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         (count,) = plan_small(tmp_path, (*self.SCRIPTED, "llm.reply=other")).plan.requests
         assert (count.n_requests, count.is_exact) == (12, True)
 
-    def test_failures_are_requested_again(self, tmp_path: Path) -> None:
+    def test_plan_counts_failed_replies_as_requests(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         forget(tmp_path, "answers", "result")
         (file,) = (store_of(tmp_path).root / "replies").glob("*/*.jsonl")
@@ -133,25 +133,25 @@ def forget(folder: Path, *kinds: str) -> None:
 
 
 class TestSameExperiments:
-    def test_equal_experiments_are_joined(self, tmp_path: Path) -> None:
+    def test_plan_joins_equal_experiments(self, tmp_path: Path) -> None:
         plan = plan_small(tmp_path, *grid(llm="scripted", retriever="bm25", embedder="hashing,lsa"))
         (cell,) = plan.cells
         assert plan.n_requested == 2
         assert [request.job.overrides[-1] for request in cell.same_as] == ["embedder=lsa"]
         assert counts(plan)["answers"] == (2, 1, 0)
 
-    def test_axes_that_do_not_count_have_no_value(self, tmp_path: Path) -> None:
+    def test_unused_axes_have_no_value(self, tmp_path: Path) -> None:
         bm25, closed_book = plan_small(tmp_path, ("retriever=bm25",), ("retriever=closed_book",)).cells
         assert (bm25.axes["embedder"], bm25.axes["top_k"], bm25.axes["retriever"]) == (None, 5, "bm25")
         unused = [name for name, value in closed_book.axes.items() if value is None]
         assert {"chunk", "chunk.size", "chunk.overlap", "chunk.unit", "top_k", "embedder"} <= set(unused)
 
-    def test_runtime_only_fields_that_vary_are_not_used(self, tmp_path: Path) -> None:
+    def test_varying_runtime_only_fields_are_unused_axes(self, tmp_path: Path) -> None:
         (cell,) = plan_small(tmp_path, *grid(llm="scripted", llm__delay_s="0.5,0.6", llm__reply="yes")).cells
         assert cell.axes["llm.delay_s"] is None
         assert cell.axes["llm.reply"] == "yes"
 
-    def test_a_chosen_group_is_named_by_its_option(self, tmp_path: Path) -> None:
+    def test_chosen_group_is_named_by_its_option(self, tmp_path: Path) -> None:
         (cell,) = plan_small(tmp_path, ("metrics=retrieval", "llm=scripted")).cells
         assert cell.axes["metrics"] == "retrieval"
         assert cell.axes["llm"] == "scripted"

@@ -69,7 +69,7 @@ def test_oracle_finds_gold_in_refined_texts(tmp_path: Path) -> None:
     assert coverage[:3] == [1.0, 1.0, 1.0]
 
 
-def test_prompts_hold_refined_texts(tmp_path: Path) -> None:
+def test_prompts_contain_refined_texts(tmp_path: Path) -> None:
     _, summary = results(tmp_path, retriever=Oracle(), top_k=6)
     assert " AND " in summary.samples["prompt"].to_pylist()[0]
 

@@ -157,7 +157,7 @@ def test_plan_equals_the_requests_sent_once_prompts_are_cached(own: Own, server:
     assert own.asked() == 0 == own.counted()
 
 
-def test_judgements_are_kept_by_request_too(own: Own, server: ChatServer) -> None:
+def test_judgements_are_cached_by_request(own: Own, server: ChatServer) -> None:
     server.script = lambda request, attempt: Reply(VERDICT.reply if "response_format" in request else "No.")
     n_decisions = N_QUESTIONS
     assert own.asked(judged=True) == N_QUESTIONS + n_decisions + N_QUESTIONS
@@ -168,7 +168,7 @@ def test_judgements_are_kept_by_request_too(own: Own, server: ChatServer) -> Non
     assert own.asked(judged=True) == 2, "whether it applies and the judgement, which read the reference"
 
 
-def test_repeat_uses_another_seed_and_is_cached(own: Own, server: ChatServer) -> None:
+def test_answer_repeat_uses_another_seed_and_is_cached(own: Own, server: ChatServer) -> None:
     assert own.asked(limit=5, seed=7) == 5
     assert own.asked(limit=5, seed=7, repeat=1) == 5
     assert [request["seed"] for request in server.requests] == [7] * 5 + [8] * 5
@@ -176,7 +176,7 @@ def test_repeat_uses_another_seed_and_is_cached(own: Own, server: ChatServer) ->
     assert own.asked(limit=5, seed=7) == 0
 
 
-def test_a_judge_repeats_its_judgements_of_the_same_answers(own: Own, server: ChatServer) -> None:
+def test_judge_repeat_sends_the_judgements_of_equal_answers_again(own: Own, server: ChatServer) -> None:
     server.script = lambda request, attempt: Reply(VERDICT.reply if "response_format" in request else "No.")
     assert own.asked(limit=5, judged=True) == 5 + 5 + 5
     assert own.asked(limit=5, judged=True, judge_repeat=1) == 5, "whether the metric applies is decided once"

@@ -172,7 +172,7 @@ def test_killed_rerank_stage_scores_only_the_remaining_pairs(tmp_path: Path, mon
     np.testing.assert_array_equal(resumed.score, at_once.score)
 
 
-def test_equal_queries_are_scored_once(tmp_path: Path) -> None:
+def test_reranker_scores_equal_queries_once(tmp_path: Path) -> None:
     hits, scored = rerank(tmp_path, CountingReranker(depth=2), expander=SameQuery())
     assert len(hits) == 4
     assert len(scored) == len(set(scored)) == 2

@@ -12,7 +12,7 @@ SAMPLES = [
 ]
 
 
-def test_gold_keeps_its_places_and_grades(tmp_path: Path) -> None:
+def test_result_gold_keeps_its_places_and_grades(tmp_path: Path) -> None:
     assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, SAMPLES), "llm=none", *RANKING_ONLY]) == 0
     assert [row["gold"] for row in samples_in(tmp_path)] == [
         [
@@ -23,7 +23,7 @@ def test_gold_keeps_its_places_and_grades(tmp_path: Path) -> None:
     ]
 
 
-def test_gold_keeps_which_units_are_alternatives(tmp_path: Path) -> None:
+def test_result_gold_keeps_which_units_are_alternatives(tmp_path: Path) -> None:
     samples = [{**SAMPLES[0], "gold": [["a", "b"]]}, SAMPLES[1]]
     overrides = ["llm=none", *RANKING_ONLY, "top_k=1"]
     assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, samples), *overrides]) == 0
@@ -34,7 +34,7 @@ def test_gold_keeps_which_units_are_alternatives(tmp_path: Path) -> None:
     assert either["score/recall@5"] == 1.0
 
 
-def test_required_answer_parts_and_answerability_are_stored(tmp_path: Path) -> None:
+def test_result_stores_answer_parts_and_answerability(tmp_path: Path) -> None:
     samples = [
         {**SAMPLES[0], "answer_parts": [["a", "the first"], "red"]},
         {**SAMPLES[1], "answerable": False},
@@ -45,7 +45,7 @@ def test_required_answer_parts_and_answerability_are_stored(tmp_path: Path) -> N
     assert [row["answerable"] for row in rows] == [True, False]
 
 
-def test_data_without_subsets_is_logged_once(tmp_path: Path) -> None:
+def test_data_without_subsets_is_logged_only_overall(tmp_path: Path) -> None:
     assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, SAMPLES), "llm=none", *RANKING_ONLY]) == 0
     (cell,) = cells_in(tmp_path)
     names = [name for name, _ in logged_metrics(cell)]

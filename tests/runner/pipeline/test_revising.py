@@ -142,7 +142,7 @@ def test_revised_answers_equal_those_of_plain_requests(tmp_path: Path, options: 
     }
 
 
-def test_requests_are_planned_at_most_and_never_repeated(
+def test_reviser_requests_are_planned_at_most_and_never_repeated(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     cells = [[*options, f"reviser={name}"] for name in ("none", "reflect", "abstain_if_unsupported")]
@@ -176,7 +176,7 @@ def test_reviser_metrics_counts_and_costs_are_reported_per_step(tmp_path: Path, 
     assert all(row["n_prompt_tokens"] == 7 for row in samples_in(tmp_path))
 
 
-def test_an_unsupported_answer_becomes_the_abstention(tmp_path: Path, options: list[str]) -> None:
+def test_unsupported_answer_becomes_the_abstention(tmp_path: Path, options: list[str]) -> None:
     assert run_small(tmp_path, [*options, "reviser=abstain_if_unsupported", "metrics=qa"]) == EXIT_OK
     rows = {row["id"]: row for row in samples_in(tmp_path)}
     assert {name: row["answer"] for name, row in rows.items()} == {
@@ -196,7 +196,7 @@ def test_an_unsupported_answer_becomes_the_abstention(tmp_path: Path, options: l
     ],
 )
 @pytest.mark.parametrize("of_check", [True, False])
-def test_a_reply_that_fails_leaves_the_first_answer_and_is_counted(
+def test_failed_revision_keeps_the_first_answer_and_is_counted(
     tmp_path: Path, options: list[str], server: ChatServer, broken: Reply, reason: str, of_check: bool
 ) -> None:
     def fails(request: dict[str, Any], attempt: int) -> Reply:
@@ -219,7 +219,7 @@ def test_a_reply_that_fails_leaves_the_first_answer_and_is_counted(
     assert len(server.requests) - n_asked == (2 if of_check else 1) * bool(broken.body), "only failures are sent again"
 
 
-def test_a_killed_run_repeats_no_reply_and_ends_in_the_same_answers(
+def test_killed_reviser_sweep_repeats_no_reply_and_gives_the_same_answers(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -270,7 +270,7 @@ def test_reviser_without_answers_to_check_keeps_the_result_key(fields: dict[str,
     assert ("reviser" in graph_with(store, **cell).used) == ("reviser" in fields)
 
 
-def test_answers_before_the_reviser_are_shared_and_their_latencies_add_up(tmp_path: Path) -> None:
+def test_reviser_shares_first_answers_and_adds_its_latency(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     plain, revised = (graph_with(store, reviser=own) for own in (NoReviser(), ABSTAIN))
     assert [stage.key for stage in stages_of(plain, "answers")] == [
@@ -284,7 +284,7 @@ def test_answers_before_the_reviser_are_shared_and_their_latencies_add_up(tmp_pa
     assert [replace(late, text=early.text, latency_s=early.latency_s) for early, late in pairs] == before
 
 
-def test_a_baseline_can_be_checked_by_a_model(tmp_path: Path) -> None:
+def test_baseline_answer_can_be_checked_by_a_model(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     graph = graph_with(store, llm=Extractive(tokenizer=CharacterBigrams()), reviser=ABSTAIN)
     run_all(store, graph.result)
@@ -303,7 +303,7 @@ def test_reviser_keeps_generation_details_and_request_counts(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("generator", [SelfConsistency(n_draws=2), fixed_cell().generator])
-def test_later_turns_see_the_revised_answers(generator: Any, tmp_path: Path) -> None:
+def test_later_turns_contain_the_revised_answers(generator: Any, tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     fields = {"dataset": FixedTalk(), "history": OwnHistory(), "llm": Scripted(reply="Yes.", error_on="When")}
     graph = graph_with(store, **fields, reviser=ABSTAIN, generator=generator)
@@ -317,7 +317,7 @@ def test_later_turns_see_the_revised_answers(generator: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("state", ["empty_on", "refuse_on"])
-def test_answers_without_a_text_are_not_checked(state: str, tmp_path: Path) -> None:
+def test_answers_without_text_are_not_checked(state: str, tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     llm = replace(Scripted(reply="Yes."), **{state: "bridge"})  # type: ignore[arg-type]  # a field of a string
     graph = graph_with(store, llm=llm, reviser=ABSTAIN)
@@ -329,7 +329,7 @@ def test_answers_without_a_text_are_not_checked(state: str, tmp_path: Path) -> N
     assert result.summary["judges"]["reviser"]["n_judged"] == 3
 
 
-def test_a_cut_answer_is_whole_after_its_revision(tmp_path: Path) -> None:
+def test_truncated_answer_is_complete_after_its_revision(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     graph = graph_with(store, llm=Scripted(reply="Yes, indeed.", truncate_on="bridge"), reviser=ABSTAIN)
     run_all(store, graph.result)
@@ -381,7 +381,7 @@ def test_stored_revisions_survive_encoding(tmp_path: Path) -> None:
     assert stored == stage.codec.decode(stage.codec.encode(stored))
 
 
-def test_checks_again_changes_the_result_but_not_the_revisions_key(tmp_path: Path) -> None:
+def test_new_checks_change_the_result_but_not_the_revisions_key(tmp_path: Path) -> None:
     store = Store(tmp_path, "a run")
     graphs = [graph_with(store, reviser=reflect(checks_again=own)) for own in (True, False)]
     assert len({graph.result.key for graph in graphs}) == 2

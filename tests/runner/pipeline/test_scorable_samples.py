@@ -55,7 +55,7 @@ def test_planned_sample_counts_equal_those_of_the_sweep(tmp_path: Path, override
     assert left_out == {name: Counter(overall[name]["n_excluded"]) for name in left_out}
 
 
-def test_samples_with_undetermined_scores_are_counted_by_the_plan(tmp_path: Path) -> None:
+def test_plan_counts_samples_with_undetermined_scores(tmp_path: Path) -> None:
     """Answers may cite, and judges' replies may be readable: the plan counts these samples."""
     own = (*own_data(tmp_path, TEXTS, SAMPLES), "language=en", "llm=scripted")
     _, cited = planned(tmp_path, *own, "metrics=cited")
@@ -80,7 +80,7 @@ class Failing(Contains):
         return dict.fromkeys(self.names, mean_scores([float(text.index(".")) for text in answers.texts]))
 
 
-def test_a_metric_that_fails_in_the_trial_is_named(tmp_path: Path) -> None:
+def test_metric_that_fails_in_the_trial_is_named(tmp_path: Path) -> None:
     cell, metrics = planned(tmp_path, "metrics=qa")
     scores = next(stage for stage in cell.graph.result.scorings if "contains" in getattr(stage, "metrics", {}))
     scores.metrics["contains"] = Failing()  # type: ignore[attr-defined]

@@ -73,7 +73,7 @@ class TestSplit:
         assert chosen == {"a": 3, "b": 4}, "b in pairs, rounded up; of a single group none"
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_no_group_is_split(self, seed: int) -> None:
+    def test_split_keeps_groups_together(self, seed: int) -> None:
         held_out, groups = split(self.SAMPLES, seed=seed), clusters_of(self.SAMPLES).tolist()
         assert len(set(zip(groups, held_out, strict=True))) == len(set(groups))
 
@@ -113,7 +113,7 @@ class TestChoice:
         assert (found["sets"]["b"]["chosen"], found["sets"]["b"]["n"]) == ("one", 2)
         assert found["overall"]["n"] == 3
 
-    def test_a_set_without_a_sample_that_chooses_takes_the_best_of_all(self) -> None:
+    def test_set_without_choosing_samples_takes_the_best_of_all(self) -> None:
         found = chosen(VALUES, "aabbbc", "x-xxx-")
         assert found["sets"]["c"] == {"chosen": found["overall"]["chosen"], "values": {}, "n": 0}
 
@@ -131,7 +131,7 @@ class TestChoice:
             chosen(VALUES, "aabbbc", "----x-")
 
 
-def test_every_sample_has_the_ranking_that_was_chosen_for_its_set() -> None:
+def test_samples_take_the_ranking_chosen_for_their_set() -> None:
     rankings = {name: hits_of(*({first: 2.0, 9: 1.0} for _ in range(3))) for name, first in (("one", 1), ("two", 2))}
     choice: Any = {"sets": {"a": {"chosen": "two"}, "b": {"chosen": "one"}}}
     samples = SampleSet(tuple(sample(i, name) for i, name in enumerate(("a/x", "b", "a"))), {})
@@ -164,7 +164,7 @@ def test_order_of_candidates_changes_the_key(tmp_path: Path) -> None:
     assert keys[0] != keys[1]
 
 
-def test_a_metric_that_is_not_computed_is_reported_before_work_begins() -> None:
+def test_selection_by_an_uncomputed_metric_is_rejected() -> None:
     with pytest.raises(
         ConfigError,
         match=r"reranker.metric: got 'ndcg@7', .* scores rankings: .*ndcg@10",
@@ -183,7 +183,7 @@ def test_selection_report_is_equal_when_computed_and_when_cached(tmp_path: Path)
     assert json.dumps(again) == json.dumps(made)
 
 
-def test_samples_that_chose_count_in_no_aggregate(tmp_path: Path) -> None:
+def test_choosing_samples_are_excluded_from_aggregates(tmp_path: Path) -> None:
     """Not in that of answers, nor of judges, who are not asked about them."""
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(**CELLS["the best of two rerankers"]))

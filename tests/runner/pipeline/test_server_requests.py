@@ -75,7 +75,7 @@ def test_plan_subtracts_received_vectors(server: ChatServer, tmp_path: Path) -> 
     assert asked(server, tmp_path, small_chunks, "rest") == sum(n for n, _ in planned.values())
 
 
-def test_the_chunks_of_a_large_corpus_are_estimated_from_some_documents(server: ChatServer, tmp_path: Path) -> None:
+def test_chunk_requests_of_a_large_corpus_are_estimated_from_a_sample(server: ChatServer, tmp_path: Path) -> None:
     texts = {f"d{n:03}": " ".join(f"Sentence {n} {i} is here." for i in range(5 + n % 40)) for n in range(450)}
     own = own_data(tmp_path, texts, [{"id": "q", "question": "Where is sentence 7?"}])
     overrides = embedding(server, *own, "chunk.size=32")
@@ -91,14 +91,14 @@ def test_planned_rerank_pairs_bound_the_pairs_sent(server: ChatServer, tmp_path:
     assert 0 < asked(server, tmp_path, reranking(server), "first") <= n_planned
 
 
-def test_pairs_that_have_scores_are_not_counted(server: ChatServer, tmp_path: Path) -> None:
+def test_planned_rerank_requests_exclude_scored_pairs(server: ChatServer, tmp_path: Path) -> None:
     asked(server, tmp_path, reranking(server, "reranker.depth=3"), "first")
     ((_, (n_planned, is_exact)),) = counts(plan_small(tmp_path, reranking(server))).items()
     assert is_exact
     assert asked(server, tmp_path, reranking(server), "second") == n_planned
 
 
-def test_a_budget_that_is_too_small_is_reported_before(
+def test_plan_reports_a_budget_that_is_too_small(
     server: ChatServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     price = '+prices.lists.own={as_of:"2026-11-22",source:a bill,models:{m:{prompt:1000.0}}}'
@@ -112,7 +112,7 @@ def test_a_budget_that_is_too_small_is_reported_before(
 
 
 class TestRerank:
-    def test_batches_are_of_one_query_and_one_block(self) -> None:
+    def test_rerank_batches_hold_one_query_of_one_block(self) -> None:
         blocks = [[("q", "a"), ("q", "b"), ("q", "c"), ("p", "a"), ("p", " ")], [("p", "b"), (" ", "b")]]
         found = reranking_requests(RERANKER, blocks)
         assert (found.n_requests, found.is_exact) == (2 + 1 + 1, True)

@@ -69,9 +69,7 @@ def reranking(store: Store, depth: int) -> RerankedHits:
     return stage
 
 
-def test_stages_that_run_at_the_same_time_pay_for_a_shared_pair_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_stages_pay_for_a_shared_pair_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stages = [reranking(Store(tmp_path), depth) for depth in (2, 4)]
     monkeypatch.setattr(PaidReranker, "both", threading.Barrier(2))
     with ThreadPoolExecutor(2) as pool:

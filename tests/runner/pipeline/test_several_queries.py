@@ -53,7 +53,7 @@ def stages(graph: Graph, kind: str) -> list[Stage[Any]]:
     return [stage for stage in graph.result.upstream() if stage.kind == kind]
 
 
-def test_hits_are_split_by_sample_as_a_plain_loop_does() -> None:
+def test_hits_of_several_queries_are_split_by_sample() -> None:
     random = np.random.default_rng(0)
     n_queries_of = [2, 1, 3, 1, 2]
     sample = np.repeat(np.arange(5, dtype=np.int32), n_queries_of)
@@ -137,7 +137,7 @@ class Forgetful(Words):
         return [[first.question, second.question], [], *([sample.question] for sample in others)]
 
 
-def test_a_sample_without_a_query_is_refused(tmp_path: Path) -> None:
+def test_expander_that_omits_a_sample_is_rejected(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (stage,) = stages(graph_in(store, fixed_cell(expander=Forgetful())), "queries")
     order = make_plan([(stage, 1)], store).order

@@ -22,12 +22,12 @@ def kept_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
     return {kind: len(list((store.root / "entries" / kind).glob("*/*"))) for kind in kinds}
 
 
-def test_quantiser_and_dimensions_share_the_vectors(tmp_path: Path) -> None:
+def test_quantisers_and_dimensions_share_the_vectors(tmp_path: Path) -> None:
     indexes = (Flat(), Truncated(8), Truncated(16), Int8(), Int8(dimensions=8), Binary(), Binary(dimensions=16))
     kept = kept_after(Store(tmp_path), *indexes)
     assert kept == {"vectors": 1, "query_vectors": 1, "vector_index": 7, "dense_hits": 7}
 
 
-def test_rescoring_builds_no_index_again(tmp_path: Path) -> None:
+def test_rescoring_settings_share_the_index(tmp_path: Path) -> None:
     indexes = (Int8(), Int8(rescore=False), Int8(oversampling=2.0))
     assert kept_after(Store(tmp_path), *indexes)["vector_index"] == 1

@@ -26,7 +26,7 @@ def ask(folder: Path, *questions: dict[str, object]) -> None:
     (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
 
 
-def test_editing_a_question_does_not_read_the_documents_again(
+def test_edited_question_does_not_read_the_documents_again(
     tmp_path: Path, own: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run_small(tmp_path, own) == 0
@@ -44,7 +44,7 @@ def test_editing_a_question_does_not_read_the_documents_again(
     assert (len(entries["source"]), len(entries["data"]), len(entries["corpus"])) == (1, 2, 1)
 
 
-def test_added_document_is_read(tmp_path: Path, own: list[str]) -> None:
+def test_document_added_to_a_folder_is_read(tmp_path: Path, own: list[str]) -> None:
     assert run_small(tmp_path, own) == 0
     (tmp_path / "docs" / "tower.md").write_text("The tower is red.", encoding="utf-8")
     assert run_small(tmp_path, own, sweep_id="again") == 0

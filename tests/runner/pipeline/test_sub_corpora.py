@@ -114,7 +114,7 @@ def test_index_parts_are_joined_and_taken_separately() -> None:
     assert parts.arrays_of_part(parts.join([{"x": np.array([7])}]), SubCorpus())["x"].tolist() == [7]
 
 
-def test_passages_of_a_part_keep_their_terms() -> None:
+def test_selected_passages_keep_their_terms() -> None:
     terms = Terms(np.arange(6, dtype=np.int32), np.array([0, 2, 4]), np.array([2, 4, 6]), 6)
     passages = Passages(["a", "b", "c"], terms, ["A", "B", "C"])
     chosen = parts.rows(passages, np.array([2, 0]))

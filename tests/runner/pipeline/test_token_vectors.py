@@ -93,7 +93,7 @@ def kept_bytes(store: Store) -> dict[str, bytes]:
     return {file: (entry.folder / file).read_bytes() for file in entry.manifest.files}
 
 
-def test_chunks_encoded_before_a_kill_are_not_encoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_vectors_before_a_kill_are_not_encoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The resumed result is to the byte that of a single block."""
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
@@ -116,7 +116,7 @@ def best(store: Store, found: Any, query: int, chunks: list[int]) -> list[int]:
     return [chunks[place] for place in np.argsort(-scores, kind="stable")[:6]]
 
 
-def test_hits_are_the_best_of_all_chunks(tmp_path: Path) -> None:
+def test_late_interaction_hits_are_the_best_of_all_chunks(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, LateInteractionHits)
     run_all(store, found)
@@ -147,7 +147,7 @@ def test_late_interaction_retriever_shares_the_search_of_its_arm(tmp_path: Path)
     assert alone.key == among_others.key
 
 
-def test_the_reranker_reads_the_vectors_of_the_search(tmp_path: Path) -> None:
+def test_late_interaction_reranker_reuses_the_vectors_of_the_search(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for retriever in (SEARCH, bm25()):
         fields = {"retriever": retriever, "reranker": LateInteraction(Breakable(), depth=3)}

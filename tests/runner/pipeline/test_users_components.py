@@ -48,26 +48,26 @@ def scored(metric: Any, scores: Scores) -> float:
 
 
 @pytest.mark.parametrize("value", [1.5, -0.5])
-def test_a_share_outside_its_bounds_is_refused(value: float) -> None:
+def test_metric_share_outside_its_bounds_is_refused(value: float) -> None:
     message = rf"mine of sample '1' is {value} \(n=1 alike\), expected a share from 0 to 1\. .* `is_share = False`"
     with pytest.raises(ComponentError, match=ME + message):
         scored(Mine(), mean_scores([0.5, value]))
     assert scored(Unbounded(), mean_scores([0.5, value])) == (0.5 + value) / 2
 
 
-def test_a_share_of_a_corpus_outside_its_bounds_is_refused() -> None:
+def test_corpus_metric_share_outside_its_bounds_is_refused() -> None:
     scores = mean_scores([0.5, 0.5])
     with pytest.raises(ComponentError, match=ME + r"mine of all samples is 1\.5, expected a share from 0 to 1"):
         scored(Tripling(), Scores(scores.statistics, scores.states, np.full(2, np.nan)))
 
 
-def test_shares_at_their_bounds_pass_the_check() -> None:
+def test_metric_shares_at_their_bounds_pass_the_check() -> None:
     assert scored(Mine(), mean_scores([0.0, 1.0 + 1e-8])) == pytest.approx(0.5)
     assert scored(Mine(), mean_scores([1.0, ScoreState.FAILED])) == 1.0
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_scores_of_other_samples_are_refused(n: int) -> None:
+def test_metric_scores_of_another_number_of_samples_are_refused(n: int) -> None:
     with pytest.raises(ComponentError, match=ME + rf"mine has {n} rows of statistics, .* for 2 samples"):
         scored(Mine(), mean_scores([1.0] * n))
 
@@ -137,13 +137,13 @@ def test_malformed_embedder_vectors_are_rejected(vectors: Any) -> None:
         checked_vectors(vectors, 2, Mine())
 
 
-def test_numbers_of_user_components_become_float32() -> None:
+def test_user_scores_and_vectors_become_float32() -> None:
     assert checked_scores([1, 2], 2, Mine()).tolist() == [1.0, 2.0]
     assert checked_vectors(np.ones((2, 3)), 2, Mine()).dtype == np.float32
     assert checked_vectors(np.zeros((0, 3), dtype=np.float32), 0, Mine()).shape == (0, 3)
 
 
-def test_zero_vectors_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_zero_vectors_are_counted_in_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     checked_vectors([[0.0, 1.0], [0.0, -0.0], [0.0, 0.0]], 3, Mine())
     assert "Mine: 2 of 3 chunks have a zero vector" in caplog.text
     assert "a dense search never finds them" in caplog.text
@@ -172,11 +172,11 @@ def test_zero_vectors_are_counted(caplog: pytest.LogCaptureFixture) -> None:
         {"": np.ones(1)},
     ],
 )
-def test_learned_values_that_cannot_be_stored_are_refused(arrays: Any) -> None:
+def test_unstorable_learned_values_are_refused(arrays: Any) -> None:
     with pytest.raises(ComponentError, match=ME):
         checked_arrays(arrays, Mine())
 
 
-def test_named_arrays_pass_the_check() -> None:
+def test_named_learned_arrays_pass_the_check() -> None:
     arrays = {"0.ids": np.ones(2), "words": np.array(["a"])}
     assert checked_arrays(arrays, Mine()) is arrays

@@ -30,7 +30,7 @@ def test_every_stage_result_matches_the_version_table(found: Mapping[str, Row]) 
     assert wrong == [], "\n".join(wrong)
 
 
-def test_no_two_stages_share_a_kind() -> None:
+def test_stage_kinds_are_unique() -> None:
     assert sorted(kinds()) == sorted(cls.kind for cls in stage_classes())
 
 
@@ -38,7 +38,7 @@ def test_repeated_computations_give_equal_results(found: Mapping[str, Row], tmp_
     assert computed(tmp_path) == found
 
 
-def test_a_changed_result_under_the_same_key_asks_for_a_version(
+def test_changed_result_under_the_same_key_requires_a_version(
     table: Mapping[str, Row], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = ChosenContext.make

@@ -76,7 +76,7 @@ def kept_bytes(store: Store) -> dict[str, bytes]:
     return {file: (entry.folder / file).read_bytes() for file in entry.manifest.files}
 
 
-def test_chunks_weighed_before_a_kill_are_not_weighed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weighed_chunks_are_not_weighed_again_after_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The resumed result is to the byte that of a single block."""
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
@@ -92,7 +92,7 @@ def test_chunks_weighed_before_a_kill_are_not_weighed_again(tmp_path: Path, monk
     assert kept_bytes(store) == kept_bytes(whole)
 
 
-def test_hits_are_the_chunks_with_the_largest_inner_products(tmp_path: Path) -> None:
+def test_token_weight_hits_have_the_largest_inner_products(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (found,) = stages(store, TokenHits)
     run_all(store, found)

@@ -14,7 +14,7 @@ class TestVaryingAxes:
         queries = [{"dataset.queries": name, **key} for name, key in zip(("original", "prepared"), keys, strict=True)]
         assert varying_axes(queries) == ["dataset.queries"]
 
-    def test_axis_used_by_some_cells_does_not_replace_an_axis_of_all_cells(self) -> None:
+    def test_axis_of_some_cells_does_not_replace_an_axis_of_all(self) -> None:
         """Embedders tell dense cells apart, and say nothing about which retriever the others have."""
         axes = [
             {"retriever": "bm25", "embedder": None},
@@ -23,7 +23,7 @@ class TestVaryingAxes:
         ]
         assert varying_axes(axes) == ["retriever", "embedder"]
 
-    def test_no_axes_vary_without_cells(self) -> None:
+    def test_empty_cell_list_has_no_varying_axes(self) -> None:
         assert varying_axes([]) == []
 
 

@@ -129,19 +129,19 @@ def test_ranking_metric_prefers_the_equal_cell_with_most_gold_in_prompt() -> Non
         ),
     ],
 )
-def test_the_first_sentence_names_one_cell_and_why(
+def test_choice_sentence_names_one_cell_and_the_reason(
     tied: list[list[CellResult]], worse: list[CellResult], sentence: str
 ) -> None:
     assert said(chosen(tied, *worse)) == sentence
 
 
-def test_the_samples_behind_a_mean_are_counted_if_some_have_no_value() -> None:
+def test_choice_sentence_counts_the_samples_with_a_value() -> None:
     assert samples_text("all samples", 9, 9) == "all samples"
     assert samples_text("all samples", 300, 1109) == "the 300 of 1,109 samples with a value"
     assert samples_text("finance", 2, 3) == "the 2 of 3 samples of finance with a value"
 
 
-def test_single_equal_cell_is_counted_in_the_sentence() -> None:
+def test_single_equal_cell_is_counted_in_the_choice_sentence() -> None:
     sentence = said(chosen([[BM25, cell("bm25", 0.3125, top_k=4)]], cell("none", 0.1)))
     assert sentence == (
         "Take bm252: it has the best f1 over all samples (0.3125), and none2 is significantly worse. 1 other cell has "
@@ -157,7 +157,7 @@ def test_choice_of_equal_cells_reports_the_tokens_of_the_cell_to_take() -> None:
     )
 
 
-def test_the_easiest_of_several_conditions_is_not_a_recommendation() -> None:
+def test_varying_conditions_have_no_recommended_cell() -> None:
     rates = [
         replace(own, axes={"retriever": "given", "retriever.noise_rate": rate})
         for own, rate in ((cell("easy", 1.0), 0), (cell("harder", 0.8), 0.4), (cell("hard", 0.2), 1))
@@ -178,7 +178,7 @@ def test_conditions_with_equal_values_share_the_best_mean() -> None:
     assert "easy2 and 1 other cell have the best mean (1.0000) and hard2 the worst (0.2000)." in text
 
 
-def test_a_saving_does_not_buy_a_mean_more_than_one_standard_error_lower() -> None:
+def test_cheaper_cell_is_chosen_only_within_one_standard_error() -> None:
     cheap, large = cell("cheap", 0.71, tokens=48), cell("large", 1.0, tokens=769)
     tied = [[large, cell("small", 1.0, tokens=209)], [cheap]]
     assert chosen(tied, near=2).cell is cheap
@@ -190,7 +190,7 @@ def test_a_saving_does_not_buy_a_mean_more_than_one_standard_error_lower() -> No
     )
 
 
-def test_no_cheaper_cell_within_one_standard_error_is_a_reason_for_the_best() -> None:
+def test_choice_sentence_reports_that_no_near_cell_is_cheaper() -> None:
     text = said(chosen([[BM25], [DENSE], [cell("cheap", 0.1, tokens=10)]], near=2))
     assert text.endswith(
         "It does not differ significantly from any of the 2 other cells; none within one standard error of it is "

@@ -19,7 +19,7 @@ def joined(folder: Path, cells: Sequence[TinyCell], metric: str = "rouge_l", sub
     return common_samples(sweep.cells, sweep.folder_of, metric, subset)
 
 
-def test_values_are_joined_by_sample_id(tmp_path: Path) -> None:
+def test_joined_values_are_matched_by_sample_id(tmp_path: Path) -> None:
     first, other = tiny_sweep.CELLS[0], tiny_sweep.CELLS[2]
     turned = replace(other, ids=tuple(reversed(other.ids)), rouge_l=list(reversed(other.rouge_l)))
     found = joined(tmp_path, [first, turned])
@@ -29,7 +29,7 @@ def test_values_are_joined_by_sample_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu"])
-def test_samples_file_of_another_cell_is_detected(tmp_path: Path, metric: str) -> None:
+def test_samples_file_of_another_cell_is_rejected_when_joined(tmp_path: Path, metric: str) -> None:
     """The mean and the number of values reveal them."""
     sweep = load(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[2], tiny_sweep.CELLS[3]])))
     one, other = (sweep.folder_of(cell) / "samples.parquet" for cell in sweep.cells)
@@ -46,7 +46,7 @@ def test_custom_metric_without_row_means_is_joined(tmp_path: Path) -> None:
     assert common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall").n == 8
 
 
-def test_samples_of_one_document_are_a_cluster(tmp_path: Path) -> None:
+def test_joined_samples_of_one_document_are_a_cluster(tmp_path: Path) -> None:
     assert joined(tmp_path, tiny_sweep.CELLS[:2]).clusters.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 
 
@@ -78,7 +78,7 @@ class TestMissingSamples:
         ),
     )
 
-    def test_samples_that_some_cells_lack_are_in_no_mean(self, tmp_path: Path) -> None:
+    def test_samples_that_some_cells_lack_are_excluded_from_means(self, tmp_path: Path) -> None:
         found = joined(tmp_path, self.cells)
         assert found.statistics[:, :, 0].T.tolist() == [[0.3, 0.4, 0.5, 0.2], [0.7, 0.9, 0.9, 0.7]]
         assert found.means().tolist() == pytest.approx([0.35, 0.8])
@@ -93,17 +93,17 @@ class TestMissingSamples:
         assert [found.n_own(0), found.n_own(1)] == [6, 5]
         assert found.left_out_differ
 
-    def test_samples_that_all_cells_lack_make_no_difference(self, tmp_path: Path) -> None:
+    def test_samples_that_all_cells_lack_are_not_a_difference(self, tmp_path: Path) -> None:
         cells = [replace(cell, rouge_l=[None, *cell.rouge_l[1:]]) for cell in tiny_sweep.CELLS[:2]]
         found = joined(tmp_path, cells)
         assert (found.n, found.n_known, found.left_out_differ) == (7, 8, False)
 
-    def test_macro_mean_weighs_subsets_equally(self, tmp_path: Path) -> None:
+    def test_joined_macro_mean_weighs_subsets_equally(self, tmp_path: Path) -> None:
         found = joined(tmp_path, tiny_sweep.CELLS[:2], subset="macro")
         assert found.means().tolist() == pytest.approx([(0.25 + 0.35 + 0.15) / 3, (0.325 + 0.4 + 0.25) / 3])
 
 
-def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_damaged_samples_file_is_named_with_a_remedy(tmp_path: Path) -> None:
     sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])))
     file = sweep.folder_of(sweep.cells[0]) / "samples.parquet"
     file.write_bytes(file.read_bytes()[:-9])
@@ -124,7 +124,9 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_columns_that_no_sweep_writes_are_named(tmp_path: Path, damage: Callable[[Any], Any], message: str) -> None:
+def test_samples_columns_that_no_sweep_writes_are_named(
+    tmp_path: Path, damage: Callable[[Any], Any], message: str
+) -> None:
     sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])))
     file = sweep.folder_of(sweep.cells[0]) / "samples.parquet"
     write_table(damage(read_table(file)), file)
@@ -136,7 +138,7 @@ class TestCommonMeans:
     first = replace(tiny_sweep.CELLS[0], rouge_l=[0.2, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])
 
-    def test_rank_cells_by_the_samples_that_all_have(self, tmp_path: Path) -> None:
+    def test_common_means_rank_cells_by_their_shared_samples(self, tmp_path: Path) -> None:
         """The second leaves out what is hard, and is better over its own samples alone."""
         sweep = load(str(tiny_sweep.write(tmp_path, [self.first, self.second])))
         means = common_means(sweep.cells, sweep.folder_of, "rouge_l")
@@ -171,7 +173,7 @@ class TestCellsWithoutACommonSample:
 
 
 class TestMetricsOfACorpus:
-    def test_metrics_of_a_corpus_are_reported_by_their_statistics(self, tmp_path: Path) -> None:
+    def test_corpus_metrics_are_recognised_by_their_statistics(self, tmp_path: Path) -> None:
         folder = tiny_sweep.write(tmp_path) / tiny_sweep.CELLS[0].cell_id
         assert is_corpus_metric(folder, "bleu")
         assert not is_corpus_metric(folder, "rouge_l")
@@ -196,7 +198,7 @@ class TestErrors:
         with pytest.raises(DataError, match="has no column 'score/f1'"):
             joined(tmp_path, tiny_sweep.CELLS, "f1")
 
-    def test_duplicate_sample_ids_are_an_error(self, tmp_path: Path) -> None:
+    def test_duplicate_ids_of_a_samples_file_are_rejected(self, tmp_path: Path) -> None:
         twice = replace(tiny_sweep.CELLS[0], ids=["s0"] * 8)
         with pytest.raises(DataError, match="a1a1a1a1a1a1: ids of samples occur twice"):
             joined(tmp_path, [twice, tiny_sweep.CELLS[1]])

@@ -38,21 +38,21 @@ def test_cheapest_prefers_counted_model_tokens_over_passage_tokens() -> None:
     assert cheapest([cells[0], unknown]).cell_id == "short passages"
 
 
-def test_cost_is_known_only_if_every_cell_has_it() -> None:
+def test_known_costs_exist_in_every_cell() -> None:
     cells = [cell("a", 100, 1.0), cell("b", 100, 0.0)]
     assert [cost.name for cost in known_costs(cells)] == ["context_tokens", "seconds", "seconds_p95"]
     assert known_costs([*cells, CellResult("c", "OK", {}, (), {}, {})]) == []
 
 
 @pytest.mark.parametrize("step", ["expander", "iterative", "reranker", "compressor", "reviser"])
-def test_tokens_of_every_step_that_asks_about_questions_count(step: str) -> None:
+def test_token_cost_includes_every_step_that_asks_about_questions(step: str) -> None:
     answers = {"prompt": 1_000, "completion": 100, "judge_prompt": 9_000, "refiner_prompt": 9_000}
     tokens = {**answers, f"{step}_prompt": 300, f"{step}_completion": 20}
     assert COSTS["tokens"].measure(cell("a", 1, 1.0, tokens=tokens)) == 142
     assert COSTS["tokens"].measure(cell("a", 1, 1.0, tokens={**tokens, f"{step}_prompt": None})) is None
 
 
-def test_a_judge_is_not_part_of_the_cost() -> None:
+def test_cost_excludes_the_judge() -> None:
     usage = {"answers": {"cost": 0.5}, "judge/accuracy": {"cost": 9.0}}
     assert COSTS["cost"].measure(cell("a", 1, 1.0, usage=usage)) == 50.0
     assert COSTS["cost"].measure(cell("a", 1, 1.0, usage={"answers": {"cost": None}})) is None
@@ -64,7 +64,7 @@ def test_latency_differences_of_milliseconds_do_not_decide() -> None:
     assert cheapest([slow, first, noise]).cell_id == "first"
 
 
-def test_answers_that_failed_make_no_cell_cheap() -> None:
+def test_failed_answers_make_no_cell_cheap() -> None:
     usage = {"answers": {"cost": 0.5}, "reranker": {"cost": 1.0}}
     whole = cell("whole", 1, 1.0, tokens={"prompt": 1_000, "completion": 0, "reranker_prompt": 200}, usage=usage)
     assert COSTS["tokens"].measure(replace(whole, tokens={**whole.tokens, "reviser_prompt": 100})) == 130.0
@@ -85,7 +85,7 @@ def test_empty_answers_make_no_cell_cheap(n_empty: int) -> None:
     assert cheapest([silent, whole], weighs_tokens=False).cell_id == "silent", "by a metric that sees no answers"
 
 
-def test_a_closed_book_has_no_tokens_of_passages() -> None:
+def test_closed_book_cell_has_zero_passage_tokens() -> None:
     closed = CellResult("closed", "OK", {"top_k": None}, (), {}, {}, latency_s={"p50": 1.0}, counts={"ok": 10})
     assert COSTS["context_tokens"].measure(closed) == 0.0
     assert [cost.name for cost in known_costs([closed, cell("a", 100, 1.0)])] == ["context_tokens", "seconds"]

@@ -27,14 +27,14 @@ def live(folder: Path, record: dict[str, Any]) -> Progress | None:
     return read_live(folder, replace(SWEEP, status="RUNNING")).progress
 
 
-def test_a_sound_record_is_read(tmp_path: Path) -> None:
+def test_sound_progress_record_is_read(tmp_path: Path) -> None:
     progress = live(tmp_path, RUNNING)
     assert progress is not None
     assert progress.budget == {"run.max_requests": 3}
 
 
 @pytest.mark.parametrize("name", RUNNING)
-def test_any_value_is_read_or_is_one_error(name: str, tmp_path: Path) -> None:
+def test_progress_record_value_is_read_or_one_error(name: str, tmp_path: Path) -> None:
     refused = []
     for value in VALUES:
         try:
@@ -57,6 +57,6 @@ def test_any_value_is_read_or_is_one_error(name: str, tmp_path: Path) -> None:
         ("process", "a\0b"),
     ],
 )
-def test_values_that_cannot_be_shown_are_refused(name: str, value: object, tmp_path: Path) -> None:
+def test_unshowable_progress_values_are_refused(name: str, value: object, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"progress\.json: not the progress of a sweep"):
         live(tmp_path, RUNNING | {name: value})

@@ -39,11 +39,11 @@ class TestSubsetsByLabel:
         return load_together([tiny_sweep.write(folder, [replace(FIRST, facts=facts)])]).cells
 
     @pytest.mark.parametrize("name", ["topic/funds", "topic/基金 Funds", "基金 funds"])
-    def test_a_topic_has_a_slug_and_a_label(self, tmp_path: Path, name: str) -> None:
+    def test_topic_is_found_by_slug_and_label(self, tmp_path: Path, name: str) -> None:
         cells = self.cells(tmp_path, {"funds": "基金 Funds"})
         assert find_metric(f"{name}:rouge_l", cells).subset == "topic/funds"
 
-    def test_a_label_of_two_subsets_is_refused(self, tmp_path: Path) -> None:
+    def test_label_of_two_subsets_is_refused(self, tmp_path: Path) -> None:
         cells = self.cells(tmp_path, {"funds": "Other", "create": "Other"})
         with pytest.raises(DataError, match="several subsets are called 'Other': create, topic/funds"):
             find_metric("Other:rouge_l", cells)

@@ -124,7 +124,7 @@ class TestSweeps:
             "groups": {"a": {"n_tokens": None, "is_exact": False}, "b": {"n_tokens": None}, "c": {"n_tokens": 7}},
         }
 
-    def test_files_hold_plain_chinese(self, tmp_path: Path) -> None:
+    def test_result_files_contain_unescaped_chinese(self, tmp_path: Path) -> None:
         write_sweep(tmp_path, SWEEP)
         assert "试验" in (tmp_path / "sweep.json").read_text(encoding="utf-8")
 
@@ -189,20 +189,20 @@ class TestErrors:
             write_cell(tmp_path, replace(CELL, seconds={"answers": float("nan")}), {})
 
 
-def test_the_format_is_plain_json(tmp_path: Path) -> None:
+def test_cell_file_is_plain_json(tmp_path: Path) -> None:
     raw = json.loads((write_cell(tmp_path, CELL, {}) / "cell.json").read_text(encoding="utf-8"))
     assert raw["schema_version"] == 2
     assert raw["metrics"]["overall"]["ndcg@10"]["value"] == 0.1 + 0.2
     assert raw["axes"] == CELL.axes
 
 
-def test_files_hold_one_field_per_line(tmp_path: Path) -> None:
+def test_result_files_have_one_field_per_line(tmp_path: Path) -> None:
     lines = (write_cell(tmp_path, CELL, {}) / "cell.json").read_text(encoding="utf-8").splitlines()
     assert (lines[0], lines[1], lines[-1]) == ("{", '"cell_id": "0123456789ab",', "}")
 
 
 class TestDirection:
-    def test_direction_is_read_from_the_cells(self) -> None:
+    def test_metric_direction_is_read_from_the_cells(self) -> None:
         judged = replace(CELL, larger_is_better={"hallucination": False})
         assert [larger_is_better(name, [CELL, judged]) for name in ("bleu", "hallucination", "length", "gone")] == [
             True,
@@ -211,7 +211,7 @@ class TestDirection:
             None,
         ]
 
-    def test_cells_that_disagree_cannot_be_ranked(self) -> None:
+    def test_metric_without_a_common_direction_cannot_be_ranked(self) -> None:
         turned = replace(CELL, larger_is_better={"bleu": False})
         assert larger_is_better("bleu", [CELL, turned]) is None
 
@@ -222,7 +222,7 @@ class TestCombiner:
     def cell(self, **scores: object) -> CellResult:
         return CellResult("c", "OK", {}, (), {"metrics": {"scores": scores}}, {})
 
-    def test_the_combiner_belongs_to_the_configured_component(self) -> None:
+    def test_combiner_is_built_from_the_component_that_declares_the_metric(self) -> None:
         broken = {"_target_": "components.metrics.gone.Gone"}
         combine = combiner(self.cell(gone=broken, bleu=self.BLEU), "bleu")
         perfect = np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1])
@@ -241,7 +241,7 @@ def test_non_regular_result_files_are_rejected(name: str, is_fifo: bool, tmp_pat
         (read_cell if name == "cell.json" else read_sweep)(tmp_path)
 
 
-def test_samples_that_are_a_fifo_are_refused(tmp_path: Path) -> None:
+def test_samples_file_that_is_a_fifo_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "samples.parquet")
     with (
         pytest.raises(DataError, match=r"samples\.parquet: cannot be read \(it is not a file\)"),
@@ -276,7 +276,7 @@ def test_samples_without_readable_answers_are_refused(answers: pa.Array, problem
         ("history", '[{"question": 1, "answer": "b"}]'),
     ],
 )
-def test_samples_with_unknown_words_or_histories_are_refused(column: str, value: str, tmp_path: Path) -> None:
+def test_samples_with_unknown_kinds_states_or_histories_are_refused(column: str, value: str, tmp_path: Path) -> None:
     good = {"kind": "qa", "state": "ok", "history": '[{"question": "a", "answer": "b"}]'}[column]
     pq.write_table(pa.table({"id": ["1", "2"], column: [good, good]}), tmp_path / "samples.parquet")
     assert len(read_samples(tmp_path, [column])) == 2
@@ -285,13 +285,13 @@ def test_samples_with_unknown_words_or_histories_are_refused(column: str, value:
         read_samples(tmp_path, [column])
 
 
-def test_a_result_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+def test_unreadable_result_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cell.json").symlink_to("cell.json")
     with pytest.raises(DataError, match=r"cell\.json: cannot be read"):
         read_cell(tmp_path)
 
 
-def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
+def test_deeply_nested_result_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cell.json").write_text("[" * 100_000)
     with pytest.raises(DataError, match=r"cell\.json: not a result file"):
         read_cell(tmp_path)
@@ -334,7 +334,7 @@ def test_overlong_sweep_name_is_an_error(tmp_path: Path) -> None:
         find_sweep("x" * 300, tmp_path)
 
 
-def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
+def test_unknown_cell_and_sweep_status_is_refused(tmp_path: Path) -> None:
     folder = write_cell(tmp_path, replace(CELL, status="ok"), {})
     with pytest.raises(DataError, match=r"cell\.json: .*status: got 'ok', expected one of OK, FAILED"):
         read_cell(folder)
@@ -343,7 +343,7 @@ def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
         read_sweep(tmp_path)
 
 
-def test_lists_and_mappings_as_values_of_axes_are_read_as_text(tmp_path: Path) -> None:
+def test_lists_and_mappings_of_axes_are_read_as_text(tmp_path: Path) -> None:
     axes = {"refiner.use": ["dedupe", "headings"], "llm.extra_body": {"seed": 1, "stop": ["a"]}, "top_k": 5}
     folder = write_cell(tmp_path, replace(CELL, axes=axes), {})
     assert read_cell(folder).axes == {
@@ -374,7 +374,7 @@ def test_malformed_amounts_and_searches_are_rejected(changed: dict[str, Any], pr
         read_sweep(tmp_path)
 
 
-def test_a_cell_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
+def test_sweep_file_that_lists_a_cell_twice_is_refused(tmp_path: Path) -> None:
     write_sweep(tmp_path, replace(SWEEP, cells=(*SWEEP.cells, SWEEP.cells[0])))
     with pytest.raises(DataError, match=r"sweep\.json: .*'0123456789ab' is listed twice"):
         read_sweep(tmp_path)
@@ -389,7 +389,9 @@ def test_a_cell_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
         ('"value": null', '"value": NaN', "got NaN"),
     ],
 )
-def test_a_metric_without_numbers_is_refused(tmp_path: Path, written: str, instead: str, message: str) -> None:
+def test_metric_entry_without_valid_numbers_is_refused(
+    tmp_path: Path, written: str, instead: str, message: str
+) -> None:
     file = write_cell(tmp_path, CELL, {}) / "cell.json"
     file.write_text(read_unsealed(file).replace(written, instead, 1), encoding="utf-8")
     with pytest.raises(DataError, match=message):
@@ -412,13 +414,13 @@ def test_every_changed_byte_of_a_result_file_is_an_error(tmp_path: Path) -> None
                 read()
 
 
-def test_a_result_file_of_an_earlier_version_has_no_checksum(tmp_path: Path) -> None:
+def test_result_file_without_a_checksum_is_read(tmp_path: Path) -> None:
     path = write_cell(tmp_path, CELL, {}) / "cell.json"
     path.write_text(read_unsealed(path), encoding="utf-8")
     assert read_cell(path.parent) == CELL
 
 
-def test_a_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Path) -> None:
+def test_flipped_bit_in_the_values_of_a_samples_file_is_an_error(tmp_path: Path) -> None:
     """Without checksums of pages, most flipped bits of scores would be read as other scores."""
     path = tmp_path / "samples.parquet"
     write_part(path, pa.table({"id": ["1", "2"], "score/f1": [0.25, 0.5]}))

@@ -23,7 +23,7 @@ def verdicts_of(sweep: LoadedSweep, place: int) -> dict[str, Verdict]:
     return {own.id: own.verdict for own in sample_verdicts(sweep, sweep.cells[place])}
 
 
-def test_every_planted_sample_has_its_failure_class(planted: LoadedSweep) -> None:
+def test_planted_samples_have_their_failure_classes(planted: LoadedSweep) -> None:
     expected = {case.sample.id: (case.from_context, case.from_question) for case in CASES}
     found = [verdicts_of(planted, place) for place in range(2)]
     got = {an_id: tuple(own[an_id].failure.value for own in found) for an_id in expected}
@@ -36,7 +36,7 @@ def test_planted_samples_cover_every_failure_class(planted: LoadedSweep) -> None
     assert found == set(Failure) - elsewhere
 
 
-def test_the_rank_that_would_be_needed_is_reported(planted: LoadedSweep) -> None:
+def test_verdict_reports_the_rank_that_would_be_needed(planted: LoadedSweep) -> None:
     found = verdicts_of(planted, 0)
     assert [found[an_id].rank_needed for an_id in ("right", "dropped", "low", "hidden", "absent")] == [
         1,
@@ -59,7 +59,7 @@ def test_arrived_evidence_equals_passage_coverage(planted: LoadedSweep) -> None:
     assert n_seen, "a unit that arrived in part is among them"
 
 
-def test_the_share_of_evidence_that_suffices_is_configurable(planted: LoadedSweep) -> None:
+def test_sufficient_share_of_evidence_is_configurable(planted: LoadedSweep) -> None:
     half = {own.id: own.verdict for own in sample_verdicts(planted, planted.cells[0], theta=0.4)}
     assert half["cut"].stage is EvidenceStage.IN_CONTEXT
 
@@ -74,7 +74,7 @@ def test_verdict_without_stored_texts_does_not_explain_a_wrong_answer(planted: L
         corpus_texts(gone, folder)
 
 
-def test_the_documents_that_were_searched_are_listed_once(planted: LoadedSweep) -> None:
+def test_searched_documents_are_listed_once(planted: LoadedSweep) -> None:
     (path,) = planted.folder.glob("documents_*.parquet")
     assert path == documents_file(planted.folder, planted.cells[0].dataset["corpus"])
     assert read_table(path).to_pylist() == [
@@ -82,7 +82,7 @@ def test_the_documents_that_were_searched_are_listed_once(planted: LoadedSweep) 
     ]
 
 
-def test_samples_of_an_earlier_version_are_reported(tmp_path: Path) -> None:
+def test_samples_without_evidence_columns_suggest_to_run_again(tmp_path: Path) -> None:
     sweep = load(tiny_sweep.write(tmp_path / "tiny"))
     with pytest.raises(DataError, match=r"samples.parquet.*Run the sweep's command again"):
         sample_verdicts(sweep, sweep.cells[0])

@@ -15,16 +15,16 @@ def cell(
     return CellResult(cell_id, "OK", axes, (), {}, {}, latency_s=latency, batched_s=batched)
 
 
-def test_no_cells_have_no_timing_noise() -> None:
+def test_empty_cell_list_has_no_timing_noise() -> None:
     assert noise_of_seconds([]) == {}
 
 
-def test_a_stage_that_was_timed_once_may_be_all_noise() -> None:
+def test_stage_timed_once_may_be_all_noise() -> None:
     noise = noise_of_seconds([cell("a", "bm25", 64, search=0.3), cell("b", "dense", 64, search=0.5)])
     assert noise == {"a": 0.3, "b": 0.5}
 
 
-def test_cells_of_the_same_components_tell_how_far_equal_work_varies() -> None:
+def test_timing_noise_is_measured_by_cells_of_equal_components() -> None:
     cells = [cell("a", "bm25", 64, search=0.3), cell("b", "bm25", 128, search=0.4), cell("c", "dense", 64, search=0.5)]
     assert noise_of_seconds(cells) == pytest.approx({"a": 0.1, "b": 0.1, "c": 0.5})
 
@@ -40,12 +40,12 @@ def test_stage_shared_by_all_cells_adds_no_noise() -> None:
     assert noise == {"a": 0.0, "b": 0.0}
 
 
-def test_the_spread_of_answers_is_noise() -> None:
+def test_spread_of_answer_latencies_is_noise() -> None:
     (noise,) = noise_of_seconds([cell("a", "bm25", 64, answers=(1.0, 2.645))]).values()
     assert noise == pytest.approx(1.0)
 
 
-def test_answers_that_were_timed_together_may_be_all_noise() -> None:
+def test_answers_timed_together_may_be_all_noise() -> None:
     (noise,) = noise_of_seconds([cell("a", "bm25", 64, answers=(7.0, 7.0))]).values()
     assert noise == 7.0
 

@@ -38,7 +38,7 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str], metrics: str, *lin
     return capsys.readouterr().err
 
 
-def test_record_with_all_fields_gets_all_requested_scores(tmp_path: Path) -> None:
+def test_scored_record_with_all_fields_has_all_requested_scores(tmp_path: Path) -> None:
     rows, summary = score(
         tmp_path, "rouge_l,em,ndcg@3,quest_eval_recall", {**RANKING, **QUEST, **ANSWER}, {**ANSWER, "id": "b"}
     )
@@ -55,7 +55,7 @@ def test_record_with_all_fields_gets_all_requested_scores(tmp_path: Path) -> Non
 ANSWERS = ["北京", "北京是首都", "首都是北京", "上海", "中国的首都", "北京是中国的首都", "天津"]
 
 
-def test_lines_of_one_cluster_are_taken_as_a_whole(tmp_path: Path) -> None:
+def test_scored_lines_of_one_cluster_count_as_a_whole(tmp_path: Path) -> None:
     """Seven answers, each given by six lines: these say as much as seven lines do."""
     lines = [{**ANSWER, "prediction": ANSWERS[i % 7], "id": str(i), "cluster": f"c{i % 7}"} for i in range(42)]
     _, clustered = score(tmp_path, "rouge_l,em", *lines)
@@ -70,14 +70,14 @@ def test_lines_of_one_cluster_are_taken_as_a_whole(tmp_path: Path) -> None:
     assert clustered["em"]["method"] == "wilson"
 
 
-def test_lines_with_a_relevant_document_in_common_are_one_cluster(tmp_path: Path) -> None:
+def test_scored_lines_with_a_common_relevant_document_are_one_cluster(tmp_path: Path) -> None:
     relevant = [["d1"], ["d1", "d2"], ["d2"], ["d3"], ["d4"], ["d5"], ["d6"]]
     lines = [{"id": str(i), "ranking": ["d1", "d3"], "relevant": own} for i, own in enumerate(relevant)]
     _, summary = score(tmp_path, "mrr", *lines)
     assert summary["mrr"]["n_clusters"] == 5
 
 
-def test_answer_parts_and_unanswerable_questions_are_scored(tmp_path: Path) -> None:
+def test_score_command_reads_answer_parts_and_unanswerable_questions(tmp_path: Path) -> None:
     lines = [
         {"id": "a", "prediction": "By a crew, in 1932.", "answer_parts": [["team", "crew"], "1932"]},
         {"id": "b", "prediction": "Insufficient information", "answerable": False},
@@ -96,7 +96,7 @@ def test_requested_metrics_keep_their_order_without_repeats(tmp_path: Path) -> N
     assert rows[0]["scores"] == {"recall@5": 1.0, "mrr": 0.5, "recall@1": 0.0}
 
 
-def test_rag_quest_eval_has_its_four_variants(tmp_path: Path) -> None:
+def test_score_command_gives_four_variants_of_rag_quest_eval(tmp_path: Path) -> None:
     names = "quest_eval_precision,quest_eval_recall,quest_eval_precision_crud_compat,quest_eval_recall_crud_compat"
     rows, _ = score(tmp_path, names, QUEST, {**QUEST, "id": "none", "answers_generated": ["无法推断"] * 3})
     assert rows[0]["scores"] == dict(zip(names.split(","), [1.0, 0.5, 1.0, 0.5], strict=True))
@@ -131,7 +131,7 @@ def test_published_bleu_reports_means_with_and_without_empty_answers(tmp_path: P
     assert (bleu["value"], bleu["n"], bleu["value_without_empty"], bleu["n_empty"]) == (0.5, 2, 1.0, 1)
 
 
-def test_no_relevant_document_is_not_gold(tmp_path: Path) -> None:
+def test_line_without_a_relevant_document_has_no_gold(tmp_path: Path) -> None:
     rows, _ = score(tmp_path, "mrr", {**RANKING, "relevant": {}}, {**RANKING, "id": "b", "ranking": []})
     assert [row["states"]["mrr"] for row in rows] == ["no_gold", "value"]
     assert rows[1]["scores"]["mrr"] == 0.0
@@ -165,7 +165,7 @@ def test_bad_scoring_input_is_one_clear_error(
     assert message in refused(tmp_path, capsys, metrics, *lines)
 
 
-def test_missing_input_file_and_output_folder_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_scoring_input_and_output_folder_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--input", str(tmp_path / "none.jsonl"), "--metrics", "f1", "--out"]
     assert main([*arguments, str(tmp_path / "out.jsonl")]) == 2
     assert "none.jsonl: does not exist" in capsys.readouterr().err
@@ -173,12 +173,12 @@ def test_missing_input_file_and_output_folder_are_errors(tmp_path: Path, capsys:
     assert "the folder" in capsys.readouterr().err
 
 
-def test_relevant_documents_may_be_a_list(tmp_path: Path) -> None:
+def test_relevant_documents_of_a_line_may_be_a_list(tmp_path: Path) -> None:
     rows, _ = score(tmp_path, "ndcg@10", {**RANKING, "relevant": [RANKING["ranking"][0]]})
     assert rows[0]["scores"]["ndcg@10"] == 1.0
 
 
-def test_the_summary_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_score_command_prints_its_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     score(tmp_path, "f1", ANSWER, {**ANSWER, "id": "b", "prediction": None})
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["2", "lines"]
@@ -197,7 +197,7 @@ def test_missing_extra_is_named_only_for_its_metric(
     assert "bert-score" not in refused(tmp_path, capsys, "f", ANSWER)
 
 
-def test_texts_are_compared_by_the_words_of_a_language(tmp_path: Path) -> None:
+def test_score_command_compares_words_of_the_chosen_language(tmp_path: Path) -> None:
     line = {"id": "1", "prediction": "a well-known bridge", "references": ["a well known bridge"]}
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps(line), encoding="utf-8")
@@ -211,7 +211,7 @@ def test_texts_are_compared_by_the_words_of_a_language(tmp_path: Path) -> None:
     assert values["zh"] != values["en"]
 
 
-def test_words_of_quest_answers_depend_on_the_language() -> None:
+def test_quest_eval_words_depend_on_the_language() -> None:
     line = QuestLine(("a well-known bridge",), ("a well known bridge",))
     precision = {
         language: metrics_by_name([name], language)[name].score([line])[name].values[0]
@@ -225,7 +225,7 @@ def test_words_of_quest_answers_depend_on_the_language() -> None:
 @pytest.mark.parametrize(
     ("output", "summary"), [("in.jsonl", "s.json"), ("o.jsonl", "./in.jsonl"), ("o.jsonl", "o.jsonl")]
 )
-def test_scoring_output_does_not_overwrite_input_or_summary(
+def test_score_command_overwrites_neither_input_nor_summary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output: str, summary: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -100,7 +100,9 @@ def test_submission_has_challenge_ids_and_ten_documents_per_question(tmp_path: P
     assert by_query["q1"][0] == "d7"
 
 
-def test_a_question_without_hits_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_question_without_hits_is_counted_in_the_ranking_export(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     samples = [
         {"id": "found", "question": "revenue", "references": ["5"], "gold": ["a"]},
         {"id": "lost", "question": "zebra", "references": ["6"], "gold": ["a"]},
@@ -117,7 +119,7 @@ def test_a_question_without_hits_is_counted(tmp_path: Path, capsys: pytest.Captu
     assert {line.split()[0] for line in output.read_text(encoding="utf-8").splitlines()} == {"found"}
 
 
-def test_impossible_exports_are_reported(sweep: Path, refused: Refused) -> None:
+def test_impossible_ranking_exports_are_rejected(sweep: Path, refused: Refused) -> None:
     assert "has 2 finished cells, expected one; choose it with --cell" in (said := refused(sweep, "--format", "trec"))
     assert "chunk.size" in said
     cell = ("--cell", "chunk.size=32")
