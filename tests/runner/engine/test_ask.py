@@ -65,12 +65,12 @@ def replies_folder(folder: Path) -> Path:
     return folder / "store" / "replies" / ("a" * 64)
 
 
-def test_replies_come_in_the_order_of_the_requests(tmp_path: Path) -> None:
+def test_replies_follow_the_order_of_the_requests(tmp_path: Path) -> None:
     replies = asking(CountingModel(), tmp_path)([request("a"), request("b"), request("c")])
     assert [(reply.request_id, reply.text) for reply in replies] == [("s:a", "A"), ("s:b", "B"), ("s:c", "C")]
 
 
-def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
+def test_equal_requests_are_sent_once(tmp_path: Path) -> None:
     model = CountingModel()
     replies = asking(model, tmp_path)([request("a", request_id="1"), request("a", request_id="2")])
     assert model.asked == ["a"]
@@ -83,7 +83,7 @@ class TestReplyKeys:
         asking(model, tmp_path)([request("a", "s1", question="one"), request("a", "s2", question="other")])
         assert model.asked == ["a"]
 
-    def test_keys_for_a_baseline_contain_the_sample(self, tmp_path: Path) -> None:
+    def test_reply_key_of_a_baseline_contains_the_sample(self, tmp_path: Path) -> None:
         model = Baseline()
         asking(model, tmp_path)([request("a", "s1"), request("a", "s2"), request("a", "s1", request_id="again")])
         assert model.asked == ["a", "a"]
@@ -98,7 +98,7 @@ class TestReplyKeys:
         ],
         ids=lambda changes: next(iter(changes)),
     )
-    def test_reply_key_contains_everything_the_model_reads(self, changes: dict[str, object]) -> None:
+    def test_reply_key_contains_everything_that_a_model_reads(self, changes: dict[str, object]) -> None:
         one = request("a")
         first, second = request_keys(CountingModel(), [one, replace(one, **changes)])
         assert first != second
@@ -108,18 +108,18 @@ class TestReplyKeys:
         assert len(set(request_keys(CountingModel(), requests))) == 1
         assert len(set(request_keys(Baseline(), requests))) == 2
 
-    def test_half_a_character_has_a_key(self) -> None:
+    def test_lone_surrogates_have_distinct_reply_keys(self) -> None:
         assert len(set(request_keys(CountingModel(), [request("\ud83d"), request("\ud83e")]))) == 2
         assert len(set(request_keys(Baseline(), [request("a", "\ud83d"), request("a", "\ud83e")]))) == 2
 
-    def test_a_model_that_draws_is_asked_for_each_of_equal_requests(self, tmp_path: Path) -> None:
+    def test_drawing_model_is_asked_for_each_of_equal_requests(self, tmp_path: Path) -> None:
         model = CountingModel(temperature=0.7)
         asking(model, tmp_path)([request("a", request_id=str(i)) for i in range(3)])
         assert model.asked == ["a", "a", "a"]
         asking(model, tmp_path)([request("a", request_id=str(i)) for i in range(4)])
         assert model.asked == ["a"] * 4
 
-    def test_models_and_purposes_have_separate_replies(self) -> None:
+    def test_reply_stores_differ_by_model_and_purpose(self) -> None:
         keys = {
             replies_key(model, purpose)
             for model in (CountingModel(), CountingModel(temperature=0.7), Baseline())
@@ -174,11 +174,11 @@ class TestFileOpenings:
         monkeypatch.setattr(os, "open", noted)
         return files
 
-    def test_a_file_is_opened_for_each_reply_of_a_language_model(self, tmp_path: Path, opened: list[str]) -> None:
+    def test_replies_file_is_opened_for_each_model_reply(self, tmp_path: Path, opened: list[str]) -> None:
         asking(CountingModel(), tmp_path)([request("a"), request("b"), request("c")])
         assert len(opened) == 3
 
-    def test_a_file_is_opened_once_for_answers_of_a_baseline(self, tmp_path: Path, opened: list[str]) -> None:
+    def test_replies_file_is_opened_once_for_baseline_answers(self, tmp_path: Path, opened: list[str]) -> None:
         requests = [request("a"), request("fail"), request("c")]
         replies = asking(Baseline(), tmp_path)(requests)
         assert [reply.text for reply in replies] == ["A", "", "C"]
@@ -187,7 +187,7 @@ class TestFileOpenings:
         assert asking(again, tmp_path)(requests) == replies
         assert again.asked == ["fail"]
 
-    def test_a_file_is_opened_about_once_a_second_for_a_slow_baseline(
+    def test_replies_file_is_opened_about_once_a_second_for_a_slow_baseline(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Interrupted(Baseline):
@@ -203,7 +203,7 @@ class TestFileOpenings:
         assert model.asked == ["a"]
 
 
-def test_failures_are_counted_and_requested_again(tmp_path: Path) -> None:
+def test_failed_requests_are_counted_and_sent_again(tmp_path: Path) -> None:
     first, second = CountingModel(), CountingModel()
     ask = asking(first, tmp_path)
     (reply,) = ask([request("fail")])
@@ -212,7 +212,7 @@ def test_failures_are_counted_and_requested_again(tmp_path: Path) -> None:
     assert second.asked == ["fail"]
 
 
-def test_a_request_without_any_answer_is_the_models_error(tmp_path: Path) -> None:
+def test_model_that_omits_answers_is_an_error(tmp_path: Path) -> None:
     class Silent(CountingModel):
         def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
             return iter(())
@@ -272,7 +272,7 @@ def test_invalid_answer_is_rejected_before_it_is_stored(name: str, value: object
     assert model.asked == ["b"]
 
 
-def test_a_line_that_was_cut_off_is_requested_again(tmp_path: Path) -> None:
+def test_request_of_a_truncated_reply_line_is_sent_again(tmp_path: Path) -> None:
     asking(CountingModel(), tmp_path)([request("a"), request("b")])
     (path,) = replies_folder(tmp_path).iterdir()
     path.write_bytes(path.read_bytes()[:-20])
@@ -317,7 +317,7 @@ def test_uncounted_tokens_are_unknown(tmp_path: Path) -> None:
     assert ask.usage == {"n_requests": 1, "n_prompt_tokens": None, "n_completion_tokens": 2, "n_cached_tokens": 0}
 
 
-def test_no_requests_call_no_model(tmp_path: Path) -> None:
+def test_empty_request_list_calls_no_model(tmp_path: Path) -> None:
     model = CountingModel()
     assert asking(model, tmp_path)([]) == []
     assert model.asked == []
@@ -346,7 +346,7 @@ def ask_for_all(model: SlowModel, folder: Path, texts: Sequence[str]) -> list[st
 
 
 class TestSeveralProcesses:
-    def test_several_processes_ask_for_each_reply_once(self, tmp_path: Path) -> None:
+    def test_several_processes_request_each_reply_once(self, tmp_path: Path) -> None:
         notes = tmp_path / "notes.txt"
         Store(tmp_path / "store")
         model = SlowModel(notes=notes)
@@ -356,7 +356,7 @@ class TestSeveralProcesses:
             assert [each.get(timeout=60) for each in asked] == [["so"] * 30, ["so"] * 30]
         assert sorted(notes.read_text(encoding="utf-8").split()) == sorted(f"q{n}" for n in range(50))
 
-    def test_a_request_that_failed_in_another_process_is_sent_again(self, tmp_path: Path) -> None:
+    def test_request_that_failed_in_another_process_is_sent_again(self, tmp_path: Path) -> None:
         ask = asking(model := CountingModel(), tmp_path)
         others = Store(tmp_path / "store").replies("a" * 64)
         n_takes = 0
@@ -376,7 +376,7 @@ class TestSeveralProcesses:
 
 
 class TestCounting:
-    def test_missing_requests_are_counted_once_and_not_asked(self, tmp_path: Path) -> None:
+    def test_counting_requests_asks_no_model(self, tmp_path: Path) -> None:
         asking(CountingModel(), tmp_path)([request("a")])
         model = CountingModel()
         count = counting(tmp_path, model)
@@ -388,7 +388,7 @@ class TestCounting:
             ("1", AnswerState.ERROR), ("2", AnswerState.ERROR), ("s:c", AnswerState.ERROR),
         ]  # fmt: skip
 
-    def test_the_count_equals_the_requests_sent_later(self, tmp_path: Path) -> None:
+    def test_request_count_equals_the_requests_sent_later(self, tmp_path: Path) -> None:
         requests = [request(text) for text in "aabca"]
         count = counting(tmp_path)
         count(requests)
@@ -396,12 +396,12 @@ class TestCounting:
         asking(model, tmp_path)(requests)
         assert len(count.missing) == len(model.asked) == 3
 
-    def test_failed_requests_count_as_missing(self, tmp_path: Path) -> None:
+    def test_failed_replies_are_counted_as_missing(self, tmp_path: Path) -> None:
         asking(CountingModel(), tmp_path)([request("fail")])
         count = counting(tmp_path)
         count([request("fail")])
         assert len(count.missing) == 1
 
-    def test_counting_writes_no_files(self, tmp_path: Path) -> None:
+    def test_counting_requests_writes_no_files(self, tmp_path: Path) -> None:
         counting(tmp_path)([request("a")])
         assert not replies_folder(tmp_path).exists()

@@ -31,7 +31,7 @@ def is_cached(cache: Cache, stage: Sum, entry: StoredResult) -> bool:
         away.rename(path)
 
 
-def test_a_result_is_decoded_once(store: Store) -> None:
+def test_cached_result_is_decoded_once(store: Store) -> None:
     cache = Cache()
     stage, entry = kept(store, 7)
     assert not is_cached(cache, stage, entry)
@@ -39,14 +39,14 @@ def test_a_result_is_decoded_once(store: Store) -> None:
     assert is_cached(cache, stage, entry)
 
 
-def test_a_result_put_into_the_cache_is_not_decoded(store: Store) -> None:
+def test_result_put_into_the_cache_is_not_decoded(store: Store) -> None:
     cache = Cache()
     stage, entry = kept(store, 7)
     cache.put(stage, 7, entry.n_bytes)
     assert is_cached(cache, stage, entry)
 
 
-def test_the_least_recently_used_result_is_evicted_first(store: Store) -> None:
+def test_least_recently_used_result_is_evicted_first(store: Store) -> None:
     first, second, third, fourth = (kept(store, number) for number in range(1, 5))
     cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
     for stage, entry in (first, second, third, first, fourth):
@@ -74,7 +74,7 @@ def test_result_cached_repeatedly_counts_once(store: Store) -> None:
     assert is_cached(cache, *first)
 
 
-def test_a_forgotten_result_is_read_again(store: Store) -> None:
+def test_result_removed_from_the_cache_is_read_again(store: Store) -> None:
     cache = Cache()
     stage, entry = kept(store, 7)
     cache.put(stage, 8, entry.n_bytes)

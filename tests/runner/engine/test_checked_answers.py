@@ -23,7 +23,7 @@ class Mine:
         yield Answer(requests[0].id, AnswerState.ERROR, error=error)
 
 
-def test_a_secret_is_hidden_before_a_value_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_in_an_invalid_answer_is_hidden_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE_API_KEY", KEY)
     llm: Any = Mine()
     request: Any = type("Asked", (), {"id": "a"})()
@@ -31,7 +31,7 @@ def test_a_secret_is_hidden_before_a_value_is_cut(monkeypatch: pytest.MonkeyPatc
         list(checked_answers(llm, [request]))
 
 
-def test_texts_thoughts_and_errors_hold_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_texts_thoughts_and_errors_contain_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     answers = [
         Answer("a", AnswerState.OK, f"It is {SECRET}.", thoughts=f"Quite-Secret-77%2Fx? {SECRET}"),
@@ -42,14 +42,14 @@ def test_texts_thoughts_and_errors_hold_no_secret(monkeypatch: pytest.MonkeyPatc
     assert second.error == "HTTP 401: *** at http://***@host"
 
 
-def test_an_answer_without_a_secret_is_the_same_object(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_without_a_secret_is_returned_as_the_same_object(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     answer = Answer("a", AnswerState.OK, "Use http://u:p@host with api_key='sk-1234567890abcdefghij'.")
     (found,) = without_secrets_in(iter([answer]))
     assert found is answer
 
 
-def test_changed_answers_are_counted_by_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_with_hidden_secrets_are_counted_by_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     monkeypatch.setenv("OTHER_TOKEN", KEY)
     hidden: dict[str, Sequence[str]] = {}

@@ -29,7 +29,7 @@ def interrupted_by_all() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_signals_in_any_thread_count_at_the_end(number: signal.Signals) -> None:
+def test_deferred_signal_of_any_thread_takes_effect_at_the_end(number: signal.Signals) -> None:
     reached = []
 
     def be_told() -> None:
@@ -71,7 +71,7 @@ def test_signals_do_not_reach_started_processes() -> None:
     assert told.strip() == str(sorted(TERMINAL_SIGNALS))
 
 
-def test_an_interrupt_that_python_drops_is_raised_again(
+def test_interrupt_dropped_by_python_is_raised_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Python drops an interrupt that arrives while a finaliser runs."""

@@ -8,7 +8,7 @@ from runner.engine import environment
 from tests.runner.sweeping import REPOSITORY
 
 
-def test_commit_equals_the_git_head() -> None:
+def test_recorded_commit_equals_the_git_head() -> None:
     if not (REPOSITORY / ".git").exists():
         pytest.skip("this is no checkout")
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
@@ -16,7 +16,7 @@ def test_commit_equals_the_git_head() -> None:
     assert environment.versions()["commit"] == environment.git_commit()
 
 
-def test_versions_equal_the_installed_packages() -> None:
+def test_recorded_versions_equal_the_installed_packages() -> None:
     import numpy as np
 
     assert environment.versions()["numpy"] == np.__version__

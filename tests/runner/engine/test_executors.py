@@ -108,7 +108,9 @@ class TestKeptWorkers:
         with PersistentWorkers(store, Processes(), 2, None, calls.parent) as kept:
             yield kept
 
-    def test_the_same_processes_run_the_next_stages(self, workers: PersistentWorkers, calls: Path) -> None:
+    def test_persistent_workers_run_later_stages_in_the_same_processes(
+        self, workers: PersistentWorkers, calls: Path
+    ) -> None:
         outcomes = run_in_turn(workers, [noting(calls, range(start, start + 20)) for start in (0, 20, 40)])
         assert [ended.error for ended in outcomes if ended.failed] == []
         assert len(outcomes) == 60
@@ -122,7 +124,7 @@ class TestKeptWorkers:
         assert len(outcomes) == 40
         assert len(set(noted(calls)[:20]) & set(noted(calls)[20:])) == 0
 
-    def test_stages_that_cannot_be_pickled_need_new_processes(
+    def test_unpicklable_stages_need_new_processes(
         self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(processes, "_OURS", ("tiny_components",))
@@ -135,7 +137,7 @@ class TestKeptWorkers:
         finally:
             workers.stop()
 
-    def test_a_process_that_dies_is_replaced_by_one_with_all_stages(
+    def test_dead_process_is_replaced_by_one_that_knows_all_stages(
         self, workers: PersistentWorkers, calls: Path
     ) -> None:
         dying = Left(Adder(1, calls=str(calls)), compute=die_twice)
@@ -180,7 +182,7 @@ def chain(calls: Path | str = "", **computes: Any) -> list[Sum]:
 
 
 class TestPlaceOfStages:
-    def test_a_daemonic_process_has_no_workers(
+    def test_daemonic_process_runs_stages_without_workers(
         self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
@@ -210,13 +212,13 @@ class TestResults:
         assert not run([top], store)["top"].failed
         assert result(store, top) == 6
 
-    def test_a_reused_result_reports_the_time_of_its_computation(self, store: Store) -> None:
+    def test_reused_result_reports_the_time_of_its_computation(self, store: Store) -> None:
         stage = chain()[0]
         first, second = run([stage], store)["source"], run([stage], store)["source"]
         assert (first.reused, second.reused) == (False, True)
         assert first.seconds == second.seconds > 0
 
-    def test_progress_is_reported_with_its_stage(self, store: Store) -> None:
+    def test_stage_progress_is_reported_with_its_stage(self, store: Store) -> None:
         seen: list[tuple[str, int, int]] = []
 
         def add_slowly(stage: Sum, run: Run) -> int:
@@ -231,13 +233,13 @@ class TestResults:
 
 
 class TestFailures:
-    def test_a_failure_is_an_outcome_with_reason_and_trace(self, store: Store) -> None:
+    def test_failed_stage_has_a_reason_and_a_trace(self, store: Store) -> None:
         ended = run(chain(left=fail), store)["left"]
         assert ended.failed
         assert ended.error == "left: Adder: 1 is not to be added"
         assert "in fail" in ended.trace
 
-    def test_an_unexpected_error_is_reported_with_its_type_and_stage(
+    def test_unexpected_error_is_reported_with_its_type_and_stage(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def stumble(stage: Sum, run: Run) -> int:
@@ -248,7 +250,7 @@ class TestFailures:
             "adding on the left: ValueError: no such number (your code in this stage: tiny_components.Adder)"
         )
 
-    def test_an_error_without_a_message_is_reported(self, store: Store) -> None:
+    def test_stage_error_without_a_message_is_reported(self, store: Store) -> None:
         ended = run([Source(Adder(), compute=fail_without_a_word), Left(Adder())], store)
         assert ended["source"].error.startswith("source: Wordless: (its message cannot be shown) (")
         assert not ended["left"].failed
@@ -261,20 +263,20 @@ class TestFailures:
         assert (ended["top"].error, ended["top"].trace) == (ended["left"].error, ended["left"].trace)
         assert noted(calls) == ["source", "right"]
 
-    def test_a_failed_stage_is_tried_again_by_the_next_run(self, store: Store) -> None:
+    def test_failed_stage_is_tried_again_by_the_next_run(self, store: Store) -> None:
         run(chain(left=fail), store)
         assert not run(chain(), store)["top"].failed
 
-    def test_a_result_that_cannot_be_kept_is_the_components_failure(self, store: Store) -> None:
+    def test_result_that_cannot_be_stored_fails_its_stage(self, store: Store) -> None:
         ended = run(chain(left=return_nonsense), store)
         assert [ended[kind].failed for kind in ("left", "right", "top")] == [True, False, True]
         assert list((store.root / "tmp").iterdir()) == []
 
-    def test_a_failure_can_be_raised_as_the_original_error(self, store: Store) -> None:
+    def test_stage_failure_can_be_raised_as_the_original_error(self, store: Store) -> None:
         with pytest.raises(ComponentError, match="1 is not to be added"):
             Worker(store).run_or_raise(chain(source=fail)[0])
 
-    def test_an_interruption_is_not_a_failure(self, store: Store) -> None:
+    def test_keyboard_interrupt_is_not_a_stage_failure(self, store: Store) -> None:
         with pytest.raises(KeyboardInterrupt):
             run(chain(left=interrupt), store)
 
@@ -296,7 +298,7 @@ class TestDamage:
     def file(self, store: Store, stage: Stage[int]) -> Path:
         return store.folder(stage.kind, stage.key) / "number.json"
 
-    def test_damage_of_an_input_is_repaired_and_reported(self, store: Store, calls: Path) -> None:
+    def test_damaged_input_is_repaired_and_reported(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order[:3], store)
         flip_a_byte(self.file(store, order[1]))
@@ -306,7 +308,7 @@ class TestDamage:
         assert noted(calls) == ["source", "left", "right", "left", "top"]
         assert result(store, order[-1]) == 6
 
-    def test_an_input_of_an_unknown_format_is_repaired(self, store: Store, calls: Path) -> None:
+    def test_input_of_an_unknown_format_is_repaired(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order[:3], store)
         file = self.file(store, order[1])
@@ -321,7 +323,7 @@ class TestDamage:
         ]
         assert result(store, order[-1]) == 6
 
-    def test_damage_of_all_inputs_is_repaired(self, store: Store, calls: Path) -> None:
+    def test_several_damaged_inputs_are_repaired(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order[:3], store)
         for stage in order[:3]:
@@ -343,7 +345,7 @@ class TestDamage:
         assert not run(chain(top=find_it_damaged_once), store)["top"].failed
         assert reads == ["top", "top"]
 
-    def test_permanent_damage_of_an_input_fails_the_stage(self, store: Store) -> None:
+    def test_permanently_damaged_input_fails_the_stage(self, store: Store) -> None:
         def find_it_damaged(stage: Sum, run: Run) -> int:
             raise DamagedEntryError("left: number.json is missing")
 
@@ -420,7 +422,7 @@ class TestProcesses:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(parent.pid, signal.SIGKILL)
 
-    def test_a_spawned_worker_hides_secrets_in_its_log(
+    def test_spawned_worker_hides_secrets_in_its_log(
         self, store: Store, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
         """It has not inherited the masked output of the command."""
@@ -441,7 +443,7 @@ class TestProcesses:
         }
         assert result(one, order[2]) == result(many, order[2])
 
-    def test_only_the_stage_that_keeps_killing_its_worker_fails(self, store: Store, calls: Path) -> None:
+    def test_stage_that_keeps_killing_its_worker_fails_alone(self, store: Store, calls: Path) -> None:
         beside = Right(Adder(2, calls=str(calls)), compute=add_in_a_while)
         ended = run([*chain(calls, left=die_again)[:2], beside], store, n_workers=2)
         assert {kind: one.failed for kind, one in ended.items()} == {"source": False, "left": True, "right": False}
@@ -449,12 +451,12 @@ class TestProcesses:
         assert noted(calls).count("right") == 1, "what ran beside it is neither blamed nor run again"
         assert ended["left"].error.endswith("; it was tried 3 times")
 
-    def test_a_stage_whose_worker_dies_twice_succeeds(self, store: Store, calls: Path) -> None:
+    def test_stage_whose_worker_dies_twice_succeeds(self, store: Store, calls: Path) -> None:
         ended = run(chain(calls, left=die_twice), store, n_workers=2)
         assert not any(one.failed for one in ended.values())
         assert noted(calls).count("left") == 3
 
-    def test_a_killed_worker_is_reported_as_the_failure_of_its_stage(self, store: Store) -> None:
+    def test_killed_worker_is_reported_as_the_failure_of_its_stage(self, store: Store) -> None:
         ended = run(chain(left=end_this_process), store, n_workers=2)
         assert ended["left"].error.startswith("left: the worker process was killed (SIGKILL), most likely because")
         assert ended["top"].failed
@@ -492,7 +494,7 @@ class TestProcesses:
         )
         assert (done.stdout, done.returncode) == ("started\n", 0), done.stderr
 
-    def test_each_worker_keeps_one_model(self, store: Store, tmp_path: Path) -> None:
+    def test_worker_process_keeps_one_model(self, store: Store, tmp_path: Path) -> None:
         stages = [Left(Adder(n, model, str(tmp_path / model)), compute=note_process) for model in "ab" for n in (1, 2)]
         first_a, second_a, first_b, second_b = stages
         workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, ignore_progress, tmp_path)
@@ -513,7 +515,7 @@ class TestProcesses:
         workers.stop()
         assert [len(set(noted(tmp_path / model))) for model in "ab"] == [1, 1]
 
-    def test_chained_stages_run_in_the_process_that_made_their_input(self, store: Store, tmp_path: Path) -> None:
+    def test_chained_stages_run_in_the_process_of_their_input(self, store: Store, tmp_path: Path) -> None:
         order: list[Stage[int]] = []
         for n in (1, 2):
             component = Adder(n, calls=str(tmp_path / f"chain {n}"))
@@ -526,12 +528,12 @@ class TestProcesses:
         assert [(len(pids), len(set(pids))) for pids in of_chains] == [(4, 1), (4, 1)]
         assert of_chains[0] != of_chains[1]
 
-    def test_stages_of_the_main_module_run_in_this_process(self, store: Store, tmp_path: Path) -> None:
+    def test_stages_of_the_main_module_run_in_the_command(self, store: Store, tmp_path: Path) -> None:
         own = type("Own", (Adder,), {"__module__": "__main__"})(calls=str(tmp_path / "pids"))
         run([Left(own, compute=note_process), Right(own, compute=note_process)], store, n_workers=2)
         assert noted(tmp_path / "pids") == [str(os.getpid())] * 2
 
-    def test_processes_run_each_stage_once(self, store: Store, calls: Path) -> None:
+    def test_worker_processes_run_each_stage_once(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order, store, n_workers=2)
         assert sorted(noted(calls)) == ["left", "right", "source", "top"]

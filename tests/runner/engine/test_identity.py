@@ -55,11 +55,11 @@ def test_equal_components_have_equal_keys() -> None:
     [{"part": Part(2)}, {"share": 0.25}, {"order": Order.DOWN}, {"names": ("b", "a")}, {"names": ("ab",)}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_every_field_changes_the_key(changes: dict[str, Any]) -> None:
+def test_component_key_depends_on_every_field(changes: dict[str, Any]) -> None:
     assert key(replace(Whole(), **changes)) != key(Whole())
 
 
-def test_runtime_only_fields_do_not_count() -> None:
+def test_runtime_only_fields_keep_the_component_key() -> None:
     assert key(Whole(batch_size=64)) == key(Whole())
 
 
@@ -73,39 +73,39 @@ class Grown:
     version: ClassVar[int] = 1
 
 
-def test_new_field_changes_the_key_only_if_it_is_not_the_default() -> None:
+def test_new_field_with_its_default_keeps_the_component_key() -> None:
     described = describe(Grown())
     assert isinstance(described, dict)
     assert {name for name in described if name.startswith("field")} == {"field size"}
     assert key(Grown(margin=1)) not in (key(Grown()), key(Grown(margin=2)))
 
 
-def test_class_changes_the_key() -> None:
+def test_component_class_changes_the_key() -> None:
     assert key(Twin()) != key(Whole())
 
 
-def test_version_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_component_version_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(Whole())
     monkeypatch.setattr(Part, "version", 2)
     assert key(Whole()) != before
 
 
 @pytest.mark.parametrize("other", [1, "1", 1.5, None, False, [True], {"True": 1}])
-def test_kinds_of_values_are_distinguished(other: object) -> None:
+def test_component_key_distinguishes_kinds_of_values(other: object) -> None:
     assert key(other) != key(True)
 
 
-def test_order_of_a_mapping_changes_the_key() -> None:
+def test_mapping_order_changes_the_component_key() -> None:
     assert key({"a": 1, "b": 2}) != key({"b": 2, "a": 1})
     assert key({"a": 1}) != key([["a", 1]])
 
 
-def test_floats_are_hashed_in_full_precision() -> None:
+def test_component_key_hashes_floats_in_full_precision() -> None:
     assert key(0.1 + 0.2) != key(0.3)
     assert key(-0.0) == key(0.0) != key(-1e-300)
 
 
-def test_a_key_is_the_same_on_every_machine() -> None:
+def test_component_key_equals_its_recorded_value() -> None:
     assert key({"share": 0.1, "name": "块", "sizes": (64, 128), "order": Order.UP}) == (
         "c37f0a3bd5040dcf4475cc3f8f62ecceeb792d099f7644f2fe8140752a31c56c"
     )
@@ -117,7 +117,7 @@ def test_values_without_a_canonical_form_are_refused(make: Callable[[], object])
         describe(make())
 
 
-def test_named_fields_can_be_left_out() -> None:
+def test_named_fields_can_be_left_out_of_a_description() -> None:
     assert describe(Whole(share=0.25), without=["share"]) == describe(Whole(), without=["share"])
     assert describe(Whole(share=0.25), without=["order"]) != describe(Whole(), without=["order"])
 
@@ -161,7 +161,7 @@ class TestModelFolders:
         here = self.embedder(tmp_path / "here", "1")
         assert key(here) != key(replace(here, query_prefix="query: "))
 
-    def test_an_adapter_is_distinguished_from_its_model(self, tmp_path: Path) -> None:
+    def test_adapter_is_distinguished_from_its_model(self, tmp_path: Path) -> None:
         for name, content in (("base", "1"), ("lora", "2")):
             (tmp_path / name).mkdir()
             (tmp_path / name / "model.safetensors").write_text(content)
@@ -202,6 +202,6 @@ class OfBytes:
         (OfBytes(), "OfBytes: content_hash returned bytes, expected a string"),
     ],
 )
-def test_a_content_hash_that_cannot_be_used_is_an_error_of_its_class(component: object, message: str) -> None:
+def test_unusable_content_hash_is_an_error_of_its_class(component: object, message: str) -> None:
     with pytest.raises(ComponentError, match=message):
         key_of(describe(component))

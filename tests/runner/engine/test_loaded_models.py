@@ -35,7 +35,7 @@ def use_model(stage: Sum, run: Run) -> int:
     return 0
 
 
-def test_a_model_is_kept_until_a_stage_loads_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loaded_model_is_kept_until_a_stage_loads_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_LoadedModels, "by_arguments", {})
     monkeypatch.setattr(_LoadedModels, "needed", None)
     loaded.clear()
@@ -47,7 +47,7 @@ def test_a_model_is_kept_until_a_stage_loads_another(tmp_path: Path, monkeypatch
     assert alive == [[True], [True], [True], [False, True]]
 
 
-def test_loading_time_is_not_part_of_a_stages_time(tmp_path: Path) -> None:
+def test_loading_time_is_not_part_of_the_stage_time(tmp_path: Path) -> None:
     def load_and_work(stage: Sum, run: Run) -> int:
         with loading():
             time.sleep(0.2)

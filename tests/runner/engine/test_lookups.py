@@ -46,12 +46,12 @@ def test_new_stages_are_looked_up_by_the_plan_and_under_the_lock(store: Store, l
     assert looks == dict.fromkeys(["source", "left", "right", "top"], 2)
 
 
-def test_a_reader_has_no_partial_results_to_look_for(tmp_path: Path, looks: Counter[str]) -> None:
+def test_reader_without_a_run_does_not_look_for_partial_results(tmp_path: Path, looks: Counter[str]) -> None:
     assert Store(tmp_path).find("source", "0" * 64) is None
     assert looks == {"source": 1}
 
 
-def test_a_result_made_since_the_plan_is_found(store: Store, looks: Counter[str]) -> None:
+def test_result_stored_after_the_plan_is_reused(store: Store, looks: Counter[str]) -> None:
     stage = Source(Adder())
     plan = make_plan([(stage, 1)], store)
     Worker(Store(store.root, "another run")).run(stage)
@@ -62,7 +62,7 @@ def test_a_result_made_since_the_plan_is_found(store: Store, looks: Counter[str]
 
 
 class TestPartialResults:
-    def test_partial_results_of_a_lost_worker_are_used_by_the_next(self, store: Store) -> None:
+    def test_partial_results_of_a_lost_worker_are_reused_by_the_next(self, store: Store) -> None:
         """The next run repeats the failed requests of the lost worker; this run does not."""
         stage, again = (Source(Adder(), compute=compute) for compute in (add_some, not_again))
         Worker(store).run(stage)

@@ -45,7 +45,7 @@ def raise_own(stage: Sum, run: Run) -> int:
         (raise_own, "a component raised Own"),
     ],
 )
-def test_exit_without_an_error_fails_the_stage(compute: Callable[[Sum, Run], int], told: str, tmp_path: Path) -> None:
+def test_component_that_exits_fails_its_stage(compute: Callable[[Sum, Run], int], told: str, tmp_path: Path) -> None:
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=compute))
     assert run.error.startswith(
         f"source: {told} instead of raising an exception that says why (your code in this stage: "
@@ -56,7 +56,7 @@ def raise_half_a_character(stage: Sum, run: Run) -> int:
     raise ValueError("no file \udcff.txt")
 
 
-def test_an_error_with_half_a_character_can_be_written_to_results(tmp_path: Path) -> None:
+def test_error_with_a_lone_surrogate_can_be_encoded(tmp_path: Path) -> None:
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=raise_half_a_character))
     assert run.error.startswith("source: ValueError: no file \ufffd.txt")
     assert "no file \ufffd.txt" in run.trace.encode().decode()
@@ -72,7 +72,7 @@ def refuse_within_a_library(stage: Sum, run: Run) -> int:
         raise ValueError("Unable to configure handler 'mine'")  # noqa: B904 - its context is the cause
 
 
-def test_the_reason_of_a_wrapped_error_of_ours_is_shown(tmp_path: Path) -> None:
+def test_cause_of_a_wrapped_error_is_shown(tmp_path: Path) -> None:
     """Libraries such as Hydra and logging catch what an import raises, and say less."""
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=refuse_within_a_library))
     assert run.error.startswith(
@@ -84,7 +84,7 @@ def raise_a_book(stage: Sum, run: Run) -> int:
     raise ValueError("x" * 1_000_000)
 
 
-def test_results_repeat_only_the_start_of_a_very_long_error(tmp_path: Path) -> None:
+def test_very_long_error_is_cut_in_results(tmp_path: Path) -> None:
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=raise_a_book))
     assert run.error.startswith("source: ValueError: xxx")
     assert run.error.endswith(" more characters are in error.txt)")
@@ -135,7 +135,7 @@ def test_forked_child_that_returns_from_a_component_exits(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_the_traceback_of_a_forked_child_shows_no_secret(
+def test_forked_child_traceback_shows_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", "in the child, Quite-Secret-77")
@@ -163,7 +163,7 @@ class Asked(Stage[int], kind="asked", version=1):
         raise ValueError(f"refused {os.environ[self.component.api_key_env]}")
 
 
-def test_a_worker_hides_the_key_that_a_component_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_hides_the_key_that_a_component_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that was not forked knows nothing of what the command has learnt from the configuration."""
     monkeypatch.setattr("components.secrets.known._marked", set[str]())
     monkeypatch.setenv("MY_MODEL", "quite-secret-77")
@@ -212,7 +212,7 @@ def test_file_changed_before_it_is_read_stores_no_result(tmp_path: Path) -> None
     assert entry.part("number") == 1
 
 
-def test_a_file_that_its_own_component_changes_keeps_no_result(tmp_path: Path) -> None:
+def test_file_changed_by_its_own_component_fails_the_stage(tmp_path: Path) -> None:
     file = tmp_path / "table.txt"
     file.write_text("1")
     run = Worker(Store(tmp_path / "store", "this run")).run(Read(Reading(str(file), written="5")))
@@ -306,7 +306,7 @@ def return_masked(stage: Sum, run: Run) -> Any:
     return np.ma.masked_array([1.0, 2.0], mask=[True, False])
 
 
-def test_a_masked_array_fails_the_stage_and_names_the_class(tmp_path: Path) -> None:
+def test_masked_array_fails_the_stage_and_names_the_class(tmp_path: Path) -> None:
     """Its mask would be lost in the file, and what it hides would count."""
     run = Worker(Store(tmp_path, "this run")).run(Source(Adder(1), compute=return_masked))
     assert run.error.startswith("source: TypeError: a masked array, whose mask no file holds")

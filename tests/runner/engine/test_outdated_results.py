@@ -92,7 +92,7 @@ class TestPlans:
             run(top, tmp_path, "chunkz")
 
 
-def test_a_result_records_only_imported_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_records_only_imported_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "jieba", object())

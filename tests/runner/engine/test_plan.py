@@ -26,7 +26,7 @@ def run_all(plan: Plan, store: Store) -> None:
 
 
 class TestCounts:
-    def test_kinds_are_listed_in_the_order_of_the_work(self, store: Store) -> None:
+    def test_plan_lists_kinds_in_the_order_of_the_work(self, store: Store) -> None:
         source = Source(Adder(0))
         left, right = Left(others={"a": source}), Right(others={"a": source, "b": Left(others={"a": source})})
         top = Top(row=(left, right))
@@ -34,7 +34,7 @@ class TestCounts:
         found = [(kind.kind, kind.n_requested, kind.n_unique, kind.n_cached, kind.n_to_run) for kind in plan.kinds]
         assert found == [("source", 4, 1, 0, 1), ("left", 4, 1, 0, 1), ("right", 3, 1, 0, 1), ("top", 3, 1, 0, 1)]
 
-    def test_cached_stages_do_not_run(self, store: Store) -> None:
+    def test_plan_omits_cached_stages(self, store: Store) -> None:
         source = Source(Adder(0))
         run_all(make_plan([(Left(others={"a": source}), 1)], store), store)
         plan = make_plan([(Top(row=(Left(others={"a": source}), Right(others={"a": source}))), 1)], store)
@@ -44,14 +44,14 @@ class TestCounts:
 
 class TestOrder:
     @pytest.mark.parametrize("names", [("large", "small"), ("small", "large")])
-    def test_stages_of_one_model_are_together(self, store: Store, names: tuple[str, str]) -> None:
+    def test_plan_groups_stages_of_one_model(self, store: Store, names: tuple[str, str]) -> None:
         source = Source(Adder(0))
         answers = [Left(Adder(model=model), {"data": source}, depth=n) for n in range(3) for model in names]
         results = [Top(Adder(n), {"answers": stage}) for n, stage in enumerate(answers)]
         plan = make_plan([(result, 1) for result in results], store)
         assert models(plan) == [names[0]] * 3 + [names[1]] * 3
 
-    def test_stages_without_a_model_run_as_early_as_possible(self, store: Store) -> None:
+    def test_plan_runs_stages_without_a_model_as_early_as_possible(self, store: Store) -> None:
         """A result is there before the next model is loaded, though its inputs needed models."""
         source = Source(Adder(0))
         answers = [Left(Adder(model=model), {"data": source}) for model in ("large", "small")]

@@ -49,7 +49,7 @@ def run(store: Store, *wanted: Stage[int]) -> list[StageRun]:
     return list(run_stages(order, store, Local()))
 
 
-def test_stages_with_functions_of_equal_names_are_distinguished(tmp_path: Path) -> None:
+def test_stages_with_equally_named_functions_are_distinguished(tmp_path: Path) -> None:
     store = Store(tmp_path)
     inputs = (Number(3), Number(4), _Other(3), _Other(5))
     total = Number(100, inputs)
@@ -62,7 +62,7 @@ def test_stages_with_functions_of_equal_names_are_distinguished(tmp_path: Path) 
         assert cache.get(stage, entry) == read_or_make(stage, store)
 
 
-def test_a_result_that_several_stages_read_is_decoded_once(tmp_path: Path) -> None:
+def test_result_read_by_several_stages_is_decoded_once(tmp_path: Path) -> None:
     shared = _Other(7)
     run(Store(tmp_path), shared)
     _CountingCodec.n_decoded = 0
@@ -70,7 +70,7 @@ def test_a_result_that_several_stages_read_is_decoded_once(tmp_path: Path) -> No
     assert _CountingCodec.n_decoded == 1
 
 
-def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: Counter[Path] = Counter()
     checksum = entry.checksum
 

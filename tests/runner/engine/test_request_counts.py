@@ -70,7 +70,7 @@ def test_requests_behind_uncached_inputs_are_estimated(store: Store) -> None:
     assert requests(plan) == [("asked", 2, True)]
 
 
-def test_equal_requests_of_several_stages_count_once(store: Store) -> None:
+def test_equal_requests_of_several_stages_are_counted_once(store: Store) -> None:
     plan = make_plan([(Asked(texts=("a", "b")), 1), (Asked(texts=("b", "c")), 1)], store)
     assert requests(plan) == [("asked", 3, True)]
 
@@ -90,12 +90,12 @@ def test_counting_requests_sends_and_stores_nothing(store: Store) -> None:
     assert list(store.entries()) == []
 
 
-def test_stage_with_unknown_requests_is_estimated(store: Store) -> None:
+def test_requests_of_a_stage_that_cannot_count_are_estimated(store: Store) -> None:
     plan = make_plan([(Asked(needs=1), 1)], store)
     assert requests(plan) == [("asked", 2, False)]
 
 
-def test_follow_up_requests_are_expected_for_every_first_request(store: Store) -> None:
+def test_follow_up_requests_are_estimated_for_every_first_request(store: Store) -> None:
     stage = Asked(texts=("a", "b", "c"), rounds=2)
     assert requests(make_plan([(stage, 1)], store)) == [("asked", 6, False)]
     run_all(make_plan([(Asked(texts=("a", "b")), 1)], store), store)

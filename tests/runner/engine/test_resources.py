@@ -25,7 +25,7 @@ def _n_beside(name: str, spans: dict[str, tuple[float, float]]) -> int:
     return sum(other != name and first < end and last > start for other, (first, last) in spans.items())
 
 
-def test_no_more_workers_than_stages_and_more_than_cores_are_reported_once(
+def test_workers_are_limited_to_stages_with_one_warning_above_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(contexts, "n_cores", lambda: 2)
@@ -41,7 +41,7 @@ def test_no_more_workers_than_stages_and_more_than_cores_are_reported_once(
 
 
 @pytest.mark.parametrize("n_workers", [2, 3])
-def test_a_stage_that_wants_more_cores_than_there_are_workers_runs_alone(tmp_path: Path, n_workers: int) -> None:
+def test_stage_that_wants_more_cores_than_workers_runs_alone(tmp_path: Path, n_workers: int) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     stages = [Timed(n, str(notes), n_beside=1) for n in range(4)] + [Greedy(n, str(notes)) for n in range(2)]
@@ -62,7 +62,7 @@ def test_last_retry_of_a_stage_with_dead_workers_runs_alone(tmp_path: Path) -> N
     assert _n_beside("mortal-0", _spans(tmp_path)) == 0
 
 
-def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
+def test_executor_resources_override_those_of_a_stage_kind(tmp_path: Path) -> None:
     stages: list[AnyStage] = [Greedy(0, str(tmp_path)), Greedy(1, str(tmp_path)), Timed(0, str(tmp_path))]
     given: list[tuple[ByKind, bool]] = [({}, False), ({"greedy": Resources(cpus=1)}, True)]
     for resources, has_room in given:
@@ -74,7 +74,7 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
         workers.stop()
 
 
-def test_settings_for_a_kind_that_does_not_exist_are_an_error() -> None:
+def test_executor_resources_reject_unknown_kinds_and_negative_cores() -> None:
     (problem,) = Processes({"gredy": Resources()}).check()
     assert problem.startswith("resources.gredy: no stage has this kind; did you mean greedy")
     assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, expected at least 0"]

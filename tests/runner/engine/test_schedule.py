@@ -106,13 +106,13 @@ class TestOrder:
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
 
-    def test_the_next_stage_is_found_in_constant_time(self, store: Store) -> None:
+    def test_next_stage_is_found_in_constant_time(self, store: Store) -> None:
         stages = [Number(n) for n in range(3000)]
         workers = Scripted(n_places=2)
         assert len(list(run_stages(stages, store, Given(workers)))) == 3000
         assert workers.n_looks < 3 * len(stages)
 
-    def test_stages_wait_for_room(self, store: Store) -> None:
+    def test_stages_wait_until_workers_have_room(self, store: Store) -> None:
         class Growing(Scripted):
             """Has a place only after a while."""
 
@@ -128,19 +128,21 @@ class TestOrder:
 
 
 class TestLosses:
-    def test_two_losses_are_retried_and_logged(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    def test_stage_is_retried_and_logged_after_two_lost_workers(
+        self, store: Store, caplog: pytest.LogCaptureFixture
+    ) -> None:
         workers = Scripted({"left": ["lost", "lost"]})
         assert set(errors(workers, store).values()) == {""}
         assert workers.begun.count("left") == 3
         assert caplog.messages == ["left: its machine is gone; trying it again"] * 2
 
-    def test_three_losses_fail_the_stage_and_its_dependents(self, store: Store) -> None:
+    def test_stage_fails_with_its_dependents_after_three_lost_workers(self, store: Store) -> None:
         workers = Scripted({"left": ["lost"] * 3, "right": ["lost"] * 2}, n_places=2)
         told = "left: its machine is gone; it was tried 3 times"
         assert errors(workers, store) == {"source": "", "left": told, "right": "", "top": told}
         assert "top" not in workers.begun
 
-    def test_the_last_try_of_a_stage_starts_alone(self, store: Store) -> None:
+    def test_last_retry_of_a_lost_stage_starts_alone(self, store: Store) -> None:
         first, second, third = (Number(n) for n in range(3))
         losses = {second.key: 2, first.key: 1}
 
@@ -220,26 +222,26 @@ def steered(workers: Scripted, store: Store, steering: Steered) -> list[tuple[st
 
 
 class TestSteering:
-    def test_no_stage_starts_during_a_pause_and_all_run_afterwards(self, store: Store) -> None:
+    def test_paused_schedule_starts_no_stage_until_resumed(self, store: Store) -> None:
         workers, steering = Scripted(), Steered([(False, ()), (True, ()), (True, ()), (False, ())])
         assert steered(workers, store, steering) == [(kind, "") for kind in ("source", "left", "right", "top")]
         assert [kinds for paused, kinds in steering.seen if paused] == [[], []]
         assert not steering.paused
 
-    def test_running_stages_finish_during_a_pause_and_others_wait(self, store: Store) -> None:
+    def test_running_stages_finish_during_a_pause(self, store: Store) -> None:
         workers = Scripted(n_places=2)
         steering = Steered([(False, ()), (False, ()), (True, ()), (True, ()), (False, ())])
         assert [kind for kind, _ in steered(workers, store, steering)] == ["source", "left", "right", "top"]
         assert [kinds for paused, kinds in steering.seen if paused] == [["right"], []]
 
-    def test_stages_that_are_given_up_do_not_start(self, store: Store) -> None:
+    def test_stopped_stages_do_not_start(self, store: Store) -> None:
         workers = Scripted()
         _, left, _, top = diamond()
         ended = steered(workers, store, Steered([(False, ()), (False, {left.key, top.key}), (False, ())]))
         assert sorted(ended) == [("left", GIVEN_UP), ("right", ""), ("source", ""), ("top", GIVEN_UP)]
         assert workers.begun == ["source", "right"]
 
-    def test_a_running_stage_that_is_given_up_finishes(self, store: Store) -> None:
+    def test_running_stage_that_is_stopped_finishes(self, store: Store) -> None:
         workers = Scripted(n_places=2)
         _, left, right, top = diamond()
         looks = [(False, ()), (False, ()), (False, {left.key, right.key, top.key}), (False, ())]
@@ -247,7 +249,7 @@ class TestSteering:
             ("source", ""), ("left", ""), ("top", GIVEN_UP), ("right", ""),
         ]  # fmt: skip
 
-    def test_no_stage_runs_if_all_are_given_up_during_a_pause(self, store: Store) -> None:
+    def test_stages_stopped_during_a_pause_never_run(self, store: Store) -> None:
         workers = Scripted()
         keys = {stage.key for stage in diamond()}
         assert {error for _, error in steered(workers, store, Steered([(True, ()), (True, keys)]))} == {GIVEN_UP}

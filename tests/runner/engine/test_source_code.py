@@ -108,7 +108,7 @@ def edit(path: Path) -> None:
 
 
 @pytest.mark.parametrize("edited", [*REACHED, "edited_package/unrelated.py", "elsewhere/linked/__init__.py"])
-def test_an_edit_anywhere_in_the_package_changes_the_key(edited: str, folder: Path, load: Load) -> None:
+def test_edit_anywhere_in_a_package_changes_the_component_key(edited: str, folder: Path, load: Load) -> None:
     before = key(load("edited_package.part")())
     assert key(load("edited_package.part")()) == before
     edit(folder / edited)
@@ -116,7 +116,7 @@ def test_an_edit_anywhere_in_the_package_changes_the_key(edited: str, folder: Pa
 
 
 @pytest.mark.parametrize("renamed", ["unrelated", "lazy"])
-def test_a_renamed_file_changes_the_key(renamed: str, folder: Path, load: Load) -> None:
+def test_renamed_file_changes_the_component_key(renamed: str, folder: Path, load: Load) -> None:
     before = key(load("edited_package.part")())
     (folder / "edited_package" / f"{renamed}.py").rename(folder / "edited_package" / f"{renamed}_2.py")
     assert key(load("edited_package.part")()) != before
@@ -151,7 +151,7 @@ class TestReplies:
         assert replies_key(load("edited_package.part")(), "answers") == before
 
     @pytest.mark.parametrize("edited", [*REACHED, "edited_package/unrelated.py"])
-    def test_replies_of_a_baseline_depend_on_its_whole_package(self, edited: str, folder: Path, load: Load) -> None:
+    def test_baseline_replies_depend_on_the_whole_package(self, edited: str, folder: Path, load: Load) -> None:
         baseline = load("edited_package.part", "Baseline")()
         assert baseline.answers_from is not AnswersFrom.MESSAGES
         before = replies_key(baseline, "answers")
@@ -173,16 +173,14 @@ class TestReplies:
         edit(folder / "edited_package" / "unrelated.py")
         assert replies_key(load("edited_package.part")(), "answers") != before
 
-    def test_packages_of_one_file_keep_their_earlier_key(self, folder: Path, load: Load) -> None:
+    def test_package_of_one_file_keeps_its_earlier_reply_key(self, folder: Path, load: Load) -> None:
         """A hash of the file alone: replies that were paid for before imports counted stay."""
         from hashlib import sha256
 
         assert model_code(load("edited_module")) == sha256(ALONE.encode()).hexdigest()
 
 
-def test_the_location_of_a_package_does_not_change_the_key(
-    folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_package_location_does_not_change_the_key(folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(load("edited_package.part")())
     (folder / "another_place").mkdir()
     (folder / "edited_package").rename(folder / "another_place" / "edited_package")
@@ -190,7 +188,7 @@ def test_the_location_of_a_package_does_not_change_the_key(
     assert key(load("edited_package.part")()) == before
 
 
-def test_installed_distributions_do_not_count(folder: Path, load: Load) -> None:
+def test_installed_distributions_do_not_change_the_code_key(folder: Path, load: Load) -> None:
     (folder / "edited_module.py").write_text(f"import numpy\nimport json\n{ALONE}")
     before = load("edited_module")
     assert package_code(before) == code_of("edited_module")

@@ -52,39 +52,39 @@ class TestKey:
         ],
         ids=lambda changes: next(iter(changes)),
     )
-    def test_every_relevant_change_changes_the_stage_key(self, changes: dict[str, Any]) -> None:
+    def test_relevant_stage_changes_change_the_key(self, changes: dict[str, Any]) -> None:
         assert stage(**changes).key != stage().key
 
     @pytest.mark.parametrize(
         "changes", [{"component": Adder(calls="a file")}, {"compute": fail}], ids=lambda changes: next(iter(changes))
     )
-    def test_irrelevant_changes_keep_the_key(self, changes: dict[str, Any]) -> None:
+    def test_runtime_fields_and_functions_keep_the_stage_key(self, changes: dict[str, Any]) -> None:
         assert stage(**changes).key == stage().key
 
     @pytest.mark.parametrize("other", [Pair(OTHER_SOURCE, SOURCE), Pair(SOURCE, OTHER_SOURCE, 2), Pair(SOURCE, SOURCE)])
-    def test_every_input_of_a_group_changes_the_key(self, other: Pair) -> None:
+    def test_every_input_of_a_group_changes_the_stage_key(self, other: Pair) -> None:
         assert stage(pair=other).key != stage(pair=Pair(SOURCE, OTHER_SOURCE)).key
 
-    def test_new_field_changes_the_stage_key_only_if_it_is_not_the_default(self) -> None:
+    def test_field_at_its_default_is_not_in_the_stage_key(self) -> None:
         made = stage(pair=Pair(SOURCE, OTHER_SOURCE))
         assert "margin" not in made.description["fields"]["pair"]
         assert stage(pair=Pair(SOURCE, OTHER_SOURCE, margin=2)).key != made.key
 
-    def test_order_of_inputs_in_a_row_changes_the_key(self) -> None:
+    def test_order_of_inputs_in_a_row_changes_the_stage_key(self) -> None:
         assert stage(row=(SOURCE, OTHER_SOURCE)).key != stage(row=(OTHER_SOURCE, SOURCE)).key
 
-    def test_upstream_change_changes_the_downstream_key(self) -> None:
+    def test_upstream_change_changes_the_downstream_stage_key(self) -> None:
         assert stage(others={"left": stage(component=Adder(2))}).key != stage(others={"left": stage()}).key
 
-    def test_swapped_inputs_change_the_key(self) -> None:
+    def test_swapped_inputs_change_the_stage_key(self) -> None:
         swapped = stage(others={"left": OTHER_SOURCE, "right": SOURCE})
         assert swapped.key != stage(others={"left": SOURCE, "right": OTHER_SOURCE}).key
 
-    def test_order_of_named_inputs_does_not_count(self) -> None:
+    def test_order_of_named_inputs_keeps_the_stage_key(self) -> None:
         turned = stage(others={"right": OTHER_SOURCE, "left": SOURCE})
         assert turned.key == stage(others={"left": SOURCE, "right": OTHER_SOURCE}).key
 
-    def test_content_hash_replaces_the_inputs_in_the_key(self) -> None:
+    def test_content_hash_replaces_the_inputs_in_the_stage_key(self) -> None:
         same = Passed("a hash", OTHER_SOURCE)
         assert same.key == Passed("a hash", SOURCE).key
         assert same.key != Passed("another hash", OTHER_SOURCE).key
@@ -110,12 +110,12 @@ class TestKey:
 
 
 class TestInputs:
-    def test_inputs_in_all_fields_are_found_once_each(self) -> None:
+    def test_stage_inputs_of_all_fields_are_found_once_each(self) -> None:
         third = Left(Adder(9))
         found = stage(pair=Pair(OTHER_SOURCE, SOURCE), row=(third, SOURCE)).inputs
         assert [each.key for each in found] == [SOURCE.key, OTHER_SOURCE.key, third.key]
 
-    def test_inputs_outside_the_key_are_still_inputs(self) -> None:
+    def test_stage_inputs_outside_the_key_are_still_inputs(self) -> None:
         assert Passed("a hash", SOURCE).inputs == (SOURCE,)
 
     def test_source_stage_has_no_inputs(self) -> None:
@@ -131,7 +131,7 @@ class TestModels:
     def test_components_without_a_model_report_no_models(self) -> None:
         assert stage().models == stage(component=None).models == frozenset()
 
-    def test_models_of_inputs_do_not_count(self) -> None:
+    def test_stage_does_not_report_the_models_of_its_inputs(self) -> None:
         assert stage(others={"left": stage(component=Adder(model="large"))}).models == frozenset()
 
 

@@ -89,7 +89,7 @@ def early() -> Iterator[ForkServer]:
 
 
 class TestForkServer:
-    def test_workers_inherit_the_loaded_modules(self, server: ForkServer) -> None:
+    def test_forked_workers_inherit_the_loaded_modules(self, server: ForkServer) -> None:
         """Workers notice themselves which modules the server could not load."""
         workers = [server.start(tell, str(n)) for n in range(2)]
         told = [pipe.recv() for _, pipe in workers]
@@ -107,13 +107,13 @@ class TestForkServer:
             its_pipe.recv()
         assert (killed.end(), left.end()) == (-signal.SIGKILL, 3)
 
-    def test_stops_loading_when_a_worker_is_requested(self) -> None:
+    def test_fork_server_stops_loading_when_a_worker_is_requested(self) -> None:
         server = ForkServer([load, load_slowly, load])
         _, pipe = server.start(tell, "")
         assert pipe.recv()["loaded"] in ([], ["it"])
         server.end()
 
-    def test_workers_start_in_the_directory_of_the_command(
+    def test_forked_workers_start_in_the_directory_of_the_command(
         self, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SET_LATER", "yes")
@@ -122,14 +122,14 @@ class TestForkServer:
         _, pipe = server.start(tell_surroundings, "SET_LATER")
         assert pipe.recv() == ("yes", tmp_path, sys.path)
 
-    def test_workers_end_with_the_server(self, server: ForkServer) -> None:
+    def test_forked_workers_end_with_the_server(self, server: ForkServer) -> None:
         worker, pipe = server.start(wait_for_the_end, None)
         pid = pipe.recv()
         server.end()
         wait_for(lambda: not is_running(pid))
         assert worker.end() == -signal.SIGKILL
 
-    def test_a_silent_server_is_abandoned(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_silent_fork_server_is_abandoned(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(fork_server, "_PATIENCE_S", 0.2)
         server = ForkServer([load_slowly])
         time.sleep(0.1)
@@ -138,7 +138,9 @@ class TestForkServer:
         with pytest.raises(OSError, match="Broken pipe"):
             server.start(tell, "")
 
-    def test_a_stopped_server_does_not_delay_the_end(self, server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_stopped_fork_server_does_not_delay_the_end_of_workers(
+        self, server: ForkServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(fork_server, "_PATIENCE_S", 0.2)
         worker, pipe = server.start(wait_for_the_end, None)
         pid = pipe.recv()
@@ -150,7 +152,7 @@ class TestForkServer:
 
 
 class TestStartWorker:
-    def test_uses_the_server_that_was_started_early(self, early: ForkServer) -> None:
+    def test_worker_uses_the_fork_server_that_was_started_early(self, early: ForkServer) -> None:
         worker, pipe = contexts.start_worker(tell, "")
         assert pipe.recv()["parent"] != os.getpid()
         assert worker.end() == -signal.SIGKILL

@@ -64,33 +64,33 @@ def _notes(folder: Path) -> list[list[str]]:
 
 
 class TestWorkers:
-    def test_each_worker_keeps_one_model(self, together: dict[str, Any]) -> None:
+    def test_ray_worker_keeps_one_model(self, together: dict[str, Any]) -> None:
         processes = {model: {pid for _, of, pid, _ in together["notes"] if of == model} for model in "ab"}
         assert all(len(pids) == 1 for pids in processes.values())
         assert not processes["a"] & processes["b"]
 
-    def test_kept_workers_run_the_next_stages(self, together: dict[str, Any]) -> None:
+    def test_ray_workers_run_later_stages(self, together: dict[str, Any]) -> None:
         first, then = ({pid for number, _, pid, _ in together["notes"] if int(number) // 10 == tens} for tens in (3, 4))
         assert together["kept"] == [""] * 12
         assert first & then
 
-    def test_a_warning_of_several_workers_is_logged_once(self, together: dict[str, Any]) -> None:
+    def test_warning_of_several_ray_workers_is_logged_once(self, together: dict[str, Any]) -> None:
         said, *lost = together["lines"]
         assert said == "a warning with [brackets] of all workers"
         assert all(line.endswith("; trying it again") for line in lost)
 
 
 class TestAStage:
-    def test_only_the_stage_that_kills_every_worker_fails(self, together: dict[str, Any]) -> None:
+    def test_stage_that_kills_every_ray_worker_fails_alone(self, together: dict[str, Any]) -> None:
         assert "was killed, most likely because memory ran out" in together["fatal"]
         assert together["inherited"] == together["fatal"]
         assert sum(number == "10" for number, *_ in together["notes"]) == 3
 
-    def test_a_stage_that_loses_two_workers_succeeds(self, together: dict[str, Any]) -> None:
+    def test_stage_that_loses_two_ray_workers_succeeds(self, together: dict[str, Any]) -> None:
         assert together["others"] == [""] * (8 + 1 + 8)
         assert sum(number == "11" for number, *_ in together["notes"]) == 3
 
-    def test_a_stage_that_no_node_has_resources_for_is_a_configuration_error(self, together: dict[str, Any]) -> None:
+    def test_stage_too_large_for_every_node_is_a_configuration_error(self, together: dict[str, Any]) -> None:
         assert "executor.resources.sum: got {cpus: 1, gpus: 0.5}, which no node" in together["unfit"]
 
 
@@ -125,12 +125,12 @@ class TestNodes:
         assert "of the Ray cluster is not used: scipy is 0.0.1 there and" in refusal
         assert {line.rpartition("; ")[2] for line in lost} == {"trying it again"}
 
-    def test_a_node_that_leaves_loses_no_result(self, found: dict[str, Any]) -> None:
+    def test_lost_ray_node_loses_no_result(self, found: dict[str, Any]) -> None:
         assert found["errors"] == [""]
         assert found["total"] == 1 + sum(range(12))
         assert found["temporary"] == []
 
-    def test_nodes_share_the_budget(self, found: dict[str, Any]) -> None:
+    def test_ray_nodes_share_the_budget(self, found: dict[str, Any]) -> None:
         assert found["reached"] == "run.max_requests=3"
         assert found["n_requests"] == 3
         assert found["n_ended"] == 12 + 1 + 3
@@ -147,7 +147,7 @@ def _other_scipy(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_no_worker_outlives_the_command(cluster: Bed, how: signal.Signals, code: int) -> None:
+def test_ray_workers_end_with_the_command(cluster: Bed, how: signal.Signals, code: int) -> None:
     folder = _folder(cluster, how.name)
     process = cluster.command("-m", SCENARIOS, "busy", str(folder))
     wait_until(lambda: bool(list(folder.glob("notes/*"))), process)
@@ -160,7 +160,7 @@ def test_no_worker_outlives_the_command(cluster: Bed, how: signal.Signals, code:
         time.sleep(0.05)
 
 
-def test_a_sweep_gives_the_same_numbers_and_keeps_secrets(cluster: Bed, tmp_path: Path) -> None:
+def test_ray_sweep_gives_the_local_numbers_and_hides_secrets(cluster: Bed, tmp_path: Path) -> None:
     folder = _folder(cluster, "sweep")
     overrides = (*SMALL, *FEW_METRICS, "tracking=none", "executor=ray", f"run.results_dir={folder / 'results'}")
     process = cluster.command("-m", "runner", "-m", *overrides, "top_k=2,4")

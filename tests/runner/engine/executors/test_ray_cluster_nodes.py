@@ -28,7 +28,7 @@ def nodes(*cpus: int) -> list[Node]:
     ("cpus", "n_workers", "share"),
     [((8, 8), 0, 1), ((8, 8), 2, 8), ((8, 8), 3, 4), ((6, 2), 2, 3), ((2,), 4, 1), ((0, 4), 1, 4), ((), 2, 1)],
 )
-def test_workers_have_equal_shares_of_the_cores(cpus: tuple[int, ...], n_workers: int, share: int) -> None:
+def test_ray_workers_have_equal_shares_of_the_cores(cpus: tuple[int, ...], n_workers: int, share: int) -> None:
     assert share_of(nodes(*cpus), n_workers) == share
 
 
@@ -39,7 +39,7 @@ def test_gpu_fractions_add_up_to_one_gpu() -> None:
     assert not has_room(third, subtract_resources(left, [third]))
 
 
-def test_a_node_with_too_little_memory_does_not_fit() -> None:
+def test_node_with_too_little_memory_has_no_room() -> None:
     assert not has_room(Resources(1, memory_gb=16), Resources(8, memory_gb=15.9))
 
 
@@ -64,7 +64,7 @@ class TestANode:
         found = RayWorker(".").look_around(acceptance.packages, acceptance.probe)
         return replace(found, versions={**found.versions, **changes})
 
-    def test_a_node_with_the_same_versions_and_store_is_used(self, acceptance: Acceptance) -> None:
+    def test_ray_node_with_the_same_versions_and_store_is_used(self, acceptance: Acceptance) -> None:
         acceptance.open()
         assert acceptance.refusal(*nodes(4), self.found(acceptance)) == ""
 
@@ -73,18 +73,18 @@ class TestANode:
         said = acceptance.refusal(*nodes(4), self.found(acceptance, numpy="1.0"))
         assert said.startswith("node 10.0.0.0 of the Ray cluster is not used: numpy is 1.0 there and ")
 
-    def test_a_node_with_other_code_is_refused_even_with_equal_versions(self, acceptance: Acceptance) -> None:
+    def test_ray_node_with_different_code_is_refused(self, acceptance: Acceptance) -> None:
         acceptance.open()
         said = acceptance.refusal(*nodes(4), self.found(acceptance, **{"the code of tests": "0"}))
         assert acceptance.packages == ("tiny_components",), "components of the tests are of none of our packages"
         assert "the code of tests is 0 there and" in said
 
-    def test_a_node_with_another_store_is_refused(self, acceptance: Acceptance, tmp_path: Path) -> None:
+    def test_ray_node_with_another_store_is_refused(self, acceptance: Acceptance, tmp_path: Path) -> None:
         assert f"run.store_dir {tmp_path / 'store'} is not the same folder" in acceptance.refusal(
             *nodes(4), self.found(acceptance)
         )
 
-    def test_the_probe_in_the_store_is_removed(self, acceptance: Acceptance) -> None:
+    def test_store_probe_is_removed_after_the_check(self, acceptance: Acceptance) -> None:
         acceptance.open()
         acceptance.close()
         assert not self.found(acceptance).has_store
@@ -97,23 +97,23 @@ def test_version_differences_name_packages_missing_on_either_side() -> None:
     ]
 
 
-def test_the_commit_is_not_a_difference_where_the_code_is_the_same() -> None:
+def test_versions_of_results_contain_the_code_and_not_the_commit() -> None:
     assert "commit" not in versions_of_results()
     assert versions_of_results()["the code of runner"]
 
 
-def test_a_package_that_does_not_exist_has_no_code() -> None:
+def test_versions_of_results_skip_a_missing_package() -> None:
     assert "the code of no_such_package" not in versions_of_results(["no_such_package"])
 
 
 class TestTheSettings:
     @pytest.mark.parametrize("address", ["ray://head:10001", " "])
-    def test_invalid_addresses_are_errors(self, address: str) -> None:
+    def test_ray_rejects_client_and_blank_addresses(self, address: str) -> None:
         (problem,) = RayCluster(address).check()
         assert f"address: got {address!r}, expected auto, local or HOST:PORT" in problem
 
     @pytest.mark.parametrize("address", ["me:hunter2@head:6379", "ray://me:hunter2@head:10001"])
-    def test_a_password_in_the_address_is_refused_and_not_repeated(self, address: str) -> None:
+    def test_ray_address_with_a_password_is_refused_and_hidden(self, address: str) -> None:
         (problem,) = RayCluster(address).check()
         assert "holds a user name or password" in problem
         assert "hunter2" not in problem
@@ -123,11 +123,11 @@ class TestTheSettings:
         (problem,) = RayCluster("auto").check()
         assert "[ray]" in problem
 
-    def test_resources_of_an_unknown_kind_are_an_error(self) -> None:
+    def test_ray_resources_of_an_unknown_kind_are_rejected(self) -> None:
         (problem,) = RayCluster("auto", {"vektors": Resources(4)}).check()
         assert "resources.vektors" in problem
 
-    def test_an_address_without_a_cluster_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ray_address_without_a_cluster_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         skip_without("ray", extra="ray")
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))

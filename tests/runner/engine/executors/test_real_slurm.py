@@ -73,7 +73,7 @@ def test_slurm_job_that_ends_is_replaced_for_its_stage(
     assert len(noted(tmp_path / "calls")) == 2
 
 
-def test_dead_worker_is_replaced_in_the_same_job(slurm: SlurmBed, store: Store, tmp_path: Path) -> None:
+def test_dead_slurm_worker_is_replaced_in_the_same_job(slurm: SlurmBed, store: Store, tmp_path: Path) -> None:
     stage = Right(Adder(calls=str(tmp_path / "calls")), compute=add_the_third_time)
     ended = run([stage], store, tmp_path / "sweep", SMALL)
     assert not ended["right"].failed, ended["right"].error
@@ -82,7 +82,7 @@ def test_dead_worker_is_replaced_in_the_same_job(slurm: SlurmBed, store: Store, 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_jobs_end_with_the_command(number: signal.Signals, slurm: SlurmBed, tmp_path: Path) -> None:
+def test_slurm_jobs_end_with_the_command(number: signal.Signals, slurm: SlurmBed, tmp_path: Path) -> None:
     code = f"from {slurm_stages.__name__} import beat_on_slurm; beat_on_slurm({str(tmp_path)!r})"
     driver = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)
     beats = tmp_path / "beats"
@@ -96,6 +96,8 @@ def test_jobs_end_with_the_command(number: signal.Signals, slurm: SlurmBed, tmp_
     assert goes_silent(beats)
 
 
-def test_an_invalid_partition_is_reported_in_the_words_of_slurm(slurm: SlurmBed, store: Store, tmp_path: Path) -> None:
+def test_invalid_slurm_partition_is_reported_in_the_words_of_slurm(
+    slurm: SlurmBed, store: Store, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError, match=r"Slurm refuses the jobs: .*invalid partition specified: nosuch"):
         run(chain(), store, tmp_path / "sweep", Slurm(partition="nosuch", mem_gb=0.5, cpus_per_worker=1))

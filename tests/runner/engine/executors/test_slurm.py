@@ -59,7 +59,7 @@ def run(
     return {one.kind: one for one in ended}
 
 
-def test_slurm_gives_the_same_results_and_leaves_only_logs(store: Store, tmp_path: Path) -> None:
+def test_simulated_slurm_gives_the_same_results_and_leaves_only_logs(store: Store, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     order = chain(calls)
     ended = run(order, store, tmp_path / "sweep", n_workers=2)
@@ -73,7 +73,7 @@ def test_slurm_gives_the_same_results_and_leaves_only_logs(store: Store, tmp_pat
     assert list((store.root / "tmp").iterdir()) == []
 
 
-def test_slurm_run_survives_dying_workers_jobs_and_hosts(store: Store, tmp_path: Path) -> None:
+def test_simulated_slurm_run_survives_lost_workers_jobs_and_hosts(store: Store, tmp_path: Path) -> None:
     component = Adder(calls=str(tmp_path / "calls"))
     order = [
         Source(component, compute=add_the_third_time),
@@ -191,7 +191,7 @@ def test_refused_slurm_job_reports_the_reason(
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_a_job_that_is_being_submitted_when_the_command_ends_is_cancelled(
+def test_slurm_job_submitted_while_the_command_ends_is_cancelled(
     number: signal.Signals, fake_slurm: Path, store: Store, tmp_path: Path
 ) -> None:
     submit = fake_slurm / "bin" / "sbatch"
@@ -211,7 +211,7 @@ class TestProblems:
     def sbatch(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: "/usr/bin/sbatch")
 
-    def test_the_default_settings_have_no_error(self) -> None:
+    def test_default_slurm_settings_pass_the_check(self) -> None:
         assert Slurm().check() == []
 
     @pytest.mark.parametrize(
@@ -230,11 +230,11 @@ class TestProblems:
             ({"additional": {"a b": True}}, "additional: got the name 'a b', expected letters, digits, - and _"),
         ],
     )
-    def test_errors_in_settings_are_reported_before_any_work(self, settings: dict[str, Any], problem: str) -> None:
+    def test_rejected_settings_of_slurm(self, settings: dict[str, Any], problem: str) -> None:
         (told,) = Slurm(**settings).check()
         assert told.startswith(problem)
 
-    def test_settings_without_error_add_no_line_to_the_script(self) -> None:
+    def test_valid_slurm_settings_add_no_line_to_the_script(self) -> None:
         from submitit.slurm.slurm import _make_sbatch_string
 
         def script(settings: Slurm, folder: str) -> list[str]:
@@ -268,11 +268,11 @@ class TestProblems:
             ("/a\\b", "/a\\b contains \\, which Slurm replaces in the paths of logs; choose another folder"),
         ],
     )
-    def test_a_folder_that_slurm_would_misread_is_an_error(self, folder: str, problem: str) -> None:
+    def test_folder_that_slurm_would_misread_is_rejected(self, folder: str, problem: str) -> None:
         assert Slurm().folder_problems(Path(folder)) == [f"run.results_dir: {problem}"]
         assert Slurm().folder_problems(Path("/results/ü 中/2026")) == []
 
-    def test_a_host_without_slurm_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_host_without_sbatch_is_rejected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(slurm.shutil, "which", lambda _: None)
         (told,) = Slurm().check()
         assert told.startswith("cluster: slurm requires sbatch, which this host lacks")
@@ -290,14 +290,14 @@ class TestHosts:
 
         return execute
 
-    def test_hosts_with_other_versions_are_refused(
+    def test_slurm_hosts_with_other_versions_are_refused(
         self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         versions = slurm_workers.versions_of_results(("tiny_components",))  # whose stages these are
         monkeypatch.setattr(slurm_workers, "versions_of_results", lambda _: {**versions, "numpy": "1.0"})
         assert re.search(r"host \S+ is not used: numpy is 2\S+ there and 1.0 here. Results depend", executed())
 
-    def test_hosts_with_another_store_are_refused(
+    def test_slurm_hosts_with_another_store_are_refused(
         self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch, store: Store
     ) -> None:
         monkeypatch.setattr(Path, "touch", lambda self: None if self.parent.name == "tmp" else self.write_bytes(b""))

@@ -58,7 +58,7 @@ def take_all(folder: Path, worker: str) -> None:
 
 class TestClaims:
     @pytest.mark.parametrize("kind", [threading.Thread, get_context("fork").Process], ids=["threads", "processes"])
-    def test_each_task_has_one_winner(self, folder: Path, kind: type) -> None:
+    def test_slurm_task_is_claimed_by_one_worker(self, folder: Path, kind: type) -> None:
         offer(folder, *map(str, range(N_TASKS)))
         names = ["a", "b", "c", "d"]
         workers = [kind(target=take_all, args=(folder, name)) for name in names]
@@ -71,7 +71,7 @@ class TestClaims:
         assert Counter(line["ended"] for line in told if "ended" in line) == Counter(range(1, N_TASKS + 1))
         assert list((folder / "tasks").iterdir()) == []
 
-    def test_a_repeated_rename_still_claims_the_task(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_repeated_rename_still_claims_the_slurm_task(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Repeats the rename like a network file system that lost the first reply."""
         offer(folder, "0")
         rename = Path.rename
@@ -85,7 +85,7 @@ class TestClaims:
         assert task is not None
         assert task.key == "0"
 
-    def test_a_successor_does_not_take_tasks_of_its_predecessor_again(self, folder: Path) -> None:
+    def test_slurm_successor_skips_tasks_of_its_predecessor(self, folder: Path) -> None:
         offer(folder, "0", "1")
         keys = [task and task.key for task in (taker(folder).take(0.0) for _ in range(3))]
         assert keys == ["0", "1", None]
@@ -97,7 +97,7 @@ class TestClaims:
 
 
 class TestOrder:
-    def test_tasks_are_taken_in_the_order_of_the_offers(self, folder: Path) -> None:
+    def test_slurm_tasks_are_taken_in_the_order_of_the_offers(self, folder: Path) -> None:
         offer(folder, "2", "0", "1")
         own = taker(folder)
         assert [task.key for task in iter(lambda: own.take(0.0), None)] == ["2", "0", "1"]
@@ -117,7 +117,7 @@ class TestOrder:
         taken = [own.take(0.0), own.take(0.0), own.take(slurm_queue._PATIENCE_S)]
         assert [task and task.key for task in taken] == ["y", None, "x"]
 
-    def test_the_number_of_holders_can_be_updated(self, folder: Path) -> None:
+    def test_slurm_worker_takes_a_model_after_its_holders_are_updated(self, folder: Path) -> None:
         offers = offer(folder, "x", n_holders={"x": 1})
         own = taker(folder, x=X)
         assert own.take(0.0) is None
@@ -131,14 +131,14 @@ class TestOffers:
     def test_slurm_queue_without_a_driver_file_has_no_offers(self, folder: Path) -> None:
         assert taker(folder).take(0.0) is None
 
-    def test_taken_tasks_are_no_longer_offered(self, folder: Path) -> None:
+    def test_withdrawn_slurm_tasks_are_no_longer_offered(self, folder: Path) -> None:
         offers = offer(folder, "0", "1")
         offers.withdraw(1)
         offers.put("2")
         offers.write()
         assert [key for _, key, _ in json.loads((folder / "waiting.json").read_text())["tasks"]] == ["1", "2"]
 
-    def test_a_dismissed_worker_takes_no_task(self, folder: Path) -> None:
+    def test_dismissed_slurm_worker_takes_no_task(self, folder: Path) -> None:
         offers = offer(folder, "0", "1")
         own, other = taker(folder, "w"), taker(folder, "other")
         assert own.take(0.0)
@@ -153,7 +153,7 @@ class TestOffers:
 
 
 class TestJournal:
-    def test_a_journal_returns_only_new_lines(self, tmp_path: Path) -> None:
+    def test_slurm_journal_returns_only_new_lines(self, tmp_path: Path) -> None:
         journal = Journal(tmp_path / "j")
         reader = Journal(tmp_path / "j")
         for i in range(2):
@@ -162,7 +162,7 @@ class TestJournal:
             assert reader.new_lines() == [{"ended": i}]
         assert reader.new_lines() == []
 
-    def test_a_journal_continues_after_an_incomplete_line(self, tmp_path: Path) -> None:
+    def test_slurm_journal_continues_after_an_incomplete_line(self, tmp_path: Path) -> None:
         path = tmp_path / "j"
         Journal(path).append({"ended": 1})
         path.write_bytes(path.read_bytes() + b'{"end')
@@ -172,7 +172,7 @@ class TestJournal:
         assert reader.new_lines() == [{"ended": 2}]
 
 
-def test_pauses_grow_with_the_time_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_queue_pauses_grow_with_the_time_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     now, slept = [0.0], []
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", slept.append)

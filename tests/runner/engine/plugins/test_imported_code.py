@@ -77,7 +77,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("is_named", [False, True])
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("way", WAYS)
-def test_imported_code_counts_or_is_refused(way: str, where: str, is_named: bool, place: Path) -> None:
+def test_imported_user_code_is_hashed_or_refused(way: str, where: str, is_named: bool, place: Path) -> None:
     name, file = PLACES[where]
     (place / file).parent.mkdir(parents=True, exist_ok=True)
     (place / file).write_text(IMPORTED)
@@ -109,7 +109,7 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n        ")
 
 
-def test_a_library_may_search_for_a_module_of_that_name(place: Path) -> None:
+def test_library_may_search_for_a_module_named_like_a_user_file(place: Path) -> None:
     """Libraries look for optional packages, and a file of the user may have such a name."""
     (place / "imported.py").write_text(IMPORTED)
     (place / "importing" / "model.py").write_text(

@@ -47,7 +47,7 @@ def write(path: Path, text: str) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def test_an_edit_after_the_import_changes_no_key(package: Path) -> None:
+def test_code_edited_after_its_import_keeps_its_key(package: Path) -> None:
     load_plugins(["edited_plugin"])
     cls = part()
     write(package / "part.py", MODULE.format(value=2))
@@ -83,7 +83,7 @@ def test_next_run_loads_and_reports_edited_code(package: Path) -> None:
     assert part()().value == 2
 
 
-def test_registry_of_another_package_drops_values_of_old_code(package: Path) -> None:
+def test_registry_in_another_package_drops_values_of_old_code(package: Path) -> None:
     registry = package.with_name("edited_plugin_registry.py")
     registry.write_text("VALUES = []\n")
     filling = "from edited_plugin_registry import VALUES\nVALUES.append({value})\n"
@@ -95,7 +95,7 @@ def test_registry_of_another_package_drops_values_of_old_code(package: Path) -> 
         assert filled == [value]
 
 
-def test_a_cache_in_another_package_loses_values_of_the_code_before(package: Path) -> None:
+def test_cache_in_another_package_drops_values_of_old_code(package: Path) -> None:
     package.with_name("edited_plugin_cache.py").write_text("VALUES = {}\n")
     package.with_name("edited_plugin_helper.py").write_text("VALUE = 1\n")
     (package / "part.py").write_text(
@@ -131,7 +131,7 @@ def _name_of_the_standard_library(folder: Path) -> tuple[str, Path]:
 
 
 @pytest.mark.parametrize("make", [_linked_folder, _linked_file, _portion_of_a_namespace, _name_of_the_standard_library])
-def test_a_helper_that_looks_installed_but_is_the_users_counts(
+def test_user_helper_that_looks_installed_is_hashed(
     make: Callable[[Path], tuple[str, Path]], package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (package.parent / "site-packages").mkdir()
@@ -174,12 +174,12 @@ def test_module_mapped_out_of_its_namespace_by_an_install_is_rejected(
         sys.modules.pop("edited_company", None)
 
 
-def test_code_of_the_standard_library_and_of_distributions_does_not_count() -> None:
+def test_standard_library_and_distributions_are_not_user_code() -> None:
     names = ["json", "os", "sys", "statistics", "_bisect", "importlib", "numpy", "hydra", "six", "pytest"]
     assert [name for name in names if is_users(name)] == []
 
 
-def test_a_package_that_the_program_imported_first_is_loaded_again(package: Path) -> None:
+def test_package_imported_before_the_run_is_loaded_again(package: Path) -> None:
     """Nothing tells whether its files changed between."""
     assert part()().value == 1
     write(package / "part.py", MODULE.format(value=2))
@@ -187,7 +187,7 @@ def test_a_package_that_the_program_imported_first_is_loaded_again(package: Path
     assert part()().value == 2
 
 
-def test_bytecode_caches_are_not_trusted(package: Path) -> None:
+def test_stale_bytecode_caches_are_ignored(package: Path) -> None:
     assert part()().value == 1  # writes a cache
     for name in ("edited_plugin.part", "edited_plugin"):
         del sys.modules[name]
@@ -206,7 +206,7 @@ def test_notebook_may_reload_modules_between_runs(package: Path) -> None:
     assert part()().value == 2
 
 
-def test_module_without_a_file_is_kept(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_without_a_file_is_not_reloaded(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = ModuleType("edited_typed")
     monkeypatch.setitem(sys.modules, "edited_typed", typed)
     assert load_plugins(["edited_typed"]) == []
@@ -238,11 +238,11 @@ class TestHandedOver:
         own = part()()
         return pickle.dumps((UserCode([own]), own))
 
-    def test_equal_code_is_used(self, package: Path) -> None:
+    def test_worker_with_equal_code_runs(self, package: Path) -> None:
         done = self.run(package, self.packed())
         assert done.stdout == b"1 1\n", done.stderr.decode()
 
-    def test_an_edited_file_is_refused(self, package: Path) -> None:
+    def test_worker_refuses_a_file_edited_after_the_snapshot(self, package: Path) -> None:
         packed = self.packed()
         write(package / "part.py", MODULE.format(value=2))
         done = self.run(package, packed)

@@ -50,13 +50,13 @@ def write(place: Path, name: str, text: str) -> None:
         ("reached", "__import__('reached')"),
     ],
 )
-def test_a_snapshot_covers_other_packages_that_a_file_imports(name: str, text: str, place: Path) -> None:
+def test_snapshot_covers_other_packages_that_a_file_imports(name: str, text: str, place: Path) -> None:
     write(place, "reaching/model.py", text)
     write(place, f"{name}.py", "WORD = 1\n")
     assert name in take_snapshot("reaching").packages
 
 
-def test_code_that_computes_names_counts_all_named_plugins(place: Path) -> None:
+def test_code_with_computed_imports_covers_all_named_plugins(place: Path) -> None:
     write(place, "reaching/model.py", "import importlib\nNAME = 'rea' + 'ched'\nimportlib.import_module(NAME)\n")
     write(place, "reached.py", "")
     assert take_snapshot("reaching", ["reaching", "reached"]).packages == ["reached", "reaching"]
@@ -84,7 +84,7 @@ def test_code_that_computes_names_counts_all_named_plugins(place: Path) -> None:
         "import asyncio\nasyncio.create_subprocess_exec('python', '-m', 'reaching.wor' + 'ds')\n",
     ],
 )
-def test_a_models_code_counts_modules_that_no_import_names(text: str, place: Path) -> None:
+def test_model_code_covers_modules_that_no_import_names(text: str, place: Path) -> None:
     write(place, "reaching/model.py", text + MODEL)
     write(place, "reaching/words.py", "WORD = 1\n")
     model = type("Model", (), {"__module__": "reaching.model"})
@@ -115,7 +115,7 @@ def test_copy_of_a_module_file_does_not_replace_the_module(name: str, place: Pat
     assert words.WORD == 1
 
 
-def test_the_lock_of_an_editor_is_not_code(place: Path) -> None:
+def test_editor_lock_file_is_not_code(place: Path) -> None:
     before = take_snapshot("reaching").digest
     (place / "reaching" / ".#model.py").symlink_to("me@host.123:456")
     assert take_snapshot("reaching").digest == before
@@ -175,7 +175,7 @@ def test_code_found_only_through_sys_path_is_rejected(place: Path, monkeypatch: 
         import_module("reaching.model")
 
 
-def test_worker_refuses_a_file_edited_before_a_call_imports_the_file(place: Path) -> None:
+def test_worker_refuses_a_file_edited_before_its_late_import(place: Path) -> None:
     write(place, "reaching/words.py", "WORD = 'before'\n")
     write(
         place,

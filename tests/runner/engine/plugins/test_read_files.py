@@ -52,7 +52,7 @@ def test_edited_data_file_in_the_package_changes_the_digest(name: str, place: Pa
 
 
 @pytest.mark.parametrize("name", [".cache/x", ".hidden", "__pycache__/x", "x.pyo", "run.log", "x.txt~", "mlflow.db"])
-def test_caches_and_logs_do_not_count(name: str, place: Path) -> None:
+def test_caches_and_logs_do_not_change_the_digest(name: str, place: Path) -> None:
     before = digest()
     write(place, f"reading/{name}", "1")
     assert digest() == before
@@ -103,7 +103,7 @@ def test_single_module_depends_on_files_it_names(text: str, where: str, place: P
     assert digest("alone") != before
 
 
-def test_a_named_file_in_a_hidden_folder_does_not_count(place: Path) -> None:
+def test_named_file_in_a_hidden_folder_does_not_change_the_digest(place: Path) -> None:
     for folder, name in ((place, ".cache/asked"), (place / "work", ".cache/deep/asked"), (place, "more/.x/asked")):
         constant = name if folder == place else f"{folder}/{name}"
         write(place, "alone.py", f"open({constant!r}, 'a')")
@@ -113,7 +113,7 @@ def test_a_named_file_in_a_hidden_folder_does_not_count(place: Path) -> None:
         assert digest("alone") == before
 
 
-def test_code_that_a_single_module_loads_by_path_names_further_files(place: Path) -> None:
+def test_code_loaded_by_path_adds_the_files_it_names(place: Path) -> None:
     write(place, "alone.py", "exec(open('rules.py').read())")
     write(place, "rules.py", "TABLE = open('words.txt').read()")
     write(place, "words.txt", "1")
@@ -122,7 +122,7 @@ def test_code_that_a_single_module_loads_by_path_names_further_files(place: Path
     assert digest("alone") != before
 
 
-def test_files_that_a_single_module_does_not_name_do_not_count(place: Path) -> None:
+def test_files_that_a_module_does_not_name_keep_its_digest(place: Path) -> None:
     write(
         place, "alone.py", "TABLE = open('words.txt').read()\nNAMES = '', '.', '~nobody/x', 'deep', 'a\\0b', 'é' * 99"
     )
@@ -222,7 +222,7 @@ class TestModels:
             "load(Path(__file__).parents[1] / 'prompts')",
         ],
     )
-    def test_a_name_may_be_relative_to_any_folder_of_the_package(self, read: str, place: Path) -> None:
+    def test_named_file_may_be_relative_to_any_package_folder(self, read: str, place: Path) -> None:
         write(place, "reading/model.py", "from reading.deep.helper import read")
         write(place, "reading/deep/__init__.py", "")
         write(place, "reading/deep/helper.py", f"from pathlib import Path\ndef read():\n    return {read}")
@@ -269,20 +269,20 @@ class TestInOneProcess:
         load_plugins(["reading"])
         return importlib.import_module("reading.part")
 
-    def test_a_module_that_read_the_file_at_import_is_loaded_again(self, place: Path) -> None:
+    def test_module_that_read_an_edited_file_is_loaded_again(self, place: Path) -> None:
         assert self.imported(place).TABLE == "1"
         allow_edits()
         write(place, "reading/table.txt", "2")
         assert load_plugins(["reading"]) == ["reading"]
         assert importlib.import_module("reading.part").TABLE == "2"
 
-    def test_a_module_that_was_imported_before_the_run_is_loaded_again(self, place: Path) -> None:
+    def test_module_imported_before_the_run_is_loaded_again(self, place: Path) -> None:
         write(place, "reading/part.py", self.MODULE)
         assert importlib.import_module("reading.part").TABLE == "1"
         write(place, "reading/table.txt", "2")
         assert load_plugins(["reading"]) == ["reading"]
 
-    def test_an_edit_during_the_run_is_refused(self, place: Path) -> None:
+    def test_file_edited_during_the_run_is_refused(self, place: Path) -> None:
         cls = self.imported(place).Part
         require_unchanged(cls)
         write(place, "reading/table.txt", "1")  # the same content
@@ -311,7 +311,7 @@ class TestInOneProcess:
         assert file.has_changed
 
 
-def test_program_that_writes_a_file_it_names_is_refused_with_the_file_name(tmp_path: Path) -> None:
+def test_program_that_writes_a_file_is_refused_with_the_file_name(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     lines = (
         "from runner.engine.plugins.plugin_loading import load_plugins",

@@ -9,7 +9,7 @@ import runner
 from runner.engine.plugins.trusted_packages import trust_advice
 
 
-def test_a_recommended_command_quotes_the_names_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recommended_trust_command_quotes_package_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", [str(Path(runner.__file__).with_name("export.py")), "sweep", "cell"])
     said = trust_advice(["evil; touch owned.Metric", "$(id).Metric"])
     assert "runner.export sweep cell --plugins 'evil; touch owned,$(id)', or" in said

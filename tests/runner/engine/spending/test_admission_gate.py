@@ -60,7 +60,7 @@ class OpenGate:
     ],
     ids=["counted", "not counted", "half counted", "failed", "too long"],
 )
-def test_uncounted_tokens_are_assumed_to_be_the_maximum(answer: Answer, used: Tokens | None) -> None:
+def test_uncounted_answer_tokens_are_settled_at_the_maximum(answer: Answer, used: Tokens | None) -> None:
     gate, request = OpenGate(), Request("q", (Message("user", "a" * 30),), Sample("s", "qa", Kind.QA, "?", ()), ())
     assert list(admit_requests(Model(answer), [request], gate)) == [answer]
     assert gate.used == [used]

@@ -75,7 +75,7 @@ def test_rate_limit_is_shared_by_all_processes(tmp_path: Path) -> None:
     assert times[-1] - times[0] < 10 * 80 / per_s, "and they do not stand still"
 
 
-def test_a_server_that_wants_a_pause_has_one_from_all(tmp_path: Path) -> None:
+def test_retry_pause_of_a_server_applies_to_all_processes(tmp_path: Path) -> None:
     behaviour = Behaviour(chaos=0.2, kinds=(Chaos.RATE_LIMIT,), storm_s=0.0, retry_after_s=0.3, seed=1)
     with serving(behaviour) as endpoint:
         asking = [
@@ -105,7 +105,7 @@ class TestSharedGate:
             gate.settle(attempt, Tokens(10, 5))
         assert (gate.spent.cost, gate.spent.n_unpriced) == (pytest.approx(20e-6), 1)
 
-    def test_an_attempt_that_no_budget_lets_through_takes_no_turn(self, tmp_path: Path) -> None:
+    def test_attempt_refused_by_the_budget_takes_no_turn(self, tmp_path: Path) -> None:
         account = Account("host", "m", "", max_requests_per_minute=1)
         gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=5), PRICES)
         with pytest.raises(BudgetReached):
@@ -135,7 +135,7 @@ class TestSharedGate:
         (b"\n<!doctype html><title>Sign in</title>", 0),
     ],
 )
-def test_an_unreadable_reply_of_a_model_may_have_been_charged(tmp_path: Path, body: bytes, n_unanswered: int) -> None:
+def test_unreadable_model_reply_counts_as_possibly_charged(tmp_path: Path, body: bytes, n_unanswered: int) -> None:
     with chat_server(lambda *_: Reply(body=body)) as server:
         llm = OpenAIChat("m", base_url=server.url, api_key_env="", max_retries=5, backoff_s=0.0, max_new_tokens=100)
         gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=350))

@@ -24,11 +24,11 @@ def admitted(ledger: Ledger, most: Tokens = MOST, price: Price | None = PRICE, t
     return ledger.admit(most, price, timeout_s) == 0
 
 
-def test_new_ledger_has_spent_nothing(path: Path) -> None:
+def test_new_ledger_has_no_spending(path: Path) -> None:
     assert Ledger(path, Budget()).spent == Spending()
 
 
-def test_tokens_that_the_server_counted_are_spent(path: Path) -> None:
+def test_counted_tokens_are_added_to_the_spending(path: Path) -> None:
     ledger = Ledger(path, Budget())
     for used in (Tokens(10, 5, 4), Tokens(7, 3)):
         assert admitted(ledger)
@@ -38,7 +38,7 @@ def test_tokens_that_the_server_counted_are_spent(path: Path) -> None:
     assert ledger.spent.n_tokens == 25
 
 
-def test_spending_is_read_by_another_process_without_a_lock(path: Path) -> None:
+def test_another_process_reads_the_spending_without_a_lock(path: Path) -> None:
     assert read_spent(path) == Spending()
     ledger = Ledger(path, Budget())
     assert admitted(ledger)
@@ -59,7 +59,7 @@ def test_unpriced_and_unanswered_requests_are_counted_separately(path: Path) -> 
 
 
 @pytest.mark.parametrize("next_call", ["settle", "withdraw", "admit"])
-def test_a_file_removed_during_a_sweep_is_an_error_and_no_new_count(path: Path, next_call: str) -> None:
+def test_ledger_removed_during_a_sweep_is_an_error(path: Path, next_call: str) -> None:
     ledger = Ledger(path, Budget(max_requests=2))
     assert admitted(ledger)
     path.unlink()
@@ -73,7 +73,7 @@ def test_a_file_removed_during_a_sweep_is_an_error_and_no_new_count(path: Path, 
     assert not path.exists()
 
 
-def test_spending_is_unknown_after_its_file_was_removed(path: Path) -> None:
+def test_spending_of_a_removed_ledger_is_unknown(path: Path) -> None:
     ledger = Ledger(path, Budget())
     assert ledger.spent == Spending()
     ledger.begin()
@@ -91,7 +91,7 @@ def test_spending_is_unknown_after_its_file_was_removed(path: Path) -> None:
         (Budget(max_cost=0.0003), "run.max_cost=0.0003"),
     ],
 )
-def test_no_budget_is_overdrawn(path: Path, budget: Budget, reached: str) -> None:
+def test_budget_is_never_overdrawn(path: Path, budget: Budget, reached: str) -> None:
     ledger, most = Ledger(path, budget), Tokens(10, 10)
     for _ in range(2):
         assert admitted(ledger, most)
@@ -102,7 +102,7 @@ def test_no_budget_is_overdrawn(path: Path, budget: Budget, reached: str) -> Non
 
 
 @pytest.mark.parametrize("budget", [Budget(max_tokens=400), Budget(max_cost=0.0018)])
-def test_attempts_without_an_answer_overdraw_no_budget(path: Path, budget: Budget) -> None:
+def test_attempts_without_an_answer_count_in_full(path: Path, budget: Budget) -> None:
     """The server may have charged each of them in full."""
     ledger = Ledger(path, budget)
     for _ in range(2):
@@ -122,13 +122,13 @@ def test_running_requests_reserve_their_maximum_until_they_end(path: Path) -> No
     assert admitted(ledger)
 
 
-def test_a_request_that_can_never_fit_fails_immediately(path: Path) -> None:
+def test_request_larger_than_the_budget_fails_immediately(path: Path) -> None:
     ledger = Ledger(path, Budget(max_tokens=100))
     with pytest.raises(BudgetReached):
         ledger.admit(MOST, PRICE, 60.0)
 
 
-def test_the_reservation_of_a_killed_process_expires_after_one_attempt(path: Path) -> None:
+def test_reservation_of_a_killed_process_expires_after_one_attempt(path: Path) -> None:
     killed = Ledger(path, Budget(max_tokens=200))
     assert admitted(killed)
     with killed._numbers.changed() as numbers:
@@ -146,7 +146,7 @@ def spend(path: Path, n: int) -> None:
         ledger.settle(MOST, Tokens(1, 1), PRICE)
 
 
-def test_processes_share_one_ledger(path: Path) -> None:
+def test_several_processes_share_one_ledger(path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         pool.starmap(spend, [(path, 500), (path, 500)])
     assert (Ledger(path, Budget()).spent.n_requests, Ledger(path, Budget()).spent.n_tokens) == (1000, 2000)
@@ -177,7 +177,7 @@ def test_unsent_last_request_delays_the_next_without_ending_the_budget(path: Pat
     assert ledger.spent.n_requests == 1
 
 
-def test_a_clock_that_was_set_back_does_not_prolong_the_wait(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ledger_wait_ignores_a_clock_set_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1_000_000.0]
     monkeypatch.setattr("runner.engine.spending.ledger.time.time", lambda: now[0])
     ledger = Ledger(path, Budget(max_tokens=200))

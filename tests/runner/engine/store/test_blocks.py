@@ -14,7 +14,7 @@ from runner.engine.store.stored_blocks import joined_blocks, read_block, read_bl
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def test_a_written_block_is_read(tmp_path: Path) -> None:
+def test_written_score_block_is_read(tmp_path: Path) -> None:
     assert read_block(tmp_path / "none", "0-2") is None
     path = write_block(tmp_path, "0-2", VALUE)
     np.testing.assert_array_equal(read_block(tmp_path, "0-2"), VALUE)

@@ -41,7 +41,7 @@ def another_process(path: Path, *keys: str) -> Iterator["subprocess.Popen[str]"]
         process.kill()
 
 
-def test_claims_of_another_process_hold_until_it_ends(tmp_path: Path) -> None:
+def test_claims_of_another_process_hold_until_its_end(tmp_path: Path) -> None:
     path = tmp_path / "claims"
     claims = Claims(path)
     with another_process(path, "a", "b") as process:
@@ -53,7 +53,7 @@ def test_claims_of_another_process_hold_until_it_ends(tmp_path: Path) -> None:
             assert claimed == {"a", "b", "c"}
 
 
-def test_a_claim_ends_with_its_context(tmp_path: Path) -> None:
+def test_claim_ends_with_its_context(tmp_path: Path) -> None:
     path = tmp_path / "claims"
     claims = Claims(path)
     with claims.take(["a"]):

@@ -57,7 +57,9 @@ class TestMappedArrays:
     def written(self, store: Store, array: np.ndarray) -> StoredResult:
         return store.write(KIND, KEY, {"vectors": array}, seconds=1.5, made_from={})
 
-    def test_an_array_mapped_from_this_store_is_not_copied(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_array_mapped_from_the_store_is_linked_instead_of_copied(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.chdir(store.root.parent)
         store = Store(Path(store.root.name))
         file = store.workspace(KEY) / "vectors.npy"
@@ -68,7 +70,7 @@ class TestMappedArrays:
         store.discard_workspace(KEY)
         assert found(store).parts()["vectors"].tolist() == list(range(8))
 
-    def test_an_array_mapped_from_a_file_outside_the_store_is_copied(self, store: Store, tmp_path: Path) -> None:
+    def test_array_mapped_from_outside_the_store_is_copied(self, store: Store, tmp_path: Path) -> None:
         """The owner of the file may write into it later."""
         np.save(tmp_path / "own.npy", np.arange(8))
         entry = self.written(store, np.load(tmp_path / "own.npy", mmap_mode="r"))
@@ -80,7 +82,7 @@ class TestMappedArrays:
 class TestPuttingAFileElsewhere:
     """Results take the store's files as they are: once on the disk where the file system can."""
 
-    def test_a_file_is_linked_where_possible(self, store: Store, tmp_path: Path) -> None:
+    def test_stored_file_is_linked_where_possible(self, store: Store, tmp_path: Path) -> None:
         write(store)
         folder = tmp_path / "results"
         folder.mkdir()
@@ -89,7 +91,7 @@ class TestPuttingAFileElsewhere:
         assert (folder / "vectors.npy").samefile(found(store).folder / "vectors.npy")
         assert [path.name for path in folder.iterdir()] == ["vectors.npy"]
 
-    def test_an_existing_file_is_replaced(self, store: Store, tmp_path: Path) -> None:
+    def test_existing_target_file_is_replaced(self, store: Store, tmp_path: Path) -> None:
         write(store)
         path, other = tmp_path / "vectors.npy", tmp_path / "other"
         path.write_bytes(b"of an earlier run")
@@ -99,7 +101,7 @@ class TestPuttingAFileElsewhere:
         assert other.read_bytes() == b"of an earlier run"
 
     @pytest.mark.parametrize("number", [errno.EXDEV, errno.EPERM, errno.EMLINK])
-    def test_a_file_is_copied_where_links_are_impossible(
+    def test_stored_file_is_copied_where_links_are_impossible(
         self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
     ) -> None:
         def refuse(*_: object) -> None:
@@ -112,7 +114,7 @@ class TestPuttingAFileElsewhere:
         assert (tmp_path / "vectors.npy").read_bytes() == kept.read_bytes()
         assert not (tmp_path / "vectors.npy").samefile(kept)
 
-    def test_each_of_two_links_can_be_removed(self, store: Store, tmp_path: Path) -> None:
+    def test_either_of_two_links_can_be_removed(self, store: Store, tmp_path: Path) -> None:
         write(store)
         path = tmp_path / "vectors.npy"
         found(store).put_file("vectors.npy", path)
@@ -122,7 +124,7 @@ class TestPuttingAFileElsewhere:
         store.discard(found(store))
         np.testing.assert_array_equal(np.load(path), PAYLOAD["vectors"])
 
-    def test_a_damaged_or_missing_file_is_not_put_anywhere(self, store: Store, tmp_path: Path) -> None:
+    def test_damaged_or_missing_file_is_not_put_anywhere(self, store: Store, tmp_path: Path) -> None:
         write(store)
         entry = found(store)
         flip_a_byte(entry.folder / "vectors.npy")
@@ -137,13 +139,13 @@ class TestPuttingAFileElsewhere:
             entry.put_file("vectors.npy", tmp_path / "vectors.npy")
         assert not (tmp_path / "vectors.npy").exists()
 
-    def test_a_place_that_does_not_exist_is_not_damage(self, store: Store, tmp_path: Path) -> None:
+    def test_missing_target_folder_is_not_damage(self, store: Store, tmp_path: Path) -> None:
         write(store)
         with pytest.raises(FileNotFoundError):
             found(store).put_file("vectors.npy", tmp_path / "nowhere" / "vectors.npy")
 
 
-def test_the_origin_of_a_result_is_on_disk_and_not_in_memory(store: Store) -> None:
+def test_origin_of_a_result_is_on_disk_and_not_in_memory(store: Store) -> None:
     """A sweep holds thousands of manifests, and most of each was this."""
     made_from = {"stage": KIND, "fields": ["x" * 10_000]}
     entries_held = [store.write(KIND, KEY, PAYLOAD, seconds=0, made_from=made_from), found(store)]
@@ -161,7 +163,7 @@ def test_equal_versions_of_many_results_are_held_once(store: Store) -> None:
 
 
 class TestWriting:
-    def test_a_written_result_is_read(self, store: Store) -> None:
+    def test_written_result_is_read_from_the_store(self, store: Store) -> None:
         write(store)
         entry = store.find(KIND, KEY)
         assert entry is not None
@@ -177,7 +179,7 @@ class TestWriting:
         with pytest.raises(DamagedEntryError, match="other is not in the manifest"):
             parts["other"]
 
-    def test_one_part_is_read_without_the_other_parts(self, store: Store) -> None:
+    def test_result_part_is_read_without_the_other_parts(self, store: Store) -> None:
         entry = write(store)
         (entry.folder / "vectors.npy").unlink()
         assert entry.parts()["facts"] == {"n": 8}
@@ -194,7 +196,7 @@ class TestWriting:
         assert store.find(KIND, "cd" * 32) is None
         assert store.find("chunks", KEY) is None
 
-    def test_the_manifest_is_written_last_and_the_result_appears_whole(
+    def test_manifest_is_written_last_and_the_result_appears_whole(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         states: list[tuple[set[str], bool]] = []
@@ -220,7 +222,7 @@ class TestWriting:
             assert entry is not None
             assert dict(entry.parts()) == {"facts": {"n": 9}}
 
-    def test_entries_lists_all_results(self, store: Store) -> None:
+    def test_store_entries_list_all_results(self, store: Store) -> None:
         write(store)
         write(store, "cd" * 32)
         assert [entry.manifest.key for entry in store.entries()] == [KEY, "cd" * 32]
@@ -324,13 +326,13 @@ class TestFirstWriter:
 
 
 class TestHandingOver:
-    def test_a_pickled_store_is_opened_with_the_same_arguments(self, store: Store) -> None:
+    def test_pickled_store_opens_with_the_same_arguments(self, store: Store) -> None:
         write(store)
         other = pickle.loads(pickle.dumps(store))
         assert (other.root, other.run_id) == (store.root, store.run_id)
         assert other.find(KIND, KEY).compared == set()
 
-    def test_an_address_of_neither_a_folder_nor_a_bucket_is_refused(self) -> None:
+    def test_store_address_that_is_no_folder_or_bucket_is_refused(self) -> None:
         with pytest.raises(ConfigError, match=r"run\.store_dir: got ftp://, expected a folder, or a bucket"):
             open_store("ftp://there/store", "cache")
 
@@ -377,7 +379,7 @@ class TestDamage:
         flip_a_byte(entry.folder / "vectors.npy")
         assert entry.parts()["facts"] == {"n": 8}
 
-    def test_contents_are_compared_when_a_part_is_first_read(
+    def test_checksum_is_compared_when_a_part_is_first_read(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         compared: list[Path] = []
@@ -393,7 +395,7 @@ class TestDamage:
             entry.parts()["facts"]
         assert [path.name for path in compared] == ["facts.json"]
 
-    def test_a_file_of_the_right_size_that_cannot_be_read_is_damage(self, store: Store) -> None:
+    def test_unreadable_file_of_the_right_size_is_damage(self, store: Store) -> None:
         entry = store.write(KIND, KEY, {"facts": "text"}, seconds=0, made_from={})
         path = entry.folder / "facts.json"
         path.write_bytes(b"\xff" * path.stat().st_size)
@@ -404,7 +406,7 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("file", "content"), [("vectors.npy", b"of a later version"), ("facts.json", b"[" * 100_000)]
     )
-    def test_a_sound_file_of_an_unknown_format_is_damage(self, store: Store, file: str, content: bytes) -> None:
+    def test_file_of_an_unknown_format_is_damage(self, store: Store, file: str, content: bytes) -> None:
         write(store)
         folder = found(store).folder
         (folder / file).unlink()
@@ -419,7 +421,7 @@ class TestDamage:
         assert [damage.startswith(f"{file} cannot be read") for damage in entry.damages()] == [True]
 
     @pytest.mark.parametrize("are_deleted", [False, True])
-    def test_a_file_that_the_manifest_does_not_name_is_damage(self, store: Store, are_deleted: bool) -> None:
+    def test_file_that_the_manifest_does_not_name_is_damage(self, store: Store, are_deleted: bool) -> None:
         folder = write(store).folder
         manifest = json.loads((folder / "manifest.json").read_text())
         (folder / "manifest.json").write_text(json.dumps({**manifest, "files": {}}))
@@ -480,14 +482,14 @@ class TestDamage:
         assert reader.find(KIND, KEY) is None
         assert not reader.has_damaged_manifest(KIND, KEY)
 
-    def test_a_new_result_takes_the_place_of_one_without_manifest(self, store: Store) -> None:
+    def test_new_result_replaces_one_without_a_manifest(self, store: Store) -> None:
         (write(store).folder / "manifest.json").unlink()
         write(store)
         entry = store.find(KIND, KEY)
         assert entry is not None
         assert entry.damages() == []
 
-    def test_files_of_a_killed_writer_are_not_a_result(self, store: Store) -> None:
+    def test_files_of_a_killed_writer_are_not_listed_as_a_result(self, store: Store) -> None:
         half = store.root / "tmp" / "left-behind"
         half.mkdir()
         (half / "vectors.npy").write_bytes(b"half")
@@ -519,7 +521,7 @@ class TestPartialResults:
 
 class TestFormat:
     @pytest.mark.parametrize("text", ["", "{}", "[1]", "3", '{"format": "x"}', '{"format": Infinity}'])
-    def test_a_store_json_with_other_contents_is_refused(self, store: Store, text: str) -> None:
+    def test_store_json_with_other_contents_is_refused(self, store: Store, text: str) -> None:
         (store.root / "store.json").write_text(text)
         with pytest.raises(StoreError, match="not a store's description") as raised:
             Store(store.root)
@@ -572,12 +574,12 @@ class TestDisk:
         assert entry is not None
         assert entry.parts()["facts"] == {"n": 8}
 
-    def test_disk_error_is_reported(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_disk_error_during_a_write_is_reported(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         fill_disk(monkeypatch, errno.EIO)
         with pytest.raises(StoreError, match="Input/output error"):
             write(store)
 
-    def test_a_cheap_result_is_not_synced(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cheap_result_is_not_synced(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         synced: list[int] = []
         monkeypatch.setattr("os.fsync", synced.append)
         store.write(KIND, KEY, PAYLOAD, seconds=0.1, made_from={}, synced=False)
@@ -603,7 +605,7 @@ def run_in_process(root: Path, stage: Stage[object]) -> StageRun:
 
 
 class TestLocks:
-    def test_threads_that_want_one_result_compute_it_once(self, store: Store, tmp_path: Path) -> None:
+    def test_concurrent_threads_compute_one_result_once(self, store: Store, tmp_path: Path) -> None:
         stage = Sum(Adder(calls=str(tmp_path / "calls.txt")))
         together = threading.Barrier(4)
 

@@ -56,7 +56,7 @@ def test_bytes_part_keeps_its_file_suffix(name: str) -> None:
     ],
     ids=["int32", "empty", "not_finite", "memory_mapped"],
 )
-def test_arrays_are_written_and_read(tmp_path: Path, array: np.ndarray) -> None:
+def test_array_part_survives_a_round_trip(tmp_path: Path, array: np.ndarray) -> None:
     found = through_a_file(tmp_path, "array", array)
     assert isinstance(found, np.ndarray)
     assert found.dtype == array.dtype
@@ -73,7 +73,7 @@ class TestMappedFile:
         np.save(tmp_path / "array.npy", np.arange(12).reshape(4, 3))
         return tmp_path / "array.npy"
 
-    def test_a_whole_array_is_its_file(self, file: Path) -> None:
+    def test_mapped_file_of_a_whole_array_is_its_file(self, file: Path) -> None:
         assert mapped_file(np.load(file, mmap_mode="r")) == file
 
     def test_views_of_a_mapped_array_are_not_mapped_files(self, file: Path) -> None:
@@ -82,7 +82,7 @@ class TestMappedFile:
 
 
 @pytest.mark.parametrize("n_rows", [0, 3, 200_000])
-def test_tables_are_written_and_read(tmp_path: Path, n_rows: int) -> None:
+def test_table_part_survives_a_round_trip(tmp_path: Path, n_rows: int) -> None:
     table = pa.table({"text": pa.array([f"第{i}条" for i in range(n_rows)], pa.large_string()), "n": range(n_rows)})
     assert through_a_file(tmp_path, "table", table) == table
 
@@ -109,21 +109,21 @@ def test_reading_a_table_starts_no_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [{"b": [1, 2.5, None], "a": "砚"}, [], 3, "text", True])
-def test_json_is_written_and_read(tmp_path: Path, value: object) -> None:
+def test_json_part_survives_a_round_trip(tmp_path: Path, value: object) -> None:
     assert through_a_file(tmp_path, "value", value) == value
 
 
-def test_equal_json_is_equal_bytes(tmp_path: Path) -> None:
+def test_equal_json_parts_have_equal_bytes(tmp_path: Path) -> None:
     write_part(tmp_path / "one.json", {"a": 1, "b": 2})
     write_part(tmp_path / "two.json", {"b": 2, "a": 1})
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
 
 
-def test_bytes_are_written_and_read(tmp_path: Path) -> None:
+def test_bytes_part_survives_a_round_trip(tmp_path: Path) -> None:
     assert through_a_file(tmp_path, "picture.png", b"\x89PNG\x00") == b"\x89PNG\x00"
 
 
-def test_nan_is_rejected_in_json(tmp_path: Path) -> None:
+def test_nan_in_a_json_part_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_part(tmp_path / "value.json", {"a": float("nan")})
 

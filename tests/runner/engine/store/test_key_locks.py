@@ -102,7 +102,7 @@ def test_one_process_at_a_time_holds_a_lock(lock: Path, writers: Writers) -> Non
     assert not lock.is_symlink()
 
 
-def test_a_process_can_skip_a_lock_that_is_held(lock: Path, writers: Writers) -> None:
+def test_held_key_lock_can_be_skipped(lock: Path, writers: Writers) -> None:
     with leased_if_free(lock, writers) as is_own:
         assert is_own
         with leased_if_free(lock, writers) as is_others:
@@ -111,7 +111,7 @@ def test_a_process_can_skip_a_lock_that_is_held(lock: Path, writers: Writers) ->
     assert not lock.is_symlink()
 
 
-def test_a_waiting_process_logs_what_it_waits_for(
+def test_process_waiting_for_a_key_lock_logs_the_holder(
     lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(key_locks, "_WARN_AFTER_S", 0.05)
@@ -128,7 +128,7 @@ def test_a_waiting_process_logs_what_it_waits_for(
     assert record.getMessage() == f"waiting for another process, which is making sums (it holds {lock})"
 
 
-def test_a_live_holder_keeps_its_lock_for_many_leases(tmp_path: Path, lock: Path, writers: Writers) -> None:
+def test_live_holder_keeps_its_key_lock_for_many_leases(tmp_path: Path, lock: Path, writers: Writers) -> None:
     with another_process(tmp_path, LEASE_S) as holder:
         until = time.monotonic() + 2 * LEASE_S
         while time.monotonic() < until:
@@ -139,7 +139,7 @@ def test_a_live_holder_keeps_its_lock_for_many_leases(tmp_path: Path, lock: Path
         seconds_waited(lock, writers)
 
 
-def test_a_killed_holder_loses_its_lock_immediately(tmp_path: Path, lock: Path) -> None:
+def test_killed_holder_loses_its_key_lock_immediately(tmp_path: Path, lock: Path) -> None:
     with another_process(tmp_path, 3600) as holder:
         holder.kill()
         holder.wait(30)
@@ -214,7 +214,7 @@ class TestWithoutLinks:
 
         monkeypatch.setattr(os, "symlink", refuse)
 
-    def test_a_lock_is_a_file(self, lock: Path, writers: Writers) -> None:
+    def test_key_lock_without_links_is_a_file(self, lock: Path, writers: Writers) -> None:
         with leased_if_free(lock, writers) as is_own:
             assert is_own
             assert lock.read_text(encoding="utf-8").startswith(f"{writers.own_name}:")
@@ -222,16 +222,16 @@ class TestWithoutLinks:
                 assert not is_others
         assert not lock.exists()
 
-    def test_a_lock_without_a_name_is_free_after_the_lease(self, lock: Path, writers: Writers) -> None:
+    def test_key_lock_without_a_name_is_free_after_the_lease(self, lock: Path, writers: Writers) -> None:
         lock.touch()
         assert seconds_waited(lock, writers) > LEASE_S / 2
 
     @pytest.mark.parametrize("damage", [b"\0" * 45, b"x" * 5000])
-    def test_a_damaged_lock_is_free_after_the_lease(self, lock: Path, writers: Writers, damage: bytes) -> None:
+    def test_damaged_key_lock_is_free_after_the_lease(self, lock: Path, writers: Writers, damage: bytes) -> None:
         lock.write_bytes(damage)
         assert seconds_waited(lock, writers) > writers.lease_s * 0.5
 
-    def test_a_lock_of_a_dead_process_is_free(self, lock: Path, writers: Writers) -> None:
+    def test_key_lock_of_a_dead_process_is_free(self, lock: Path, writers: Writers) -> None:
         lock.write_text("somebody:1", encoding="utf-8")
         assert seconds_waited(lock, writers) < LEASE_S
 
@@ -247,6 +247,6 @@ class TestWithoutLinks:
             os.umask(umask)
 
 
-def test_a_folder_that_went_away_is_named(lock: Path, writers: Writers) -> None:
+def test_missing_lock_folder_is_named(lock: Path, writers: Writers) -> None:
     with pytest.raises(StoreError, match=r"gone/a\.lock: cannot write a lock: No such file"):
         seconds_waited(lock.parent / "gone" / lock.name, writers)

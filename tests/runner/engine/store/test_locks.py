@@ -27,7 +27,7 @@ def shared(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_waiting_process_logs_what_it_waits_for(
+def test_process_waiting_for_a_file_lock_logs_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(locks, "_WARN_AFTER_S", 0.05)
@@ -54,7 +54,7 @@ def test_process_without_a_wait_logs_no_message(tmp_path: Path, caplog: pytest.L
 
 
 @pytest.mark.parametrize("kind", ["lock", "claims"])
-def test_all_users_who_can_write_in_the_folder_can_lock(kind: str, shared: Path) -> None:
+def test_file_lock_is_usable_by_all_users_of_a_shared_folder(kind: str, shared: Path) -> None:
     path = shared / "a.lock"
     umask = os.umask(0o077)
     try:
@@ -64,14 +64,14 @@ def test_all_users_who_can_write_in_the_folder_can_lock(kind: str, shared: Path)
         os.umask(umask)
 
 
-def test_locks_in_a_private_folder_are_private(tmp_path: Path) -> None:
+def test_file_lock_in_a_private_folder_is_private(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with hold_lock(tmp_path / "a.lock", "x"):
         assert (tmp_path / "a.lock").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
-def test_a_process_that_waits_for_shared_numbers_names_their_file(
+def test_process_waiting_for_shared_numbers_names_their_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(numbers, "_WARN_AFTER_S", 0.05)

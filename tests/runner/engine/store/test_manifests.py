@@ -8,7 +8,7 @@ from runner.engine.store.manifests import MANIFEST, NOT_A_MANIFEST, Manifests, n
 SUM = "0" * 64
 
 
-def test_a_manifest_names_files_with_checksum_and_size() -> None:
+def test_manifest_names_files_with_checksum_and_size() -> None:
     files = {"vectors.npy": [SUM, 8], "矩阵 1.csv": [SUM, 0]}
     assert named_files({"files": files}) == {"vectors.npy": (SUM, 8), "矩阵 1.csv": (SUM, 0)}
 
@@ -31,7 +31,7 @@ def test_manifest_with_unexpected_files_is_rejected(files: object) -> None:
 
 
 @pytest.mark.timeout(20)
-def test_a_manifest_that_is_a_fifo_counts_as_damaged(tmp_path: Path) -> None:
+def test_manifest_that_is_a_fifo_counts_as_damaged(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / MANIFEST)
     manifests = Manifests()
     assert manifests.read(tmp_path, tmp_path) is None

@@ -44,7 +44,7 @@ def test_pair_scores_follow_the_order_of_the_pairs(kept: PairScores) -> None:
     assert looked_up(kept, QUERIES) == []
 
 
-def test_queries_are_known_by_their_text(kept: PairScores) -> None:
+def test_pair_scores_identify_queries_by_their_text(kept: PairScores) -> None:
     assert looked_up(kept, ("when", "new", "where"), (0, 5), (1, 5), (2, 7)) == [1, None, 2]
 
 
@@ -66,7 +66,7 @@ def test_damaged_score_block_counts_as_missing(kept: PairScores, tmp_path: Path)
     assert looked_up(kept, QUERIES, (0, 7)) == [2]
 
 
-def test_no_flipped_bit_becomes_a_score(kept: PairScores, tmp_path: Path) -> None:
+def test_score_block_with_a_flipped_bit_is_never_read(kept: PairScores, tmp_path: Path) -> None:
     (block,) = (tmp_path / "scores").iterdir()
     content = block.read_bytes()
     for place in range(0, len(content), 7):

@@ -49,13 +49,13 @@ PLANTED = [a_pipe, a_folder, a_device, deep, endless]
 
 
 @pytest.mark.parametrize("plant", [a_pipe, a_folder, a_device])
-def test_only_regular_files_are_opened(plant: Callable[[Path], None], tmp_path: Path) -> None:
+def test_open_regular_refuses_pipes_folders_and_devices(plant: Callable[[Path], None], tmp_path: Path) -> None:
     plant(tmp_path / "x")
     with pytest.raises(StoreError, match="x: not a regular file"):
         open_regular(tmp_path / "x")
 
 
-def test_a_large_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+def test_read_small_stops_at_its_limit(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"12345")
     assert read_small(tmp_path / "x", 5) == b"12345"
     with pytest.raises(StoreError, match="x: larger than 4 bytes"):
@@ -63,7 +63,7 @@ def test_a_large_file_is_not_read_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_description_of_any_kind_is_one_error(
+def test_irregular_store_description_is_one_error(
     plant: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "store"
@@ -77,7 +77,7 @@ def test_a_description_of_any_kind_is_one_error(
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_manifest_of_any_kind_is_computed_again(plant: Callable[[Path], None], tmp_path: Path) -> None:
+def test_result_with_an_irregular_manifest_is_computed_again(plant: Callable[[Path], None], tmp_path: Path) -> None:
     assert run_small(tmp_path, CELL) == 0
     before = cells_in(tmp_path)[0].metrics
     (result,) = entries_by_kind(store_of(tmp_path))["result"]
@@ -105,7 +105,7 @@ def test_non_regular_reply_file_is_one_error(plant: Callable[[Path], None], tmp_
         store.replies("m").get_all(["1"])
 
 
-def test_a_pipe_among_the_files_of_a_store_is_refused(tmp_path: Path) -> None:
+def test_pipe_among_the_files_of_a_store_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     (store.root / "replies" / "m").mkdir()
     a_pipe(store.root / "replies" / "m" / "p.jsonl")
@@ -146,7 +146,7 @@ def test_changed_table_with_a_valid_checksum_is_computed_again(
     assert (cells_in(tmp_path, "again")[0].metrics, samples_in(tmp_path, "again")) == before
 
 
-def test_manifest_with_numeric_versions_is_rejected(tmp_path: Path) -> None:
+def test_manifest_with_numeric_versions_fails_no_sweep(tmp_path: Path) -> None:
     assert run_small(tmp_path, CELL) == 0
     for entry in entries_by_kind(store_of(tmp_path))["corpus"]:
         manifest = json.loads((entry.folder / MANIFEST).read_text())

@@ -67,7 +67,7 @@ def kept(replies: Replies, key: str) -> Answer | None:
     return replies.get_all([key]).get(key)
 
 
-def test_replies_are_passed_on_and_kept(path: Path) -> None:
+def test_added_replies_are_returned_and_stored(path: Path) -> None:
     writer = opened(path)
     assert [writer.add("1", answer("1")), writer.add("2", answer("2"))] == [answer("1"), answer("2")]
     assert opened(path).add("3", answer("3")) == answer("3")
@@ -81,12 +81,12 @@ def test_replies_are_stored_under_their_key(path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED])
-def test_replies_without_a_text_are_replies(path: Path, state: AnswerState) -> None:
+def test_replies_without_text_are_stored(path: Path, state: AnswerState) -> None:
     opened(path).add("1", Answer("1", state))
     assert opened(path).get_all(["1"])["1"].state is state
 
 
-def test_failed_answers_are_requested_again(path: Path) -> None:
+def test_failed_answers_are_not_stored_as_replies(path: Path) -> None:
     writer = opened(path)
     failed = Answer("1", AnswerState.ERROR, error="no")
     assert writer.add("1", failed) == failed
@@ -138,7 +138,7 @@ def test_unfinished_line_of_another_process_damages_no_other_line(path: Path) ->
     assert opened(path).get_all(["1", "9", "2"]) == {"1": answer("1"), "2": answer("2")}
 
 
-def test_blank_lines_are_not_parsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blank_reply_lines_are_not_parsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     n_parsed, loads = 0, json.loads
 
     def counted(text: bytes) -> object:
@@ -154,7 +154,7 @@ def test_blank_lines_are_not_parsed(path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("line", ["[]", "3", '{"request_id": "1"}', '{"request_id": "1", "state": "error"}', "{", "ÿ"])
-def test_lines_that_hold_no_reply_are_passed_over(path: Path, line: str) -> None:
+def test_lines_without_a_valid_reply_are_skipped(path: Path, line: str) -> None:
     path.parent.mkdir()
     path.write_bytes(line.encode("latin-1") + b"\n")
     opened(path).add("2", answer("2"))
@@ -181,7 +181,7 @@ def test_truncated_line_is_skipped_and_damages_no_other_line(path: Path, n_bytes
         assert ("cut" in found) == (n_bytes_lost == 1), "only its line's end was lost"
 
 
-def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
+def test_concurrent_reply_writers_lose_nothing(path: Path) -> None:
     writers = [opened(path) for _ in range(4)]
 
     def write(number: int) -> None:
@@ -193,7 +193,7 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     assert {key: answer.text for key, answer in found.items()} == {f"k{n}": f"{n} " * 500 for n in range(200)}
 
 
-def test_no_flipped_bit_becomes_a_reply(path: Path) -> None:
+def test_reply_with_a_flipped_bit_is_never_read(path: Path) -> None:
     opened(path).add("1", answer("1", "长 text"))
     opened(path).add("2", answer("2"))
     whole = path.read_bytes()
@@ -206,7 +206,7 @@ def test_no_flipped_bit_becomes_a_reply(path: Path) -> None:
         assert found, "the other line is whole"
 
 
-def test_lines_from_before_there_were_checksums_are_read(path: Path) -> None:
+def test_reply_lines_without_a_checksum_are_read(path: Path) -> None:
     path.parent.mkdir()
     path.write_text(
         '\n{"request_id": "1", "state": "ok", "text": "so"}\n\n{"request_id": "2", "state": "ok", "texts": "so"}\n'
@@ -227,7 +227,7 @@ def no_room() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_replies_of_another_user_that_cannot_be_read_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_replies_of_another_user_are_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(path).add("1", answer("1"))
 
     def refuse(place: Path) -> BinaryIO:
@@ -240,7 +240,7 @@ def test_replies_of_another_user_that_cannot_be_read_are_named(path: Path, monke
         opened(path).get_all(["1"])
 
 
-def test_a_reply_that_cannot_be_written_is_an_error(path: Path) -> None:
+def test_reply_that_cannot_be_written_is_an_error(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
     with no_room(), pytest.raises(StoreError, match=r"cannot write a reply: a file would exceed .* Raise"):
@@ -248,7 +248,7 @@ def test_a_reply_that_cannot_be_written_is_an_error(path: Path) -> None:
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
 
 
-def test_a_reply_is_kept_while_requests_take_all_file_descriptors(path: Path) -> None:
+def test_reply_is_stored_while_all_file_descriptors_are_taken(path: Path) -> None:
     writer, taken = opened(path), []
     writer.add("1", answer("1"))
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -268,7 +268,7 @@ def test_a_reply_is_kept_while_requests_take_all_file_descriptors(path: Path) ->
     assert opened(path).get_all(["1", "2", "3"]).keys() == {"1", "2", "3"}
 
 
-def test_too_many_open_files_are_named_with_their_limit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_open_files_suggest_to_raise_the_limit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
@@ -286,7 +286,7 @@ class TestSeveralProcesses:
         for replies in processes.values():
             assert replies.get_all(["one", "two", "three"]) == {name: answer(name) for name in processes}
 
-    def test_a_writer_presumed_dead_continues_in_a_new_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_writer_presumed_dead_continues_in_a_new_file(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The writer paused between opening its file and writing, and the file was merged meanwhile."""
         writer = opened(path)
         writer.add("1", answer("1"))
@@ -319,7 +319,7 @@ class TestMerging:
     def kinds(self, folder: Path) -> Counter[str]:
         return Counter(path.name.partition("-")[0] for path in folder.iterdir())
 
-    def test_many_files_of_ended_writers_become_few(self, folder: Path) -> None:
+    def test_files_of_ended_writers_are_merged_into_few(self, folder: Path) -> None:
         alive = opened(folder / "alive.jsonl")
         alive.add("x", answer("x"))
         written = self.write(folder, range(20))
@@ -338,14 +338,14 @@ class TestMerging:
         (merged,) = folder.glob("merged-*")
         assert [line for line in merged.read_bytes().splitlines(keepends=True) if b'"newer"' in line] == [newer]
 
-    def test_a_large_file_is_not_copied_for_a_few_replies(self, folder: Path) -> None:
+    def test_large_reply_file_is_not_copied_for_a_few_replies(self, folder: Path) -> None:
         opened(folder / "ended-00.jsonl").add("large", answer("large", "x" * 100_000))
         written = self.write(folder, range(1, 20))
         assert (folder / "ended-00.jsonl").stat().st_size > 100_000
         assert self.kinds(folder) == {"merged": 1, "ended": 1 + 3}
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
-    def test_damaged_lines_are_dropped(self, folder: Path) -> None:
+    def test_damaged_reply_lines_are_dropped_by_a_merge(self, folder: Path) -> None:
         written = self.write(folder, range(16))
         flip_a_byte(folder / "ended-03.jsonl")
         self.write(folder, [16, 17])
@@ -353,7 +353,7 @@ class TestMerging:
         assert opened(folder / "reader.jsonl").get_all([*written, "3"]) == written
 
     @pytest.mark.parametrize("at", ["rename", "unlink"])
-    def test_an_interrupted_merge_loses_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    def test_interrupted_merge_loses_no_reply(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
         written = self.write(folder, range(17))
         call = getattr(Path, at)
 
@@ -374,7 +374,7 @@ class TestMerging:
         assert len(merged.read_bytes().splitlines()) == 17, "what two files hold is kept once"
         assert opened(folder / "reader.jsonl").get_all(written) == written
 
-    def test_merge_keeps_replies_a_presumed_dead_writer_adds_during_the_merge(
+    def test_merge_keeps_replies_that_a_writer_presumed_dead_adds(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         written, late = self.write(folder, range(17)), opened(folder / "ended-03.jsonl")

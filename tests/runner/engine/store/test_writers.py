@@ -37,21 +37,21 @@ def changes_within(path: Path, seconds: float) -> bool:
     return False
 
 
-def test_one_process_has_one_name_in_a_store(writers: Writers, tmp_path: Path) -> None:
+def test_process_has_one_name_per_store(writers: Writers, tmp_path: Path) -> None:
     assert writers.own_name == Writers(tmp_path / "writers", LEASE_S).own_name
     assert f"-{os.getpid()}-" in writers.own_name
     assert not writers.is_gone(writers.own_name)
 
 
-def test_a_heartbeat_is_written_several_times_per_lease(writers: Writers) -> None:
+def test_heartbeat_is_written_several_times_per_lease(writers: Writers) -> None:
     assert changes_within(writers.own_path, LEASE_S)
 
 
-def test_a_process_without_a_file_is_dead(writers: Writers) -> None:
+def test_process_without_a_heartbeat_file_is_dead(writers: Writers) -> None:
     assert writers.is_gone("nobody")
 
 
-def test_a_process_of_another_host_is_dead_after_a_silent_lease(writers: Writers) -> None:
+def test_process_of_another_host_is_dead_after_a_silent_lease(writers: Writers) -> None:
     other = file_of_another_host(writers)
     started = time.monotonic()
     while not writers.is_gone(other.name):
@@ -59,7 +59,7 @@ def test_a_process_of_another_host_is_dead_after_a_silent_lease(writers: Writers
     assert LEASE_S < time.monotonic() - started < LEASE_S + 2
 
 
-def test_a_process_with_a_changing_file_is_alive(writers: Writers) -> None:
+def test_process_with_a_changing_heartbeat_is_alive(writers: Writers) -> None:
     other = file_of_another_host(writers)
     until = time.monotonic() + 3 * LEASE_S
     while time.monotonic() < until:
@@ -68,7 +68,7 @@ def test_a_process_with_a_changing_file_is_alive(writers: Writers) -> None:
         time.sleep(LEASE_S / 4)
 
 
-def test_a_process_that_paused_starts_watching_again(writers: Writers) -> None:
+def test_waiter_that_paused_starts_watching_again(writers: Writers) -> None:
     """A terminal stops all of its processes: none of them may then hold the others for dead."""
     other = file_of_another_host(writers)
     assert not writers.is_gone(other.name)
@@ -76,7 +76,7 @@ def test_a_process_that_paused_starts_watching_again(writers: Writers) -> None:
     assert not writers.is_gone(other.name)
 
 
-def test_a_process_silent_for_hours_is_dead_without_watching(writers: Writers) -> None:
+def test_process_silent_for_hours_is_dead_without_watching(writers: Writers) -> None:
     other = file_of_another_host(writers)
     long_ago = time.time() - 3 * 3600
     os.utime(other, (long_ago, long_ago))
@@ -84,7 +84,7 @@ def test_a_process_silent_for_hours_is_dead_without_watching(writers: Writers) -
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
-def test_a_process_of_this_host_is_alive_after_the_machine_slept(writers: Writers) -> None:
+def test_process_of_this_host_is_alive_after_the_machine_slept(writers: Writers) -> None:
     """The file of the process that looks was touched since then, and the other's was not."""
     read, write = os.pipe()
     if not (child := os.fork()):
@@ -119,14 +119,14 @@ def test_writers_without_locks_are_presumed_dead_when_silent(writers: Writers, m
         time.sleep(0.02)
 
 
-def test_files_of_the_dead_are_cleared_away(writers: Writers) -> None:
+def test_heartbeat_files_of_dead_processes_are_removed(writers: Writers) -> None:
     dead, other = file_of_another_host(writers, "dead-1-abc"), file_of_another_host(writers)
     dead.write_bytes(heartbeat_module.kernel())  # which nobody holds
     writers.clear_away()
     assert [dead.exists(), other.exists(), writers.own_path.exists()] == [False, True, True]
 
 
-def test_a_live_process_recreates_its_removed_file(writers: Writers) -> None:
+def test_live_process_recreates_its_removed_heartbeat(writers: Writers) -> None:
     name = writers.own_name
     writers.own_path.unlink()
     until = time.monotonic() + 20
@@ -170,7 +170,7 @@ def test_heartbeat_file_is_removed_with_its_last_user(tmp_path: Path) -> None:
     assert own.n_threads == 0
 
 
-def test_a_folder_among_the_heartbeats_is_no_process(writers: Writers) -> None:
+def test_folder_among_the_heartbeats_is_not_a_process(writers: Writers) -> None:
     path = writers.own_path.with_name("other-1-folder")
     path.mkdir()
     assert writers.is_gone(path.name)
@@ -179,7 +179,7 @@ def test_a_folder_among_the_heartbeats_is_no_process(writers: Writers) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no FIFOs")
-def test_a_fifo_in_the_place_of_a_sign_of_life_is_not_waited_for(writers: Writers) -> None:
+def test_fifo_among_the_heartbeats_does_not_block(writers: Writers) -> None:
     path = writers.own_path.with_name("other-1-fifo")
     os.mkfifo(path)
     assert not writers.is_gone(path.name)

@@ -141,7 +141,7 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_store_commands_handle_everything_other_commands_wrote(
+def test_store_commands_handle_the_files_of_every_command(
     written: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = content(written)
@@ -161,7 +161,7 @@ def test_store_commands_handle_everything_other_commands_wrote(
     assert main(["--store-dir", str(written), *arguments[:1]]) == 0
 
 
-def test_prune_leaves_a_lock_that_the_system_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_keeps_a_lock_that_the_system_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = Store(tmp_path / "store")
     path = store.root / "locks" / "set-0123.lock"
     with hold_lock(path, "writing a set"):
@@ -173,7 +173,7 @@ def test_prune_leaves_a_lock_that_the_system_holds(tmp_path: Path, capsys: pytes
     assert "0 leftovers" in capsys.readouterr().out
 
 
-def test_store_commands_handle_everything_others_wrote_in_a_bucket(
+def test_store_commands_handle_the_objects_of_every_command_in_a_bucket(
     tmp_path: Path, bucket: Bucket, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = bucket.address(uuid.uuid4().hex)

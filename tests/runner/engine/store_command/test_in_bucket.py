@@ -118,7 +118,7 @@ def test_prune_removes_results_in_a_bucket(
     assert objects.list_objects("replies") == []
 
 
-def test_prune_removes_what_killed_processes_left_a_day_ago(
+def test_bucket_prune_removes_day_old_files_of_killed_processes(
     run: Run, address: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     objects = Objects(address)
@@ -134,7 +134,7 @@ def test_prune_removes_what_killed_processes_left_a_day_ago(
     assert not {each.path for folder in folders for each in objects.list_objects(folder)} & set(left)
 
 
-def test_prune_merges_the_replies_of_processes_that_have_ended(
+def test_bucket_prune_merges_the_replies_of_ended_processes(
     run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = Objects(address)
@@ -186,6 +186,6 @@ def test_missing_bucket_store_is_reported_and_not_created(address: str, capsys: 
     assert Objects(address).list_objects("") == []
 
 
-def test_an_address_with_a_key_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_store_command_refuses_an_address_with_a_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--store-dir", "s3://key:secret@bucket", "ls"]) == 2
     assert "secret" not in capsys.readouterr().err

@@ -55,7 +55,7 @@ def listing(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_commands_refuse_a_link_at_every_level(
+def test_store_commands_refuse_a_link_at_every_level(
     store: Store, outside: Path, level: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, place = listing(outside), store.root / level
@@ -69,7 +69,7 @@ def test_commands_refuse_a_link_at_every_level(
 
 
 @pytest.mark.parametrize("level", [*FOLDERS, f"replies/{'bb' * 32}"])
-def test_sweeps_refuse_a_link_in_place_of_a_folder(store: Store, outside: Path, level: str) -> None:
+def test_sweeps_refuse_a_link_in_place_of_a_store_folder(store: Store, outside: Path, level: str) -> None:
     place = store.root / level
     if place.exists():
         place.rename(store.root.with_name("moved away"))
@@ -79,7 +79,7 @@ def test_sweeps_refuse_a_link_in_place_of_a_folder(store: Store, outside: Path, 
 
 
 @pytest.mark.parametrize("level", ["tmp/link", f"workspaces/{'dd' * 32}/x.0123.npy"])
-def test_prune_removes_links_that_components_left_and_not_their_targets(
+def test_prune_removes_links_of_components_and_not_their_targets(
     store: Store, outside: Path, level: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, place = listing(outside), store.root / level
@@ -91,7 +91,7 @@ def test_prune_removes_links_that_components_left_and_not_their_targets(
     assert listing(outside) == before
 
 
-def test_verify_reports_a_file_of_a_result_that_is_a_link(
+def test_verify_reports_a_result_file_that_is_a_link(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = store.folder("chunks", "aa" * 32) / "data"

@@ -49,7 +49,7 @@ def run(store: Store, *arguments: str) -> int:
 
 
 class TestLs:
-    def test_results_are_listed_by_stage(
+    def test_ls_lists_results_by_stage(
         self, store: Store, chunks: StoredResult, answers: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
@@ -125,7 +125,7 @@ class TestPrune:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
 
-    def test_a_result_dated_in_the_future_counts_as_new(
+    def test_prune_treats_a_result_dated_in_the_future_as_new(
         self, store: Store, chunks: StoredResult, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         past = chunks.manifest.created - 1_000
@@ -148,7 +148,7 @@ class TestPrune:
             ("replies", ["workspaces", "pair_scores"]),
         ],
     )
-    def test_paid_replies_are_pruned_only_by_name(
+    def test_prune_removes_paid_replies_only_by_name(
         self, store: Store, chunks: StoredResult, answers: StoredResult, stage: str, left: list[str]
     ) -> None:
         store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
@@ -158,7 +158,7 @@ class TestPrune:
         folders = ("replies", "workspaces", "pair_scores")
         assert [folder for folder in folders if list((store.root / folder).iterdir())] == left
 
-    def test_a_stage_that_is_not_kept_is_refused(
+    def test_prune_rejects_an_unknown_stage(
         self, store: Store, chunks: StoredResult, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(store, "prune", "--stage", "journals") == 2
@@ -231,19 +231,19 @@ class TestPrune:
 
 
 class TestMissingStore:
-    def test_a_missing_store_is_named_and_not_created(self, tmp_path: Path) -> None:
+    def test_store_command_names_and_does_not_create_a_missing_store(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "ls", module="runner.store")
         assert done.returncode == 2
         assert done.stderr == "results/store: this folder is not a store; name one with --store-dir\n"
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_newer_store_is_refused(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_store_command_refuses_a_newer_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         (store.root / "store.json").write_text('{"format": 4}')
         assert run(store, "verify") == 2
         assert "format 4" in capsys.readouterr().err
 
 
-def test_results_that_cannot_be_removed_are_named(
+def test_store_command_names_results_that_it_cannot_remove(
     store: Store, chunks: StoredResult, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A result of another user."""
@@ -308,7 +308,7 @@ class TestBesideRunningSweeps:
         assert second.returncode == 0, said
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"process": "a"}', '{"process": "a", "keys": 1}'])
-    def test_an_unreadable_lease_protects_no_result(self, store: Store, chunks: StoredResult, text: str) -> None:
+    def test_unreadable_lease_protects_no_result(self, store: Store, chunks: StoredResult, text: str) -> None:
         (store.root / "runs").mkdir()
         (store.root / "runs" / "cut.json").write_text(text)
         assert run(store, "prune", "--older-than-days", "0") == 0

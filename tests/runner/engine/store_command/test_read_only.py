@@ -50,7 +50,7 @@ def test_read_only_commands_do_not_change_the_store(root: Path, command: list[st
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_store_that_lacks_folders_is_read(root: Path, command: list[str]) -> None:
+def test_store_without_some_folders_is_read(root: Path, command: list[str]) -> None:
     for name in ("replies", "pair_scores", "workspaces", "locks", "tmp", "writers", "runs", "exports"):
         shutil.rmtree(root / name)
     assert main(["--store-dir", str(root), *command]) == 0
@@ -58,7 +58,7 @@ def test_a_store_that_lacks_folders_is_read(root: Path, command: list[str]) -> N
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("command", [*COMMANDS, ["prune"]], ids=" ".join)
-def test_another_user_may_read_and_not_prune(root: Path, command: list[str]) -> None:
+def test_another_user_may_read_the_store_and_not_prune(root: Path, command: list[str]) -> None:
     code = (
         f"import os, sys; import runner.store as command; os.setgid({NOBODY}); os.setuid({NOBODY}); "
         "sys.exit(command.main(sys.argv[1:]))"
@@ -78,7 +78,7 @@ def test_another_user_may_read_and_not_prune(root: Path, command: list[str]) -> 
         assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_a_folder_that_may_not_be_read_is_named(
+def test_unreadable_store_folder_is_named(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(path: Path) -> None:

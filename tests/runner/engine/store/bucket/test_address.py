@@ -7,13 +7,13 @@ from tests.extras import skip_without
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/prefix", "s3://bucket", "gs://bucket/a/b", "az://account/container"])
-def test_addresses_of_buckets_are_recognised(address: str) -> None:
+def test_bucket_addresses_are_recognised(address: str) -> None:
     skip_without("obstore")
     assert is_bucket(address)
     assert address_problems(address) == []
 
 
-def test_a_folder_is_not_a_bucket() -> None:
+def test_folder_is_not_taken_for_a_bucket() -> None:
     assert not is_bucket("results/store")
 
 
@@ -21,14 +21,14 @@ def test_a_folder_is_not_a_bucket() -> None:
     "address",
     ["s3://key:secret@bucket/prefix", "s3://secret@bucket", "az://account/container?sig=secret", "s3://bucket#secret"],
 )
-def test_credentials_are_refused_and_not_repeated(address: str) -> None:
+def test_bucket_address_with_credentials_is_refused_and_hidden(address: str) -> None:
     (problem,) = address_problems(address)
     assert "AWS_ACCESS_KEY_ID" in problem
     assert "secret" not in problem
 
 
 @pytest.mark.parametrize("address", ["http://host/bucket", "s3:///prefix", "s3://bucket/../other", "ftp://host"])
-def test_an_invalid_bucket_address_is_reported(address: str) -> None:
+def test_invalid_bucket_address_is_reported(address: str) -> None:
     (problem,) = address_problems(address)
     assert "expected" in problem
 
@@ -49,12 +49,12 @@ def test_bucket_address_with_a_missing_slash_is_rejected(typed: str, meant: str)
 
 
 @pytest.mark.parametrize("folder", ["C:/store", "12:30/store", "run:1/store", "/s3:/bucket"])
-def test_folders_may_have_colons(folder: str) -> None:
+def test_folder_address_may_contain_colons(folder: str) -> None:
     assert address_problems(folder) == []
 
 
 @pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "minio:9000", "https:/host", "http://"])
-def test_the_address_of_the_service_is_looked_at(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+def test_invalid_bucket_endpoint_variable_is_reported(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
     skip_without("obstore")
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     (problem,) = address_problems("s3://bucket/prefix")
@@ -64,7 +64,7 @@ def test_the_address_of_the_service_is_looked_at(monkeypatch: pytest.MonkeyPatch
     assert address_problems("gs://bucket/prefix") == []
 
 
-def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_obstore_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     (problem,) = address_problems("s3://bucket/prefix")
     assert "'obstore'" in problem

@@ -68,9 +68,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         yield bucket
 
 
-def test_host_that_is_cut_off_is_replaced_and_both_report_one_result(
-    link: Link, bucket: Bucket, tmp_path: Path
-) -> None:
+def test_host_cut_off_from_the_bucket_is_replaced(link: Link, bucket: Bucket, tmp_path: Path) -> None:
     address = bucket.address("cut-off")
     command = [sys.executable, "-m", "tests.runner.engine.store.bucket.cut_off_host", address]
     with subprocess.Popen(

@@ -48,7 +48,7 @@ def stopped(writers: BucketWriters) -> str:
     return name
 
 
-def test_one_process_at_a_time_holds_a_lock(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_lock_is_held_by_one_process_at_a_time(objects: Objects, writers_of: MakeWriters) -> None:
     at_once, most = 0, 0
     counting = threading.Lock()
 
@@ -72,7 +72,7 @@ def test_one_process_at_a_time_holds_a_lock(objects: Objects, writers_of: MakeWr
     assert objects.list_objects("locks") == []
 
 
-def test_a_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_lock_holder_with_a_heartbeat_keeps_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
     with hold_lock(objects, writers_of("a"), "key", "working"):
         waiting = writers_of("b")
         taken = threading.Event()
@@ -106,7 +106,7 @@ def test_stopped_holder_loses_its_bucket_lock_within_the_lease(objects: Objects,
         assert objects.get("locks/key") is None
 
 
-def test_a_holder_stopped_after_others_waited_long_loses_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_lock_holder_stopped_after_a_long_wait_loses_its_lock(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
     taken = threading.Event()
 
@@ -123,7 +123,7 @@ def test_a_holder_stopped_after_others_waited_long_loses_its_lock(objects: Objec
     thread.join()
 
 
-def test_lock_that_was_lost_to_another_host_is_not_removed(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_lock_lost_to_another_host_is_not_removed(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
     with hold_lock(objects, first, "key", "working"):
         stopped(first)
@@ -186,21 +186,21 @@ def test_a_holder_killed_on_this_host_loses_its_lock_immediately(objects: Object
         assert time.monotonic() - began < LEASE_S
 
 
-def test_a_holder_without_a_heartbeat_is_dead(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_lock_holder_without_a_heartbeat_is_dead(objects: Objects, writers_of: MakeWriters) -> None:
     objects.put("locks/key", b"somewhere-something")
     began = time.monotonic()
     with hold_lock(objects, writers_of("a"), "key", "working"):
         assert time.monotonic() - began < LEASE_S
 
 
-def test_lock_is_held_even_if_the_response_was_lost(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_lock_is_held_even_if_the_response_was_lost(objects: Objects, writers_of: MakeWriters) -> None:
     own = writers_of("a")
     objects.put("locks/key", own.own_name.encode())
     with hold_lock(objects, own, "key", "working") as lock:
         assert not lock.had_holder
 
 
-def test_a_lock_costs_two_requests(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
+def test_bucket_lock_costs_two_requests(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
     own = writers_of("a")
     own.own_name  # noqa: B018 - all locks share one heartbeat
     bucket.forget_requests()
@@ -209,7 +209,7 @@ def test_a_lock_costs_two_requests(objects: Objects, writers_of: MakeWriters, bu
     assert [method for method, _ in bucket.requests] == ["PUT", "POST"]
 
 
-def test_a_heartbeat_is_removed_with_its_process(objects: Objects, writers_of: MakeWriters) -> None:
+def test_bucket_heartbeat_is_removed_with_its_process(objects: Objects, writers_of: MakeWriters) -> None:
     writers = writers_of("a")
     name = writers.own_name
     assert objects.head(f"writers/{name}") is not None
@@ -217,7 +217,7 @@ def test_a_heartbeat_is_removed_with_its_process(objects: Objects, writers_of: M
     assert objects.list_objects("writers") == []
 
 
-def test_a_process_that_ends_does_not_wait_for_an_unavailable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ending_process_does_not_wait_for_an_unavailable_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     with served_bucket() as going:
         for name, value in going.environment.items():
             monkeypatch.setenv(name, value)
@@ -231,7 +231,7 @@ def test_a_process_that_ends_does_not_wait_for_an_unavailable_bucket(monkeypatch
 @pytest.mark.parametrize(
     "contents", [b"", b"1f04724cf321c8f\x02-vm-1-b85068d5374b4e33", b"\xff", b"../x", b"host-a\x00b"]
 )
-def test_a_lock_with_a_damaged_name_is_taken_over_after_a_lease(
+def test_damaged_bucket_lock_is_taken_over_after_a_lease(
     objects: Objects, writers_of: MakeWriters, contents: bytes
 ) -> None:
     objects.put("locks/key", contents)

@@ -62,10 +62,10 @@ def listed(n_bytes: int, number: int = 0) -> ObjectInfo:
 
 
 class TestMergeThresholds:
-    def test_few_objects_are_not_merged(self) -> None:
+    def test_sixteen_objects_are_not_merged(self) -> None:
         assert mergeable([listed(10, number) for number in range(16)]) == []
 
-    def test_many_objects_are_merged_oldest_first(self) -> None:
+    def test_seventeen_objects_are_merged_oldest_first(self) -> None:
         many = [listed(10, number) for number in range(17)]
         assert mergeable(many[::-1]) == [many]
 
@@ -102,7 +102,7 @@ class TestMerged:
         assert len(objects.list_objects(FOLDER)) == 2
         assert found(host("b")) == [1, 2, 3]
 
-    def test_an_addition_during_a_merge_is_kept(
+    def test_reply_added_during_a_merge_is_kept(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(writer := host("a"), 1)
@@ -117,7 +117,7 @@ class TestMerged:
         assert len(objects.list_objects(FOLDER)) == 2
         assert found(host("b")) == [1, 2]
 
-    def test_an_addition_just_before_the_deletion_is_kept(
+    def test_reply_added_just_before_the_deletion_is_kept(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(writer := host("a"), 1)
@@ -131,7 +131,7 @@ class TestMerged:
         merge_all(objects)
         assert found(host("b")) == [1, 2]
 
-    def test_a_file_merged_after_its_listing_is_looked_up_again(
+    def test_object_merged_after_its_listing_is_looked_up_again(
         self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         add(host("a"), 1)
@@ -205,7 +205,7 @@ def cut_behind_a_line(contents: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("how", [flipped, cut_in_two, cut_behind_a_line])
-def test_replies_that_are_damaged_on_their_way_are_not_merged(
+def test_replies_damaged_in_transit_are_not_merged(
     host: Host, address: str, objects: Objects, how: Callable[[bytes], bytes]
 ) -> None:
     for number in range(3):
@@ -217,7 +217,7 @@ def test_replies_that_are_damaged_on_their_way_are_not_merged(
     assert found(host("another")) == [0, 1, 2, 10, 11, 12]
 
 
-def test_lines_that_are_damaged_in_the_bucket_stop_no_merging(host: Host, objects: Objects) -> None:
+def test_lines_damaged_in_the_bucket_do_not_stop_merging(host: Host, objects: Objects) -> None:
     for number in range(2):
         add(host(f"host {number}"), number, 10 + number)
     first = objects.list_objects(FOLDER)[0].path

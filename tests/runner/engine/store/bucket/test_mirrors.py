@@ -162,7 +162,7 @@ class TestPairScores:
         second.write("reranked_hits", KEY[::-1], {"n": 1}, seconds=1, made_from={})
         assert len(objects.list_objects("pair_scores")) == 1
 
-    def test_a_damaged_block_is_brought_again(self, host: Host) -> None:
+    def test_damaged_block_is_downloaded_again(self, host: Host) -> None:
         first = host("a")
         first.pair_scores(KEY).add(["q"], PAIRS, np.array([0.5], dtype=np.float32))
         first.write("reranked_hits", KEY, {"n": 1}, seconds=1, made_from={})

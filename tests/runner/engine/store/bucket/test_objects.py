@@ -43,7 +43,7 @@ def test_object_changed_by_another_writer_is_not_replaced(objects: Objects) -> N
     assert kept.contents == b"2"
 
 
-def test_missing_objects_are_not_an_error(objects: Objects, tmp_path: Path) -> None:
+def test_missing_objects_are_read_as_none(objects: Objects, tmp_path: Path) -> None:
     assert objects.get("none") is None
     assert objects.head("none") is None
     assert objects.get_range("none", 0, 1) is None
@@ -53,7 +53,7 @@ def test_missing_objects_are_not_an_error(objects: Objects, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("n_bytes", [0, 3, 10, 15, 20])
-def test_an_object_that_ends_early_is_not_a_service_failure(
+def test_truncated_object_is_not_a_service_failure(
     objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
     """Nobody waits for it to come back."""
@@ -63,7 +63,9 @@ def test_an_object_that_ends_early_is_not_a_service_failure(
     assert b"".join(objects.pieces("cut", 25)) == b"x" * n_bytes
 
 
-def test_an_absurd_size_does_not_cause_a_request_per_piece(objects: Objects, bucket: Bucket, tmp_path: Path) -> None:
+def test_absurd_object_size_does_not_cause_a_request_per_piece(
+    objects: Objects, bucket: Bucket, tmp_path: Path
+) -> None:
     objects.put("small", b"x" * 100)
     bucket.forget_requests()
     assert not objects.download("small", 1 << 61, tmp_path / "file")
@@ -87,7 +89,7 @@ def test_listing_and_deletion_cover_all_pages(
     assert objects.list_objects("many") == []
 
 
-def test_large_files_travel_in_pieces(
+def test_large_files_are_transferred_in_pieces(
     objects: Objects, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(objects_module, "_PIECE", 5 << 20)  # the least that S3 takes
@@ -102,7 +104,7 @@ def test_large_files_travel_in_pieces(
     assert not objects.download("large", len(contents) + 1, tmp_path / "copy")
 
 
-def test_a_bucket_that_does_not_answer_is_named_after_a_while(
+def test_unresponsive_bucket_is_named_after_its_patience(
     bucket: Bucket, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket() as unused:
@@ -116,6 +118,6 @@ def test_a_bucket_that_does_not_answer_is_named_after_a_while(
     assert "\n" not in str(raised.value)
 
 
-def test_missing_bucket_is_reported(bucket: Bucket) -> None:
+def test_missing_bucket_is_reported_by_name(bucket: Bucket) -> None:
     with pytest.raises(StoreError, match="there is no bucket s3://no-such-bucket; create it"):
         Objects("s3://no-such-bucket/prefix", patience_s=0.1).create("one", b"1")

@@ -23,7 +23,7 @@ def packed(tmp_path: Path) -> bytes:
     return pack(manifest, files_of(manifest) or {}, tmp_path)
 
 
-def test_packed_files_are_unpacked(packed: bytes) -> None:
+def test_packed_files_are_unpacked_unchanged(packed: bytes) -> None:
     unpacked = unpack(packed)
     assert unpacked is not None
     manifest, contents = unpacked
@@ -32,7 +32,7 @@ def test_packed_files_are_unpacked(packed: bytes) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "longer", "flipped", "empty", "no manifest"])
-def test_a_damaged_package_is_not_unpacked(packed: bytes, damage: str) -> None:
+def test_damaged_package_of_files_is_not_unpacked(packed: bytes, damage: str) -> None:
     damaged = {
         "cut": packed[:-1],
         "longer": packed + b"x",
@@ -49,7 +49,7 @@ def test_large_files_and_files_beyond_the_total_limit_stay_outside() -> None:
     assert large_files(files) == ["large", "part3", "part4", "part5"]
 
 
-def test_a_manifest_cannot_lead_out_of_its_folder() -> None:
+def test_manifest_paths_outside_of_its_folder_are_refused() -> None:
     assert files_of(json.dumps({"files": {"../../evil": ["0" * 64, 1]}}).encode()) is None
     assert files_of(json.dumps({"files": {"good": ["0" * 64, 1]}}).encode()) == {"good": ("0" * 64, 1)}
     assert files_of(b"[" * 100_000) is None

@@ -62,7 +62,7 @@ def value_of(entry: StoredResult | None) -> float:
 
 
 class TestOneResult:
-    def test_result_is_found_by_another_host(self, host: Host) -> None:
+    def test_bucket_result_is_found_by_another_host(self, host: Host) -> None:
         written = write(host("a"))
         assert written.is_new
         found = host("b").find(KIND, KEY)
@@ -101,7 +101,7 @@ class TestOneResult:
         assert host("c", "another run").find(KIND, KEY) is None
         assert not host("c", "another run").is_cached(KIND, KEY)
 
-    def test_a_store_is_handed_to_workers(self, host: Host) -> None:
+    def test_pickled_bucket_store_opens_in_workers_without_its_secret(self, host: Host) -> None:
         store = host("a")
         write(store)
         handed = pickle.loads(pickle.dumps(store))
@@ -136,14 +136,14 @@ class TestRequests:
         assert value_of(again.find(KIND, KEY)) == 1.0
         assert bucket.requests == []
 
-    def test_making_a_result_takes_four_requests(self, host: Host, bucket: Bucket) -> None:
+    def test_new_bucket_result_takes_four_requests(self, host: Host, bucket: Bucket) -> None:
         worker = Worker(host("a"))
         worker.run(Sum(Adder(1)))
         bucket.forget_requests()
         worker.run(Sum(Adder(2)))
         assert [method for method, _ in bucket.requests] == ["GET", "PUT", "PUT", "POST"]
 
-    def test_an_existing_result_is_fetched_with_one_request(self, host: Host, bucket: Bucket) -> None:
+    def test_existing_bucket_result_is_fetched_with_one_request(self, host: Host, bucket: Bucket) -> None:
         worker, other = Worker(host("a")), Worker(host("b"))
         worker.run(stage := Sum(Adder(1)))
         bucket.forget_requests()
@@ -176,7 +176,7 @@ class TestPaidWork:
         with second.lock(KIND, KEY, from_stopped=False):
             assert list(second.replies(KEY).get_all(["1"])) == ["1"]
 
-    def test_the_next_holder_of_a_lock_finds_scores(self, host: Host) -> None:
+    def test_next_lock_holder_finds_pair_scores(self, host: Host) -> None:
         pairs = np.array([[0, 0]], dtype=np.int32)
         first, second = host("a"), host("b")
         assert np.isnan(second.pair_scores(KEY).look_up(["a query"], pairs)).all()
@@ -187,7 +187,7 @@ class TestPaidWork:
 
 
 class TestDamage:
-    def test_damage_in_the_cache_is_repaired_from_the_bucket(self, host: Host) -> None:
+    def test_damaged_cache_is_repaired_from_the_bucket(self, host: Host) -> None:
         store = host("a")
         folder = write(store).folder
         (folder / "facts.json").write_text("damaged")
@@ -197,7 +197,7 @@ class TestDamage:
         assert value_of(found) == 1.0
         assert found.damages(contents=True) == []
 
-    def test_a_damaged_result_in_the_bucket_is_computed_again_and_replaced(
+    def test_damaged_bucket_result_is_computed_again_and_replaced(
         self, host: Host, objects: Objects, caplog: pytest.LogCaptureFixture
     ) -> None:
         write(host("a"))
@@ -315,14 +315,14 @@ class TestABucketThatGoesAway:
             unused.bind(("127.0.0.1", 0))
             yield f"http://127.0.0.1:{unused.getsockname()[1]}"
 
-    def test_an_unavailable_bucket_is_reported_before_any_work(
+    def test_unavailable_bucket_is_reported_before_any_work(
         self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
         with pytest.raises(StoreError, match="AWS_ENDPOINT_URL"):
             host("a")
 
-    def test_a_missing_access_key_is_reported(self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_access_key_is_reported(self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
         monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")  # else the key is sought in the network
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -330,7 +330,7 @@ class TestABucketThatGoesAway:
         with pytest.raises(StoreError, match="AWS_ACCESS_KEY_ID is not set"):
             host("a")
 
-    def test_a_bucket_that_does_not_exist_is_named(self, bucket: Bucket, tmp_path: Path) -> None:
+    def test_missing_bucket_is_named_when_the_store_opens(self, bucket: Bucket, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; create it, or"):
             open_store("s3://nobody/prefix", str(tmp_path))
 
@@ -360,13 +360,13 @@ class TestABucketThatGoesAway:
         assert value_of(host("a").find(KIND, KEY)) == 2.0
 
 
-def test_an_address_with_credentials_is_refused(tmp_path: Path) -> None:
+def test_store_address_with_credentials_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name") as raised:
         open_store("s3://key:secret@bucket/prefix", str(tmp_path))
     assert "secret" not in str(raised.value)
 
 
-def test_a_description_that_arrives_damaged_is_not_written_back(
+def test_store_description_damaged_in_transit_is_not_written_back(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service ignores conditions, too, so the test for these replaces the description."""
