@@ -172,18 +172,18 @@ class TestCommandLine:
         assert "top_k=glob(*): matches no option; only groups have options" in error
         assert "Traceback" not in error
 
-    def test_an_override_without_a_key_is_an_error(self, tmp_path: Path) -> None:
+    def test_override_without_a_key_exits_with_an_error(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "=5")
         assert code == EXIT_NOT_RUN
         assert "=5: no key before the =" in error
         assert "Traceback" not in error
 
-    def test_a_path_in_chinese_needs_no_quotes(self, tmp_path: Path) -> None:
+    def test_path_in_chinese_needs_no_quotes(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "dataset=crud_rag", f"dataset.root={tmp_path}/数据 (新)")
         assert code == EXIT_NOT_RUN
         assert error.startswith(f"{tmp_path}/数据 (新)/80000_docs: does not exist")
 
-    def test_unknown_group_is_rejected(self, tmp_path: Path) -> None:
+    def test_unknown_config_group_is_rejected(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunker=token")
         assert code == EXIT_NOT_RUN
         assert "chunker" in error
@@ -195,7 +195,7 @@ class TestCommandLine:
         assert all(each in error for each in ("top_k: got 'x'", "top_k: got 500", "chunk.overlap: got 30"))
 
     @pytest.mark.parametrize("multirun", [[], ["-m"]], ids=["single", "multirun"])
-    def test_results_folder_that_cannot_be_created_is_an_error(self, tmp_path: Path, multirun: list[str]) -> None:
+    def test_uncreatable_results_folder_is_an_error_of_its_setting(self, tmp_path: Path, multirun: list[str]) -> None:
         (tmp_path / "a-file").touch()
         code, error = self.run(tmp_path, *multirun, "run.results_dir=a-file/results")
         assert code == EXIT_NOT_RUN
@@ -257,7 +257,9 @@ class TestConfiguration:
         ],
         ids=lambda value: value[-1][:60].encode("ascii", "replace").decode() if isinstance(value, list) else "",
     )
-    def test_one_error_is_reported_in_the_singular(self, refused: Refusal, overrides: list[str], expected: str) -> None:
+    def test_single_configuration_error_is_reported_in_the_singular(
+        self, refused: Refusal, overrides: list[str], expected: str
+    ) -> None:
         error = refused(*overrides)
         assert error.startswith("1 error in the configuration:\n")
         assert expected in error
@@ -292,7 +294,7 @@ class TestData:
         assert run_small(root.parent, (*crud(root, "dataset.accept_truncated=true"), "metrics=retrieval")) == EXIT_OK
         assert cells_in(root.parent)[0].dataset["n_split_files_cut_off"] == 1
 
-    def test_data_in_invalid_utf8_are_an_error(self, refused: Refusal, root: Path) -> None:
+    def test_data_of_invalid_utf8_is_an_error(self, refused: Refusal, root: Path) -> None:
         path = write_crud_rag(root) / "80000_docs" / "part_1"
         first_line = "好\n".encode()
         path.write_bytes(first_line + b"\xff\n")
@@ -304,13 +306,13 @@ class TestData:
         error = refused(*crud(root, "dataset.add_gold=false"))
         assert "the corpus has no document with text (2 empty ones)" in error
 
-    def test_empty_documents_are_counted_and_skipped(self, root: Path, tmp_path: Path) -> None:
+    def test_empty_crud_documents_are_counted_and_skipped(self, root: Path, tmp_path: Path) -> None:
         write_crud_rag(root, corpus={**CORPUS, "part_3": ["", "   "]})
         any_hits = "retriever.sparse_index.max_share_without_hits=1"
         assert run_small(tmp_path, (*crud(root), "metrics=retrieval", any_hits)) == EXIT_OK
         assert cells_in(tmp_path)[0].dataset["n_empty_documents"] == 3
 
-    def test_duplicate_sample_ids_are_rejected(self, refused: Refusal, root: Path) -> None:
+    def test_duplicate_sample_ids_stop_the_command(self, refused: Refusal, root: Path) -> None:
         twice = SPLIT["questanswer_1doc"] * 2
         write_crud_rag(root, split={**SPLIT, "questanswer_1doc": twice})
         assert "the sample id 'read/qa_1doc/1' occurs twice" in refused(*crud(root))
@@ -330,13 +332,15 @@ class TestData:
 
 
 class TestStoreAndDisk:
-    def test_unwritable_store_is_an_error(self, refused: Refusal, tmp_path: Path) -> None:
+    def test_unwritable_store_stops_the_command(self, refused: Refusal, tmp_path: Path) -> None:
         (tmp_path / "a-file").touch()
         error = refused(f"run.store_dir={tmp_path / 'a-file'}")
         assert error.startswith(f"run.store_dir: cannot write in {tmp_path / 'a-file'}")
         assert "choose another run.store_dir" in error
 
-    def test_unwritable_results_folder_is_an_error(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_unwritable_results_folder_stops_the_command(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (tmp_path / "results").mkdir()
         (tmp_path / "results" / "a-sweep").touch()
         assert run_small(tmp_path, ()) == EXIT_NOT_RUN
@@ -355,7 +359,7 @@ class TestStoreAndDisk:
         assert error.startswith("run.results_dir: cannot write to")
         assert "No space left on device" in error
 
-    def test_a_folder_in_place_of_a_store_file_is_replaced(self, tmp_path: Path) -> None:
+    def test_folder_in_place_of_a_manifest_is_replaced(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_OK
         (manifest, *_) = (tmp_path / "results" / "store" / "entries" / "chunks").rglob("manifest.json")
         manifest.unlink()

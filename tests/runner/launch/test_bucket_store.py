@@ -54,7 +54,7 @@ def test_bucket_sweep_equals_a_folder_sweep_with_few_requests(tmp_path: Path, bu
     assert not [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
 
 
-def test_jobs_compute_all_stages_in_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
+def test_slurm_jobs_compute_all_stages_in_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     skip_without("submitit", extra="slurm")
     cell = RANKING_ONLY
     jobs = ("executor=slurm", "executor.cluster=local", f"run.store_dir={bucket.address('jobs')}")
@@ -85,13 +85,13 @@ def test_bucket_failure_during_a_sweep_keeps_finished_stages(
     assert n_made == n_stages(tmp_path) - n_kept
 
 
-def test_a_key_in_the_address_is_an_error_and_not_repeated(tmp_path: Path) -> None:
+def test_bucket_address_with_a_key_is_rejected_and_hidden(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name or password, a key or a token") as raised:
         check_jobs([small_job(tmp_path, "run.store_dir='s3://key:secret@bucket/prefix'")])
     assert "secret" not in str(raised.value)
 
 
-def test_a_bucket_that_does_not_exist_is_reported_before_any_work(
+def test_missing_bucket_is_reported_before_any_work(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runner.engine.store.bucket.bucket_opening._FIRST_PATIENCE_S", 0.2)

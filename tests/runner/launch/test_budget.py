@@ -67,14 +67,14 @@ def test_cost_budget_is_not_exceeded(tmp_path: Path, server: ChatServer) -> None
     assert (spent["cost"], spent["currency"]) == (pytest.approx(0.005), "USD")
 
 
-def test_a_program_is_reported(tmp_path: Path, server: ChatServer) -> None:
+def test_budget_reached_is_raised_to_the_calling_program(tmp_path: Path, server: ChatServer) -> None:
     folder = f"run.results_dir={tmp_path / 'results'}"
     with pytest.raises(BudgetReached, match=r"Stopped before exceeding run\.max_requests=3: 3 requests"):
         runner.run([*SMALL, *QUIET, *asking(server, "run.max_requests=3"), folder])
     assert len(server.requests) == 3
 
 
-def test_a_model_without_a_price_is_refused_where_money_is_limited(
+def test_cost_budget_refuses_a_model_without_a_price(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_small(tmp_path, asking(server, "run.max_cost=3.0")) == 2
@@ -117,7 +117,7 @@ def test_cached_tokens_have_a_separate_price_in_cost_and_budget(tmp_path: Path, 
     assert sweep_in(tmp_path).spent["cost"] == pytest.approx(0.005 * N)
 
 
-def test_the_cost_of_an_unpriced_model_is_unknown_and_not_0(
+def test_cost_of_an_unpriced_model_is_unknown_and_not_0(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_small(tmp_path, asking(server)) == 0
@@ -155,7 +155,7 @@ def test_scripted_models_spend_no_budget(tmp_path: Path, server: ChatServer) -> 
     }
 
 
-def test_a_results_folder_removed_on_the_way_loses_no_answer(
+def test_results_folder_removed_during_a_sweep_loses_no_answer(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def remove(request: dict[str, Any], attempt: int) -> Reply:

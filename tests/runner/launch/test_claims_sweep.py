@@ -65,7 +65,7 @@ def is_about(request: dict[str, Any], key: str) -> bool:
 
 
 class TestPreset:
-    def test_limited_and_killed_command_finishes_and_then_asks_nothing(
+    def test_claims_sweep_killed_under_a_limit_finishes_without_repeats(
         self, server: ChatServer, tmp_path: Path
     ) -> None:
         whole = ("-m", "+sweeps=claims_demo", "llm@judge.llm=openai", *judge(server, "claims")[4:], "dataset.limit=6")
@@ -99,7 +99,7 @@ class TestPreset:
         assert metrics_text(last) == metrics_text(last_but_one) != {}
 
 
-def test_the_stand_in_runs_the_preset_without_a_server(tmp_path: Path) -> None:
+def test_claims_preset_runs_with_the_rehearsal_model(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", "+sweeps=claims_demo", "dataset.limit=6", "metrics=retrieval", *QUIET)
     assert done.returncode == 0, done.stderr
     assert "overall_f1" in done.stdout
@@ -137,7 +137,7 @@ def test_claims_and_faithfulness_judges_share_the_claims_of_an_answer(tmp_path: 
     assert [r for r in server.requests if is_about(r, "claims")] == split
 
 
-def test_every_metric_of_ragas_has_a_value(tmp_path: Path, server: ChatServer) -> None:
+def test_every_ragas_metric_has_a_value(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, judge(server, "faithfulness", "top_k=2")) == 0
     (cell,) = cells_in(tmp_path)
     names = ("faithfulness", "answer_relevancy", "answer_relevancy_compat", "context_relevance",
@@ -149,7 +149,7 @@ def test_every_metric_of_ragas_has_a_value(tmp_path: Path, server: ChatServer) -
     assert len(server.requests) <= planned["requests"]["judged_scores"]
 
 
-def test_verdicts_on_failures_use_claims_and_name_the_rule(tmp_path: Path, server: ChatServer) -> None:
+def test_failure_verdicts_use_claims_and_name_the_rule(tmp_path: Path, server: ChatServer) -> None:
     """The answers to two questions: wrong sentences of the prompt, and sentences of nowhere."""
     texts = {"ferry": "The ferry is Lea. It is blue.", "tunnel": "The tunnel is deep. It is dark."}
     samples = [{"id": own, "question": f"{own}?", "references": ["Zyx"], "gold": [own]} for own in texts]
@@ -167,7 +167,7 @@ def test_verdicts_on_failures_use_claims_and_name_the_rule(tmp_path: Path, serve
     assert "rule" in verdicts(sweep, sweep.cells[0])
 
 
-def test_grades_of_passages_become_judgements_that_a_data_set_reads(tmp_path: Path, server: ChatServer) -> None:
+def test_relevance_grades_become_qrels_that_a_data_set_reads(tmp_path: Path, server: ChatServer) -> None:
     """Two cells form a pool; their judgements are the gold of a BEIR set of the same questions."""
     texts = {"ferry": "The ferry sails at noon.", "tunnel": "The tunnel is closed.", "bridge": "Trains use the bridge."}
     samples = [{"id": own, "question": f"Where is the {own}?"} for own in texts]
@@ -186,7 +186,7 @@ def test_grades_of_passages_become_judgements_that_a_data_set_reads(tmp_path: Pa
     assert set(read_qrels(output).scores) == {own for own, _ in grades}
 
 
-def test_nuggets_are_made_once_for_all_cells(tmp_path: Path, server: ChatServer) -> None:
+def test_nuggets_are_prepared_once_for_all_cells(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, judge(server, "nuggets", "top_k=2"), judge(server, "nuggets", "top_k=3")) == 0
     made = [r for r in server.requests if is_about(r, "nuggets")]
     assert len(made) == N
@@ -217,14 +217,14 @@ def test_nuggets_from_gold_documents_need_no_references(tmp_path: Path, server: 
     assert rows["3"]["judge/nuggets"] == "no gold document in the corpus"
 
 
-def test_sweeps_without_grades_have_no_judgements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_qrels_export_refuses_a_sweep_without_grades(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, FEW) == 0
     options = ["--format", "qrels", "--out", str(tmp_path / "q.tsv")]
     assert export_rankings([str(tmp_path / "results" / SWEEP_ID), *options]) == 2
     assert "--format qrels is for sweeps with judge=relevance" in capsys.readouterr().err
 
 
-def test_the_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, server: ChatServer) -> None:
+def test_claims_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, server: ChatServer) -> None:
     """Even if the answers are there and no claim of them is."""
     cell = judge(server, "claims", "top_k=2")
     assert run_small(tmp_path, (*FEW, "top_k=2")) == 0
@@ -234,7 +234,9 @@ def test_the_plan_never_counts_fewer_requests_than_are_sent(tmp_path: Path, serv
 
 
 class TestPlanByJudge:
-    def test_requests_are_counted_by_metric_before_the_answers_exist(self, tmp_path: Path, server: ChatServer) -> None:
+    def test_judge_requests_are_counted_by_metric_before_answers_exist(
+        self, tmp_path: Path, server: ChatServer
+    ) -> None:
         planned = plan_small(tmp_path, judge(server, "faithfulness", "top_k=2")).summary()
         groups = planned["requests_of_groups"]["judged_scores"]
         assert {name: own["n_requests"] for name, own in groups.items()} == {
@@ -244,7 +246,7 @@ class TestPlanByJudge:
         assert [own["is_exact"] for own in groups.values()] == [False] * 7
         assert groups["faithfulness"]["n_requests_with_repeats"] == 3 * 2 * N
 
-    def test_requests_and_tokens_are_exact_once_the_answers_exist(self, tmp_path: Path, server: ChatServer) -> None:
+    def test_judge_requests_are_exact_once_the_answers_exist(self, tmp_path: Path, server: ChatServer) -> None:
         assert run_small(tmp_path, (*FEW, "top_k=2")) == 0
         plan = plan_small(tmp_path, judge(server, "faithfulness", "top_k=2")).summary()
         groups = plan["requests_of_groups"]["judged_scores"]
@@ -256,7 +258,7 @@ class TestPlanByJudge:
         assert run_small(tmp_path, judge(server, "faithfulness", "top_k=2"), sweep_id="judged") == 0
         assert sum(is_about(r, "questions") for r in server.requests[before:]) == relevancy["n_requests"]
 
-    def test_the_table_of_a_plan_names_each_judge(self, tmp_path: Path, server: ChatServer) -> None:
+    def test_plan_table_names_each_judge(self, tmp_path: Path, server: ChatServer) -> None:
         done = run_command(tmp_path, *judge(server, "claims", "top_k=2"), "run.plan_only=true")
         rows = [line.split() for line in done.stdout.splitlines()]
         assert ["preparing", "to", "judge", "claims", "8", "at", "most", "24", "at", "most"] in [
@@ -266,7 +268,7 @@ class TestPlanByJudge:
         assert server.requests == []
 
 
-def test_a_plan_over_stored_claims_neither_asks_nor_loads_a_local_model(
+def test_plan_over_stored_claims_loads_no_local_model(
     tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without("sentence_transformers", "torch")

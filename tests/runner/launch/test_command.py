@@ -26,7 +26,7 @@ METRICS = {
 }  # fmt: skip
 
 
-def test_the_command_after_an_empty_value_is_not_masked() -> None:
+def test_command_line_with_an_empty_value_is_not_masked() -> None:
     arguments = ["-m", "llm.api_key_env=", "run.workers=1", "retriever=bm25,hybrid", "dataset.root=/a b", "x="]
     command = command_line(arguments)
     assert masked(command) == command
@@ -70,7 +70,7 @@ class TestTerminal:
         assert re.search(r"^elapsed:  0:\d\d:\d\d for 1 cell$", output, re.MULTILINE)
         assert f"results:  {only_sweep(single_run).relative_to(single_run)}" in output
 
-    def test_progress_can_be_switched_off(self, grid_run: Path) -> None:
+    def test_progress_output_can_be_switched_off(self, grid_run: Path) -> None:
         assert "done in" not in (grid_run / "output.txt").read_text(encoding="utf-8")
 
 
@@ -102,7 +102,7 @@ class TestCellFile:
         assert len(cell["dataset"]["key"]) == 64
         assert cell["dataset"]["n_samples"] == 12
 
-    def test_cell_file_has_metrics_by_subset_each_with_count_and_interval(self, cell: dict[str, Any]) -> None:
+    def test_cell_file_has_count_and_interval_per_subset_and_metric(self, cell: dict[str, Any]) -> None:
         assert {"overall", "create", "read/qa_1doc", "finance"} <= set(cell["metrics"])
         assert any(subset.startswith("matrix/") for subset in cell["metrics"])
         assert set(cell["metrics"]["overall"]) >= METRICS
@@ -114,7 +114,7 @@ class TestCellFile:
                 assert set(entry) == {"value", "n", "n_excluded", "ci_low", "ci_high", "n_clusters", "method"} | more
                 assert (entry["value"] is None) == (entry["n"] == 0)
 
-    def test_every_sample_counts_or_is_left_out(self, cell: dict[str, Any]) -> None:
+    def test_samples_are_counted_or_excluded_for_every_metric(self, cell: dict[str, Any]) -> None:
         for entry in cell["metrics"]["overall"].values():
             assert entry["n"] + sum(entry["n_excluded"].values()) == 12
 
@@ -152,7 +152,7 @@ class TestSampleTable:
             assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
             assert [hit["in_context"] for hit in hits] == [True] * 5 + [False] * (len(hits) - 5)
 
-    def test_scores_make_the_metrics(self, rows: list[dict[str, Any]], cell: dict[str, Any]) -> None:
+    def test_sample_scores_average_to_the_cell_metrics(self, rows: list[dict[str, Any]], cell: dict[str, Any]) -> None:
         for name in ("rouge_l", "ndcg@10", "context_tokens"):
             values = [row[f"score/{name}"] for row in rows if row[f"score_state/{name}"] == "value"]
             assert sum(values) / len(values) == pytest.approx(cell["metrics"]["overall"][name]["value"])
@@ -161,7 +161,7 @@ class TestSampleTable:
         for name in METRICS:
             assert (folder / f"matrix_{name}.csv").read_text(encoding="utf-8").startswith("topic,")
 
-    def test_the_first_metrics_of_the_leaderboard_are_drawn(self, folder: Path) -> None:
+    def test_leading_leaderboard_metrics_are_drawn(self, folder: Path) -> None:
         pictures = {path.name: path.read_bytes() for path in folder.glob("*.svg")}
         assert set(pictures) == {f"matrix_{name}.svg" for name in ("rouge_l", "f1", "bleu", "ndcg@10", "mrr")}
         assert all(picture.startswith(b"<svg ") for picture in pictures.values())
@@ -226,13 +226,13 @@ def test_hydra_mode_is_looked_up_only_if_it_can_be_set(arguments: list[str], is_
     assert (found is not None) == is_looked_for
 
 
-def test_a_sweep_may_be_asked_for_by_hydras_mode(tmp_path: Path) -> None:
+def test_multirun_mode_of_hydra_runs_a_sweep(tmp_path: Path) -> None:
     done = run_command(tmp_path, *SMALL, *QUIET, "hydra.mode=MULTIRUN", "top_k=2,4", "run.plan_only=true")
     assert done.returncode == 0, done.stderr
     assert "2 cells" in done.stdout
 
 
-def test_a_reader_of_the_help_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
+def test_early_closed_help_output_is_not_an_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m runner --help | head -1"
     done = subprocess.run(
         command,
@@ -247,7 +247,7 @@ def test_a_reader_of_the_help_that_stops_early_is_not_an_error(tmp_path: Path) -
     assert done.stderr == ""
 
 
-def test_a_report_that_cannot_be_shown_fails_no_sweep(
+def test_leaderboard_that_cannot_be_shown_fails_no_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object) -> None:

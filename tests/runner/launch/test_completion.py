@@ -59,5 +59,5 @@ def test_tab_completes_groups_options_fields_and_presets(
     assert done.stdout.splitlines() == expected
 
 
-def test_page_shows_the_command_that_is_tested() -> None:
+def test_install_page_shows_the_tested_completion_command() -> None:
     assert f"\n{INSTALL}\n" in (REPOSITORY / "docs" / "install.md").read_text(encoding="utf-8")

@@ -85,13 +85,13 @@ def answers(study: Path, model: str, sweep_id: str, *overrides: str) -> set[str]
 
 
 @pytest.mark.parametrize("model", ["Model", "Baseline"])
-def test_an_edit_while_the_data_set_loads_is_of_the_next_run(model: str, study: Path) -> None:
+def test_code_edited_while_the_data_set_loads_belongs_to_the_next_run(model: str, study: Path) -> None:
     editing = ("dataset._target_=edited_study.data.Editing", "+dataset.edit=words.py")
     assert answers(study, model, "first", *editing) == {"before"}
     assert answers(study, model, "second", *editing) == {"after!"}
 
 
-def test_workers_that_would_import_an_edited_file_end_the_sweep(
+def test_sweep_ends_if_workers_would_import_an_edited_file(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Spawned ones; the next run has the new code."""
@@ -104,16 +104,14 @@ def test_workers_that_would_import_an_edited_file_end_the_sweep(
     assert answers(study, "Model", "second", *editing) == {"after!"}
 
 
-def test_an_edit_between_two_runs_of_a_process_is_loaded_and_reported(
-    study: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_code_edited_between_two_runs_is_reloaded_and_reported(study: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert answers(study, "Model", "first") == {"before"}
     edit(study, "words")
     assert answers(study, "Model", "second") == {"after!"}
     assert "edited_study: reloaded, because its files, or files of packages connected by imports, may be" in caplog.text
 
 
-def test_the_plan_names_the_edit_that_asks_for_answers_again(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_names_the_edit_that_requests_answers_again(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answers(study, "Model", "first")
     edit(study, "words")
     capsys.readouterr()

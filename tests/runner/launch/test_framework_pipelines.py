@@ -76,7 +76,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["langchain", "llama_index"],
 )
-def test_failing_pipeline_is_counted_and_gains_no_score(tmp_path: Path, cell: tuple[str, ...]) -> None:
+def test_failing_framework_pipeline_is_counted_without_a_score(tmp_path: Path, cell: tuple[str, ...]) -> None:
     assert run_small(tmp_path, cell) == EXIT_CELL_FAILED
     (result,) = cells_in(tmp_path)
     n_ok = result.counts["ok"]
@@ -98,7 +98,7 @@ def test_failing_pipeline_is_counted_and_gains_no_score(tmp_path: Path, cell: tu
     ],
     ids=["langchain", "llama_index"],
 )
-def test_a_pipeline_without_passages_has_no_numbers_of_retrieval(tmp_path: Path, cell: tuple[str, ...]) -> None:
+def test_pipeline_without_passages_has_no_retrieval_metrics(tmp_path: Path, cell: tuple[str, ...]) -> None:
     assert run_small(tmp_path, cell) == 0
     sweep = load(only_sweep(tmp_path))
     (result,) = sweep.cells

@@ -49,18 +49,18 @@ class TestGrid:
         assert {"retriever=closed_book", "top_k=4"} <= set(same)
         assert {"retriever=closed_book,bm25,dense", "top_k=2,4"} <= set(sweep.overrides)
 
-    def test_every_cell_is_written(self, sweep: SweepResult, cells: list[CellResult]) -> None:
+    def test_grid_writes_every_cell(self, sweep: SweepResult, cells: list[CellResult]) -> None:
         assert [cell.cell_id for cell in cells] == [cell["cell_id"] for cell in sweep.cells]
         assert [(cell.axes["retriever"], cell.axes["top_k"]) for cell in cells] == [
             ("closed_book", None), ("bm25", 2), ("bm25", 4), ("dense", 2), ("dense", 4),
         ]  # fmt: skip
 
-    def test_shared_stages_are_computed_once(self, grid_run: Path) -> None:
+    def test_grid_computes_shared_stages_once(self, grid_run: Path) -> None:
         found = {kind: len(entries) for kind, entries in entries_by_kind(store_of(grid_run)).items()}
         assert (found["chunks"], found["block_terms"], found["vectors"], found["ranking_scores"]) == (1, 1, 1, 2)
         assert (found["context"], found["baseline_answers"], found["result"]) == (4, 5, 5)  # one is closed book
 
-    def test_retrieval_metrics_do_not_depend_on_top_k(self, cells: list[CellResult]) -> None:
+    def test_retrieval_metrics_of_a_grid_do_not_depend_on_top_k(self, cells: list[CellResult]) -> None:
         by_axes = {(cell.axes["retriever"], cell.axes["top_k"]): cell for cell in cells}
         assert by_axes["bm25", 2].value("ndcg@10") == by_axes["bm25", 4].value("ndcg@10")
         assert by_axes["bm25", 2].value("ndcg@10") != by_axes["dense", 2].value("ndcg@10")
@@ -85,7 +85,7 @@ class TestGrid:
             assert all(cell.reused.values())
 
 
-def test_batches_behind_a_failed_cell_are_run_too(tmp_path: Path) -> None:
+def test_batches_after_a_failed_cell_are_run(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", *GRID, "llm=scripted", "llm.error_on='？','§'", "hydra.sweeper.max_batch_size=1")
     assert done.returncode == 1, done.stderr
     assert sorted(cell.status for cell in read_cells(only_sweep(tmp_path))) == ["FAILED", "OK"]
@@ -111,7 +111,7 @@ def test_hydra_launchers_run_one_sweep_with_equal_results(launcher: str, grid_ru
     assert (len(kept["data"]), len(kept["chunks"]), len(kept["queries"])) == (1, 1, 1)
 
 
-def test_a_report_needs_the_launcher_that_sees_all_cells(tmp_path: Path) -> None:
+def test_report_requires_the_grid_launcher(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", *GRID, "top_k=2,3", "run.report=true", "hydra/launcher=basic")
     assert done.returncode == 2
     assert "run.report: needs hydra/launcher=grid" in done.stderr
@@ -119,7 +119,7 @@ def test_a_report_needs_the_launcher_that_sees_all_cells(tmp_path: Path) -> None
     assert not (tmp_path / "results").exists()
 
 
-def test_jobs_that_choose_the_same_options_are_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_the_same_options_are_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     grid_launcher.register()
     with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
@@ -171,7 +171,7 @@ def test_shared_composition_equals_that_of_hydra(overrides: list[str]) -> None:
     assert shared.folder == Path("jobs/7/.hydra")
 
 
-def test_a_sweep_whose_axes_choose_no_option_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_without_option_axes_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     grid_launcher.register()
     fixed = ["retriever=hybrid_rerank", "tokenizer=bigrams", "~metrics.scores.em", "dataset.limit=7"]
     with initialize_config_module("conf", **BASE_VERSION):
@@ -191,7 +191,7 @@ def test_a_sweep_whose_axes_choose_no_option_is_composed_once(monkeypatch: pytes
     assert OmegaConf.to_yaml(master) == before
 
 
-def test_jobs_share_the_parts_that_their_values_do_not_reach() -> None:
+def test_jobs_share_configuration_parts_of_equal_values() -> None:
     grid_launcher.register()
     with initialize_config_module("conf", **BASE_VERSION):
         loader = GlobalHydra.instance().config_loader()
@@ -229,18 +229,18 @@ class TestFieldsOfSomeOptions:
         applied = composed_sweep("chunk=whole,sentence", "chunk.size=64", "top_k=3", jobs=jobs)
         assert applied == [("chunk=whole", "top_k=3"), tuple(jobs[1])]
 
-    def test_fields_of_an_option_at_a_place_apply_only_with_the_option(self) -> None:
+    def test_fields_of_a_placed_option_apply_only_with_the_option(self) -> None:
         fields = ["llm@reranker.llm=scripted", "reranker.llm.reply=x"]
         jobs = [[f"reranker={name}", *fields] for name in ("none", "llm_pointwise")]
         applied = composed_sweep("reranker=none,llm_pointwise", *fields, jobs=jobs)
         assert applied == [("reranker=none",), tuple(jobs[1])]
 
-    def test_an_option_may_bring_the_option_that_has_the_field(self) -> None:
+    def test_field_applies_through_an_option_that_another_brings(self) -> None:
         jobs = [[f"retriever={name}", "reranker.depth=5"] for name in ("hybrid", "hybrid_rerank")]
         applied = composed_sweep("retriever=hybrid,hybrid_rerank", "reranker.depth=5", jobs=jobs)
         assert applied == [("retriever=hybrid",), tuple(jobs[1])]
 
-    def test_a_group_with_one_option_must_have_the_field(self) -> None:
+    def test_field_of_a_group_with_one_option_must_exist(self) -> None:
         with pytest.raises(HydraException, match=r"reranker\.depth"):
             composed_sweep("reranker=none", "reranker.depth=5,9", jobs=[["reranker=none", "reranker.depth=5"]])
 
@@ -249,7 +249,7 @@ class TestFieldsOfSomeOptions:
         assert done.returncode == 2
         assert "reranker.depth: got 'deep' (str), expected a whole number" in done.stderr
 
-    def test_the_plan_names_the_cells(self, tmp_path: Path) -> None:
+    def test_plan_names_the_cells_to_which_a_field_applies(self, tmp_path: Path) -> None:
         swept = ("reranker=none,lexical", "reranker.depth=5,9", "retriever=bm25")
         done = run_command(tmp_path, "-m", *GRID, *swept, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
@@ -268,13 +268,13 @@ class TestFieldsOfSomeOptions:
         assert applied == [("llm=extractive",), tuple(jobs[1])]
 
     @pytest.mark.parametrize("search", [(), ("search=random",)], ids=["grid", "search"])
-    def test_an_unknown_option_at_a_place_is_an_error(self, tmp_path: Path, search: tuple[str, ...]) -> None:
+    def test_unknown_placed_option_is_rejected(self, tmp_path: Path, search: tuple[str, ...]) -> None:
         swept = ("retriever=bm25", "reranker=none,cascade", "reranker@reranker.steps.precise=lexical,lexicall")
         done = run_command(tmp_path, "-m", *GRID, *swept, *search, "run.plan_only=true")
         assert done.returncode == 2
         assert "Could not find 'reranker/lexicall'" in done.stderr
 
-    def test_a_search_checks_all_values_before_it_runs(self, tmp_path: Path) -> None:
+    def test_search_checks_all_values_before_running(self, tmp_path: Path) -> None:
         swept = ("search=random", "retriever=bm25", "reranker=none,lexical", "reranker.depth=5,deep")
         done = run_command(tmp_path, "-m", *GRID, *swept, "run.plan_only=true")
         assert done.returncode == 2
@@ -316,7 +316,7 @@ def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["store"]
 
 
-def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
+def test_preset_is_planned_as_a_sweep(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", "+sweeps=smoke", *QUIET, "run.plan_only=true")
     assert done.returncode == 0, done.stderr
     assert "Plan: 2 cells, no request to a language model" in done.stdout
@@ -327,7 +327,7 @@ class TestSweeper:
 
     COUPLED = ("chunk.size=64,128,256", "top_k=8,4,2", "hydra.sweeper.coupled=[[chunk.size,top_k]]")
 
-    def test_coupled_axes_are_run_together(self, tmp_path: Path) -> None:
+    def test_coupled_axes_of_a_sweep_run_together(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, *self.COUPLED)
         assert done.returncode == 0, done.stderr
         cells = list(read_cells(only_sweep(tmp_path)))
@@ -364,7 +364,7 @@ class TestSweeper:
             ("hydra.sweeper.one_at_a_time=flase", "'flase' is not a valid bool"),
         ],
     )
-    def test_sweeper_error_is_one_message(self, problem: str, message: str, tmp_path: Path) -> None:
+    def test_invalid_sweeper_setting_is_one_message(self, problem: str, message: str, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128,256", "top_k=2,4", problem)
         assert done.returncode == 2
         assert message in done.stderr
@@ -373,7 +373,7 @@ class TestSweeper:
 
 
 class TestAxes:
-    def test_axes_are_the_options_of_the_groups_and_the_usual_numbers(self) -> None:
+    def test_axes_contain_group_options_and_usual_numbers(self) -> None:
         axes = compose_job("retriever=bm25", "chunk=token", "chunk.size=64").axes
         assert (axes["retriever"], axes["chunk"], axes["llm"], axes["dataset"]) == (
             "bm25",

@@ -18,22 +18,22 @@ def jobs(
 
 
 class TestCrossed:
-    def test_the_first_axis_varies_slowest(self) -> None:
+    def test_grid_varies_the_first_axis_slowest(self) -> None:
         assert jobs(axes(a="1 2", b="x y")) == ["a=1 b=x", "a=1 b=y", "a=2 b=x", "a=2 b=y"]
 
-    def test_an_axis_that_is_not_swept_is_in_every_job(self) -> None:
+    def test_grid_puts_a_single_value_into_every_job(self) -> None:
         assert jobs(axes(a="1", b="x y")) == ["a=1 b=x", "a=1 b=y"]
 
     @pytest.mark.parametrize("one_at_a_time", [False, True])
-    def test_no_axes_give_one_job(self, one_at_a_time: bool) -> None:
+    def test_grid_without_axes_has_one_job(self, one_at_a_time: bool) -> None:
         assert jobs({}, one_at_a_time=one_at_a_time) == [""]
 
 
 class TestCoupled:
-    def test_coupled_axes_advance_together(self) -> None:
+    def test_coupled_axes_of_a_grid_advance_together(self) -> None:
         assert jobs(axes(size="64 128", k="16 8"), [["size", "k"]]) == ["size=64 k=16", "size=128 k=8"]
 
-    def test_a_group_is_crossed_with_the_other_axes(self) -> None:
+    def test_coupled_axes_are_crossed_with_the_other_axes(self) -> None:
         found = jobs(axes(size="64 128", r="a b", k="16 8"), [["k", "size"]])
         assert found == ["size=64 r=a k=16", "size=64 r=b k=16", "size=128 r=a k=8", "size=128 r=b k=8"]
 
@@ -42,17 +42,17 @@ class TestCoupled:
         assert len(found) == 6
         assert found[-1] == "a=2 b=2 c=3 d=3"
 
-    def test_an_added_value_is_named_without_its_mark(self) -> None:
+    def test_coupled_group_names_an_added_axis_without_its_plus(self) -> None:
         given = {"+a.b": ["+a.b=1", "+a.b=2"], "k": ["k=1", "k=2"]}
         assert jobs(given, [["a.b", "k"]]) == ["+a.b=1 k=1", "+a.b=2 k=2"]
 
 
 class TestOneAtATime:
-    def test_the_base_comes_first_and_is_not_repeated(self) -> None:
+    def test_one_at_a_time_begins_with_the_base_and_never_repeats_it(self) -> None:
         found = jobs(axes(size="128 64 256", r="bm25 hybrid"), one_at_a_time=True)
         assert found == ["size=128 r=bm25", "size=64 r=bm25", "size=256 r=bm25", "size=128 r=hybrid"]
 
-    def test_a_coupled_group_is_one_axis(self) -> None:
+    def test_one_at_a_time_treats_a_coupled_group_as_one_axis(self) -> None:
         found = jobs(axes(size="128 64", r="a b", k="8 16"), [["size", "k"]], one_at_a_time=True)
         assert found == ["size=128 r=a k=8", "size=64 r=a k=16", "size=128 r=b k=8"]
 

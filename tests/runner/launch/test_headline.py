@@ -57,7 +57,7 @@ def test_answer_parts_metric_ranks_generated_answers(overrides: list[str], expec
     assert headline_of([small_request(*overrides).cell], has_answer_parts=True) == expected
 
 
-def test_given_passages_get_no_headline_metric() -> None:
+def test_given_passages_have_no_headline_metric() -> None:
     assert headline_of([small_request("llm=extractive", "retriever=given").cell]) == ""
 
 
@@ -75,7 +75,7 @@ def test_single_language_model_cell_makes_the_sweep_rank_answers() -> None:
         ("x", "expected one of"),
     ],
 )
-def test_a_headline_that_cannot_rank_is_an_error(name: str, said: str) -> None:
+def test_headline_that_cannot_rank_is_an_error(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=r"run\.headline: ") as raised:
         check_jobs([compose_job(f"run.headline={name}")])
     assert said in str(raised.value)
@@ -90,7 +90,7 @@ def cell(name: str, **values: float) -> CellResult:
     )
 
 
-def test_the_headline_is_the_first_column_and_sets_the_order() -> None:
+def test_headline_is_the_first_column_and_sets_the_order() -> None:
     cells = [cell("a", f1=0.1, **{"ndcg@10": 0.9}), cell("b", f1=0.2, **{"ndcg@10": 0.1})]
     assert [c.cell_id for c in rank_cells(cells)[1]] == ["b", "a"]
     metrics, ordered = rank_cells(cells, "ndcg@10")
@@ -98,7 +98,7 @@ def test_the_headline_is_the_first_column_and_sets_the_order() -> None:
     assert rank_cells(cells, "not_computed") == rank_cells(cells)
 
 
-def test_the_file_is_for_spreadsheets() -> None:
+def test_leaderboard_csv_has_columns_for_intervals_and_counts() -> None:
     rows = list(csv.reader(leaderboard_csv([cell("a", f1=0.1)], ["retriever"], ["f1", "em"]).decode().splitlines()))
     assert rows[0] == [
         "cell",
@@ -122,7 +122,7 @@ def test_leaderboard_file_contains_the_common_means_that_order_it() -> None:
     ]
 
 
-def test_a_sweep_leaves_its_leaderboard(tmp_path: Path) -> None:
+def test_sweep_writes_its_leaderboard(tmp_path: Path) -> None:
     assert run_small(tmp_path, ["retriever=bm25", *FEW_METRICS], ["retriever=closed_book", *FEW_METRICS]) == 0
     assert sweep_in(tmp_path).headline == "ndcg@10"
     with (tmp_path / "results" / "a-sweep" / "leaderboard.csv").open(encoding="utf-8") as file:
@@ -189,7 +189,7 @@ GOLD = {"gold": ["a"]}
         "no answer is right",
     ],
 )
-def test_the_plan_ranks_by_a_metric_that_most_samples_have(
+def test_plan_ranks_by_a_metric_that_most_samples_have(
     tmp_path: Path, samples: list[dict[str, object]], overrides: list[str], expected: str, why: str
 ) -> None:
     data = own_data(tmp_path, {"a": "It is here.", "b": "It is there."}, samples)
@@ -213,7 +213,7 @@ PASSAGES = {"gold": [{"document": "a", "quote": "It is here."}]}
     ],
     ids=["only coverage sees it", "rankings see it", "neither sees it", "one cell", "named"],
 )
-def test_coverage_ranks_if_rankings_do_not_see_a_swept_axis(
+def test_coverage_is_the_headline_if_rankings_do_not_see_an_axis(
     tmp_path: Path, gold: dict[str, object], swept: list[str], expected: str
 ) -> None:
     data = own_data(tmp_path, {"a": "It is here.", "b": "It is there."}, [{**own, **gold} for own in QUESTIONS])
@@ -229,7 +229,7 @@ def test_coverage_ranks_if_rankings_do_not_see_a_swept_axis(
     [(GOLD, (32, 64), True), (GOLD, (32, 32), False), (PASSAGES, (32, 64), False)],
     ids=["whole documents", "one size of chunks", "quotes"],
 )
-def test_chunk_sizes_by_gold_that_is_whole_documents_are_a_warning(
+def test_plan_warns_of_chunk_sizes_with_whole_document_gold(
     tmp_path: Path, gold: dict[str, object], sizes: tuple[int, int], warns: bool
 ) -> None:
     data = own_data(tmp_path, {"a": "It is here.", "b": "It is there."}, [{**own, **gold} for own in QUESTIONS])

@@ -22,7 +22,7 @@ def reply(request: dict[str, Any], _attempt: int) -> Reply:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_sweeps_that_receive_or_find_answers_name_each_variable_once(
+def test_variable_with_hidden_values_is_named_once(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROJECT_KEY", VALUE)
@@ -44,7 +44,9 @@ def test_sweeps_that_receive_or_find_answers_name_each_variable_once(
         assert VALUE not in said
 
 
-def test_variable_is_named_before_a_budget_ends_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variable_with_hidden_values_is_named_before_a_budget_ends_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PROJECT_KEY", VALUE)
     with chat_server(reply) as server:
         model = ["llm=openai", "llm.model=m", "llm.api_key_env=''", "llm.concurrency=1", f"llm.base_url={server.url}"]

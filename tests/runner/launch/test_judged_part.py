@@ -74,10 +74,10 @@ class TestSweep:
         part = {row["id"]: row["score/overall_f1"] for row in rows_of(swept, 0) if row["id"] in drawn}
         assert part == {name: every[name] for name in drawn}
 
-    def test_references_of_other_samples_are_not_prepared(self, swept: Path) -> None:
+    def test_references_of_undrawn_samples_are_not_prepared(self, swept: Path) -> None:
         assert [cell.usage["judge/claims"]["n_requests"] <= N_JUDGED * 4 for cell in cells_in(swept)] == [True, True]
 
-    def test_an_interval_with_a_cheap_metric_covers_all_samples(self, swept: Path) -> None:
+    def test_documented_prediction_powered_interval_covers_all_samples(self, swept: Path) -> None:
         """The lines of docs/judges.md."""
         page = (Path(__file__).parents[3] / "docs" / "judges.md").read_text(encoding="utf-8")
         (code,) = re.findall(r"```python\n([^`]*prediction_powered[^`]*)```", page)
@@ -90,30 +90,30 @@ class TestSweep:
         assert found.interval[0] <= found.mean < found.interval[1]
 
 
-def test_plan_counts_only_drawn_samples(tmp_path: Path) -> None:
+def test_plan_counts_requests_of_drawn_samples_only(tmp_path: Path) -> None:
     assert plan_small(tmp_path, JUDGED).summary()["requests"] == {"judge_preparation": N, "judged_scores": 3 * N}
     few = plan_small(tmp_path, PART).summary()["requests"]
     assert few == {"judge_preparation": N_JUDGED, "judged_scores": 3 * N_JUDGED}
 
 
-def test_the_leaderboard_says_how_many_samples_are_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leaderboard_reports_the_number_of_judged_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, (*PART, "run.headline=overall_f1")) == 0
     assert f"{N_JUDGED} of {N} samples judged" in capsys.readouterr().out
 
 
-def test_plan_counts_only_judged_samples(tmp_path: Path) -> None:
+def test_planned_metric_leaves_out_undrawn_samples(tmp_path: Path) -> None:
     (cell,) = plan_small(tmp_path, PART).cells
     metric = PlannedMetrics([cell], cell.graph.data, store_of(tmp_path)).planned("overall_recall")
     assert (len(metric.rows), metric.left_out) == (N_JUDGED, Counter({"not_drawn": N - N_JUDGED}))
 
 
-def test_keys_change_only_if_a_part_is_judged() -> None:
+def test_stage_keys_change_only_if_a_part_is_judged() -> None:
     assert keys(*JUDGED) == keys(*JUDGED, f"judge.sample={N}") == keys(*JUDGED, "judge.sample_seed=3")
     assert not keys(*JUDGED) & keys(*PART)
     assert not keys(*PART) & keys(*PART, "judge.sample_seed=1")
 
 
-def test_a_part_has_samples_of_every_subset_in_proportion() -> None:
+def test_judged_part_has_samples_of_every_subset_in_proportion() -> None:
     sizes = {"long": 60, "short": 30, "rare": 2}
     samples = [Sample(f"{subset}{n}", subset, Kind.QA, "?", ()) for subset, size in sizes.items() for n in range(size)]
     drawn = np.array(JudgedPart(9, 0).drawn_mask(samples))
@@ -121,6 +121,6 @@ def test_a_part_has_samples_of_every_subset_in_proportion() -> None:
     assert (drawn != np.array(JudgedPart(9, 1).drawn_mask(samples))).any()
 
 
-def test_a_part_without_samples_is_an_error() -> None:
+def test_judged_part_of_zero_samples_is_rejected() -> None:
     with pytest.raises(ConfigError, match=re.escape("judge.sample: got 0, expected at least 1")):
         check_jobs([compose_job(*JUDGED, "judge.sample=0")])

@@ -44,7 +44,7 @@ def only_metrics(*names: str) -> list[str]:
     return [f"~judge.scores.{name}" for name in every if name not in names]
 
 
-def test_the_matrices_of_all_five_metrics_are_filled(tmp_path: Path, server: ChatServer) -> None:
+def test_matrices_of_all_judged_metrics_are_filled(tmp_path: Path, server: ChatServer) -> None:
     assert run_small(tmp_path, judge(server, *only_metrics(*JUDGED), "run.pictures=all")) == 0
     (cell,) = cells_in(tmp_path)
     fields = {name for name in cell.metrics if name.startswith("matrix/")}
@@ -69,7 +69,7 @@ def test_judged_passages_are_not_judged_again(tmp_path: Path, server: ChatServer
     assert len(server.requests) == first + second
 
 
-def test_applicability_is_decided_once_for_all_cells(tmp_path: Path, server: ChatServer) -> None:
+def test_applicability_is_requested_once_for_all_cells(tmp_path: Path, server: ChatServer) -> None:
     few = only_metrics("numerical_accuracy")
     assert run_small(tmp_path, judge(server, *few, "top_k=2"), judge(server, *few, "top_k=4")) == 0
     decisions = [r for r in server.requests if "applicable" in json.dumps(r["response_format"])]
@@ -87,7 +87,7 @@ def test_closed_book_cells_have_no_hallucination(tmp_path: Path, server: ChatSer
     }
 
 
-def test_failed_judgements_fail_the_cell_and_are_tried_again(tmp_path: Path) -> None:
+def test_failed_judgements_fail_the_cell_and_are_retried(tmp_path: Path) -> None:
     one = only_metrics("accuracy")
     retries = "judge.llm.max_retries=0"
     with chat_server(lambda r, n: Reply(status=400) if len(last_message(r)) % 2 else _grade(r, n)) as server:
@@ -103,7 +103,7 @@ def test_failed_judgements_fail_the_cell_and_are_tried_again(tmp_path: Path) -> 
         assert asked > failed
 
 
-def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_judgements_are_retried_then_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(lambda *_: Reply("No idea.")) as server:
         assert run_small(tmp_path, judge(server, *only_metrics("accuracy"))) == 1
         asked = len(server.requests)
@@ -116,7 +116,7 @@ def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path, capsys:
     assert reason in capsys.readouterr().out
 
 
-def test_few_unreadable_replies_are_allowed_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_unreadable_judgements_are_allowed_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two of 20 samples are a tenth, which is allowed."""
     unclear: set[str] = set()
 
@@ -170,7 +170,7 @@ class TestPlan:
         counts: dict[str, int] = plan_small(folder, overrides).summary()["requests"]
         return counts
 
-    def test_judges_of_passages_are_asked_about_each(
+    def test_passage_judges_send_a_request_per_passage(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         overrides = judge(server, *only_metrics("relevance", "necessity"), "llm=none", "top_k=8", "dataset.limit=5")
@@ -189,7 +189,7 @@ class TestPlan:
         assert self.planned(tmp_path, (*overrides, "retriever=closed_book"))["judged_scores"] == 20
         assert self.planned(tmp_path, (*overrides, "retriever=closed_book", "llm=none")) == {}
 
-    def test_follow_up_requests_are_counted(self, tmp_path: Path) -> None:
+    def test_plan_counts_follow_up_requests_of_judges(self, tmp_path: Path) -> None:
         with chat_server(quest_eval_script) as server:
             overrides = (*judge(server)[:-1], "judge=quest_eval")
             planned = self.planned(tmp_path, overrides)
@@ -233,7 +233,7 @@ class TestAgreement:
         report = ["--json", str(folder / "report.json")]
         return judge_agreement(["--labels", str(labels), "--judge", "omnieval", *report, *more, *overrides])
 
-    def test_the_report_has_bias_and_corrected_means(
+    def test_agreement_report_has_bias_and_corrected_means(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -281,7 +281,7 @@ class TestAgreement:
         report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
         assert sum(report["failures"].values()) == 4
 
-    def test_an_error_of_all_metrics_is_reported_once(
+    def test_error_of_all_metrics_is_reported_once(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -290,7 +290,7 @@ class TestAgreement:
         assert error.count("llm.model: is empty") == 1
         assert "more places)" in error
 
-    def test_labels_of_a_sweeps_answers_correct_its_cells(
+    def test_labels_of_the_answers_of_a_sweep_correct_its_cells(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """The judge gives 2 to everything; people gave 1 to the eight answers that they looked at."""
@@ -316,7 +316,7 @@ class TestAgreement:
         assert second.get("n_labelled", 0) < 8, "its answers are others"
         assert "+0.500" in capsys.readouterr().out
 
-    def test_labels_of_other_answers_and_other_judges_are_refused(
+    def test_labels_of_other_answers_and_judges_are_refused(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -327,7 +327,7 @@ class TestAgreement:
         assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID, "judge.llm.temperature=1") == 2
         assert "a judge other than --judge graded accuracy of cell" in capsys.readouterr().err
 
-    def test_replies_survive_another_number_of_attempts(
+    def test_judge_replies_are_reused_with_another_number_of_attempts(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)

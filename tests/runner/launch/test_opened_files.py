@@ -136,7 +136,7 @@ def n_requests(study: Path, sweep_id: str) -> int:
 @pytest.mark.parametrize(
     ("idiom", "workers"), [*((idiom, 1) for idiom in IDIOMS), *((idiom, 2) for idiom in ("a thread", "an entry point"))]
 )
-def test_edit_of_a_file_the_model_opened_sends_requests_again(idiom: str, workers: int, study: Path) -> None:
+def test_edit_of_a_file_that_the_model_opened_sends_requests_again(idiom: str, workers: int, study: Path) -> None:
     file, read = IDIOMS[idiom]
     write(study, "model.py", MODEL.format(read))
     write(study, file, "TEXT = 'before'")
@@ -152,7 +152,7 @@ def test_edit_of_a_file_the_model_opened_sends_requests_again(idiom: str, worker
     assert n_requests(study, "fourth") == 0
 
 
-def test_edit_of_a_file_no_run_opened_sends_no_requests(study: Path) -> None:
+def test_edit_of_a_file_that_no_run_opened_sends_no_requests(study: Path) -> None:
     file, read = IDIOMS["a format in a variable"]
     write(study, "model.py", MODEL.format(read))
     write(study, file, "before")
@@ -163,7 +163,9 @@ def test_edit_of_a_file_no_run_opened_sends_no_requests(study: Path) -> None:
     assert n_requests(study, "second") == 0
 
 
-def test_a_file_that_was_deleted_asks_again(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deleted_file_that_the_model_opened_sends_requests_again(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     read = "path = FORMAT % (HERE, NAME, 'txt'); return whole(path) if os.path.exists(path) else 'without'"
     write(study, "model.py", MODEL.format(read))
     write(study, "answer.txt", "before")
@@ -175,7 +177,7 @@ def test_a_file_that_was_deleted_asks_again(study: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("check", ["os.path.isfile(path)", "can_open(path)"])
-def test_a_new_file_that_the_model_looked_for_asks_again(check: str, study: Path) -> None:
+def test_new_file_that_the_model_looked_for_sends_requests_again(check: str, study: Path) -> None:
     more = "\n\ndef can_open(path):\n    try:\n        return whole(path)\n    except OSError:\n        return ''\n"
     read = f"path = FORMAT % (HERE, 'own', 'txt'); return whole(path if {check} else FORMAT % (HERE, NAME, 'txt'))"
     write(study, "model.py", MODEL.format(read) + more)
@@ -198,7 +200,7 @@ def test_changed_target_of_one_link_sends_requests_again(study: Path) -> None:
     assert answers(study, "second") == {"after!"}
 
 
-def test_a_new_file_in_a_listed_folder_asks_again(study: Path) -> None:
+def test_new_file_in_a_listed_folder_sends_requests_again(study: Path) -> None:
     write(study, "model.py", MODEL.format("return len(getattr(os, 'list' + 'dir')('%s/%s' % (HERE, 'linked')))"))
     write(study, "linked/one.txt", "")
     assert answers(study, "first") == {"1"}
@@ -206,7 +208,7 @@ def test_a_new_file_in_a_listed_folder_asks_again(study: Path) -> None:
     assert answers(study, "second") == {"2"}
 
 
-def test_source_lines_in_a_traceback_do_not_become_dependencies(study: Path) -> None:
+def test_source_lines_in_a_traceback_are_not_dependencies(study: Path) -> None:
     write(study, "other.py", "def call(function):\n    return function()\n")
     write(study, "model.py", MODEL.format("return getattr(traceback, 'format_stack')() and 'before'"))
     write(

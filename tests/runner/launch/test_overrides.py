@@ -40,6 +40,6 @@ def test_words_other_than_stray_overrides_are_unchanged(typed: str) -> None:
 
 
 @pytest.mark.parametrize("typed", ["=5", "+=5", "~=5"])
-def test_an_override_needs_a_key(typed: str) -> None:
+def test_override_without_a_key_is_rejected(typed: str) -> None:
     with pytest.raises(ConfigError, match="no key before the ="):
         quote_values([typed])

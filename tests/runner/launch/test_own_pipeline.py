@@ -80,7 +80,7 @@ def has_ended(folder: Path, n: int) -> bool:
     return len(asked(folder, "ended")) >= n
 
 
-def test_custom_pipeline_runs_with_built_in_cells_and_unused_axes_fold(tmp_path: Path) -> None:
+def test_custom_pipeline_joins_cells_that_differ_in_unused_axes(tmp_path: Path) -> None:
     own = [(*OWN, f"chunk.size={size}", "+pipeline.parameters.top=2") for size in (64, 128)]
     assert run_small(tmp_path, CELL, (*CELL, "pipeline.call=my_app_of_tests.rag.answer"), *own) == 0
     built_in, pipeline = sorted(cells_in(tmp_path), key=lambda cell: str(cell.axes["pipeline"]))
@@ -95,7 +95,7 @@ def test_custom_pipeline_runs_with_built_in_cells_and_unused_axes_fold(tmp_path:
     assert len(asked(tmp_path, "began")) == pipeline.usage["answers"]["n_requests"] == 12
 
 
-def test_failures_are_counted_and_the_cell_is_marked(tmp_path: Path) -> None:
+def test_custom_pipeline_failures_are_counted_and_mark_the_cell(tmp_path: Path) -> None:
     assert (
         run_small(tmp_path, (*CELL, "pipeline=python", "pipeline.call=my_app_of_tests.rag.failing")) == EXIT_CELL_FAILED
     )
@@ -106,7 +106,7 @@ def test_failures_are_counted_and_the_cell_is_marked(tmp_path: Path) -> None:
     assert cell.metrics["overall"]["rouge_l"]["n"] <= 12 - n_failed
 
 
-def test_edited_pipeline_is_called_again_and_cached_replies_are_not(tmp_path: Path, app: Path) -> None:
+def test_edited_pipeline_is_called_again_once(tmp_path: Path, app: Path) -> None:
     run_small(tmp_path, OWN, sweep_id="first")
     run_small(tmp_path, OWN, sweep_id="again")
     assert len(asked(tmp_path, "began")) == 12
@@ -130,7 +130,7 @@ def test_edited_pipeline_is_called_again_and_cached_replies_are_not(tmp_path: Pa
         (["pipeline=http"], "pipeline.url: is empty"),
     ],
 )
-def test_an_unusable_pipeline_is_an_error_before_any_work(tmp_path: Path, overrides: list[str], problem: str) -> None:
+def test_unusable_pipeline_is_rejected_by_the_plan(tmp_path: Path, overrides: list[str], problem: str) -> None:
     job = (*(CELL if "pipeline=http" in overrides else OWN), *overrides)
     with pytest.raises(ConfigError) as caught:
         plan_small(tmp_path, job)

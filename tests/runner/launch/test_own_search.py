@@ -65,7 +65,7 @@ def asked(folder: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def test_custom_search_runs_with_a_built_in_search_and_unused_axes_fold(tmp_path: Path) -> None:
+def test_custom_search_joins_cells_that_differ_in_unused_axes(tmp_path: Path) -> None:
     own = [(*OWN, f"chunk.size={size}", f"embedder={name}") for size, name in ((64, "hashing"), (128, "lsa"))]
     assert run_small(tmp_path, CELL, *own) == 0
     built_in, searched = sorted(cells_in(tmp_path), key=lambda cell: str(cell.axes["retriever"]))
@@ -81,7 +81,7 @@ def test_custom_search_runs_with_a_built_in_search_and_unused_axes_fold(tmp_path
     assert len(asked(tmp_path)) == 12
 
 
-def test_a_plan_counts_searches_until_their_hits_are_cached(tmp_path: Path) -> None:
+def test_plan_counts_custom_searches_until_their_hits_are_cached(tmp_path: Path) -> None:
     plan = plan_small(tmp_path, CELL, OWN, (*OWN, "top_k=2"), (*OWN, "+retriever.parameters.length=50")).plan
     assert {count.title: (count.n_requests, count.n_tokens) for count in plan.requests} == {
         "search in an existing index": (24, 0)
@@ -93,7 +93,7 @@ def test_a_plan_counts_searches_until_their_hits_are_cached(tmp_path: Path) -> N
     assert plan.n_requests == 12
 
 
-def test_an_edit_searches_again_and_found_hits_are_not_searched_again(tmp_path: Path, app: Path) -> None:
+def test_edited_search_is_called_again_once(tmp_path: Path, app: Path) -> None:
     for sweep_id in ("first", "again"):
         run_small(tmp_path, OWN, sweep_id=sweep_id)
     assert len(asked(tmp_path)) == 12
@@ -109,7 +109,7 @@ def test_an_edit_searches_again_and_found_hits_are_not_searched_again(tmp_path: 
         ("nothing", "retriever: PythonRetriever found nothing for any of 12 queries"),
     ],
 )
-def test_a_search_that_fails_gives_no_numbers(tmp_path: Path, name: str, reason: str) -> None:
+def test_failing_search_gives_no_metrics(tmp_path: Path, name: str, reason: str) -> None:
     own = (*CELL, "retriever=python", f"retriever.call=my_search_of_tests.search:{name}")
     assert run_small(tmp_path, CELL, own) == EXIT_CELL_FAILED
     (failed,) = [cell for cell in cells_in(tmp_path) if cell.status != "OK"]
@@ -126,7 +126,7 @@ def test_a_search_that_fails_gives_no_numbers(tmp_path: Path, name: str, reason:
         (["top_k=9"], "top_k: got 9, more than retriever.depth=6"),
     ],
 )
-def test_an_unusable_search_is_an_error_before_any_work(tmp_path: Path, overrides: list[str], problem: str) -> None:
+def test_unusable_search_is_rejected_by_the_plan(tmp_path: Path, overrides: list[str], problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         plan_small(tmp_path, (*OWN, *overrides))
     assert any(each.startswith(problem) for each in caught.value.problems), caught.value.problems

@@ -30,7 +30,7 @@ def _cells(folder: Path) -> dict[str, dict[str, object]]:
     return {record["axes"]["parser"]: record for record in records}
 
 
-def test_parsers_are_an_axis_and_a_file_is_parsed_once(tmp_path: Path) -> None:
+def test_parser_axis_parses_a_file_once_per_parser(tmp_path: Path) -> None:
     _write(tmp_path)
     done = run_command(tmp_path, "-m", "parser=built_in,pdfplumber,pypdfium2", "top_k=1,2", *SMALL)
     assert done.returncode == 0, done.stderr
@@ -55,7 +55,7 @@ def test_data_sets_without_files_ignore_the_parser(tmp_path: Path) -> None:
     assert "1 cell (1 duplicate" in " ".join(done.stdout.split())
 
 
-def test_folders_of_office_files_are_errors_without_a_parser(tmp_path: Path) -> None:
+def test_office_documents_without_a_parser_are_an_error(tmp_path: Path) -> None:
     _write(tmp_path)
     for file in (tmp_path / "documents").iterdir():
         file.unlink()

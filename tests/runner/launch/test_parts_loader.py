@@ -53,7 +53,7 @@ def write(folder: Path, option: str, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def test_composition_is_the_same_without_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_composition_is_equal_without_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
     overrides = ["retriever=hybrid", "reranker=lexical", "top_k=7"]
     quick = composed(PartsLoader(search_path()), overrides)
     parts: list[str] = []
@@ -72,7 +72,7 @@ def test_mapping_merged_into_a_referenced_part_equals_hydra(tmp_path: Path) -> N
     assert text == composed(ConfigLoaderImpl(places), ["llm=fills"])[0]
 
 
-def test_a_file_of_the_user_is_read_again_by_the_next_loader(tmp_path: Path) -> None:
+def test_user_file_is_read_again_by_the_next_loader(tmp_path: Path) -> None:
     places = search_path(tmp_path)
     for reply in ("one", "two"):
         write(tmp_path, "mine", f"_target_: x\nreply: {reply}\n")
@@ -80,7 +80,7 @@ def test_a_file_of_the_user_is_read_again_by_the_next_loader(tmp_path: Path) -> 
         assert OmegaConf.create(text).llm.reply == reply
 
 
-def test_the_latest_registration_of_a_component_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latest_registration_of_a_component_is_composed(monkeypatch: pytest.MonkeyPatch) -> None:
     store = ConfigStore.instance()
     monkeypatch.setattr(store, "repo", copy.deepcopy(store.repo))
     with pytest.raises(MissingConfigException):
@@ -91,7 +91,7 @@ def test_the_latest_registration_of_a_component_counts(monkeypatch: pytest.Monke
         assert OmegaConf.create(text).llm.reply == reply
 
 
-def test_a_file_is_merged_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_config_file_is_merged_once_by_a_loader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     loader = PartsLoader(search_path(tmp_path))
     composed(loader, ["retriever=bm25"])
     merged: list[str] = []

@@ -34,7 +34,7 @@ ACCEPTED = (
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_preset_that_no_loader_can_hold_is_one_error(name: str, tmp_path: Path) -> None:
+def test_preset_of_oversized_yaml_is_one_error(name: str, tmp_path: Path) -> None:
     text, message = REFUSED[name]
     (tmp_path / "sweeps").mkdir()
     (tmp_path / "sweeps" / "mine.yaml").write_text(text, encoding="utf-8")
@@ -42,7 +42,7 @@ def test_a_preset_that_no_loader_can_hold_is_one_error(name: str, tmp_path: Path
         python_api.run_overrides(["+sweeps=mine", "run.plan_only=true"], tmp_path)
 
 
-def test_a_preset_in_its_own_defaults_is_one_error(tmp_path: Path) -> None:
+def test_preset_in_its_own_defaults_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "sweeps").mkdir()
     (tmp_path / "sweeps" / "mine.yaml").write_text("defaults: [mine]\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="refers to itself or is nested too deeply"):
@@ -54,7 +54,7 @@ def test_plain_yaml_is_accepted(text: str) -> None:
     require_plain_yaml(text.encode())
 
 
-def test_random_yaml_is_accepted_or_is_one_error() -> None:
+def test_random_yaml_is_accepted_or_one_error() -> None:
     draw = random.Random(0)
     pieces = [
         "&a ",

@@ -60,7 +60,7 @@ def test_python_api_accepts_a_user_config_folder(results: str, tmp_path: Path) -
     assert (cell.axes["chunk"], cell.axes["chunk.size"]) == ("tiny", 32)
 
 
-def test_run_restores_the_state_of_the_process(results: str, tmp_path: Path) -> None:
+def test_python_run_restores_the_state_of_the_process(results: str, tmp_path: Path) -> None:
     def state() -> tuple[object, ...]:
         return sys.argv, list(sys.argv), os.getcwd(), list(logging.root.handlers), dict(os.environ)  # noqa: PTH109
 
@@ -77,7 +77,7 @@ def test_run_restores_the_state_of_the_process(results: str, tmp_path: Path) -> 
     assert state() == before
 
 
-def test_a_failed_cell_is_reported_and_not_raised(results: str) -> None:
+def test_python_api_reports_a_failed_cell_without_raising(results: str) -> None:
     sweep = runner.run([*CELL, results, "tokenizer=rjieba,english"])
     assert [cell.status for cell in sweep.cells] == ["OK", "FAILED"]
     assert [cell.axes["tokenizer"] for cell in sweep.failed] == ["english"]
@@ -103,19 +103,19 @@ def test_python_api_raises_configuration_errors(
 
 
 @pytest.mark.parametrize("overrides", ["top_k=5", ["top_k=5", 5]])
-def test_overrides_that_are_not_a_list_of_strings_are_refused(overrides: Any) -> None:
+def test_python_api_rejects_overrides_that_are_not_strings(overrides: Any) -> None:
     with pytest.raises(ConfigError, match=r"overrides: got .*5.*, expected a list of strings, e\.g\."):
         runner.run(overrides)
 
 
-def test_an_error_in_an_axis_has_one_heading(results: str) -> None:
+def test_python_api_axis_error_has_one_heading(results: str) -> None:
     with pytest.raises(ConfigError) as caught:
         runner.run(["chunk.size=interval(64,128)", results])
     assert str(caught.value).count("in the configuration") == 1
     assert "got an interval, expected single values" in caught.value.problems[0]
 
 
-def test_sweeps_of_several_threads_wait_for_each_other(results: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweeps_of_several_threads_run_one_after_another(results: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line and Hydra are the whole process's, so the record of one would be that of another."""
     at_work, most, commands = 0, 0, {}
     before = sys.argv
@@ -153,7 +153,7 @@ def test_plan_only_returns_no_cells(results: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
-def test_sweeps_leave_no_file_open(tmp_path: Path) -> None:
+def test_sweeps_of_one_process_leave_no_file_open(tmp_path: Path) -> None:
     """A notebook runs many in one process: the next sweep finds nothing open but the marks of who runs the last one."""
     for name in ("first", "second"):
         run_small(tmp_path / name, (*FEW_METRICS, "llm=scripted"))

@@ -83,7 +83,7 @@ def n_asked(server: ChatServer) -> Counter[str]:
 
 
 class TestRace:
-    def test_bad_cells_stop_early_and_are_reported(
+    def test_bad_race_cells_stop_early_and_are_reported(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE)) == 0
@@ -125,7 +125,7 @@ class TestRace:
             assert raced[cell_id] == whole[cell_id]
             assert table_of(raced_in, cell_id) == table_of(whole_in, cell_id)
 
-    def test_a_killed_race_stops_the_same_cells_and_repeats_no_stored_request(
+    def test_killed_race_stops_the_same_cells_and_repeats_no_stored_request(
         self, tmp_path: Path, server: ChatServer
     ) -> None:
         (tmp_path / "whole").mkdir()
@@ -174,14 +174,14 @@ class TestRace:
         assert "stopped by the race after" in page
         assert "Cells that failed" not in page
 
-    def test_a_budget_tells_how_far_live_cells_are_behind(
+    def test_budget_ending_a_race_reports_how_far_cells_are_behind(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *RACE, "run.max_requests=90")) == 3
         assert " is live after 20 samples, at least 0." in capsys.readouterr().out
         assert sweep_in(tmp_path).status == "INTERRUPTED"
 
-    def test_a_cell_that_fails_leaves_the_race_and_is_reported(
+    def test_failed_cell_leaves_the_race_and_is_reported(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         server.script = lambda request, n: Reply(status=404) if request["model"] == "m95" else reply(request, n)
@@ -195,7 +195,7 @@ class TestTargets:
 
     targets = (*RACE, "race.targets=[overall,subsets]")
 
-    def test_the_winner_of_a_subset_finishes(
+    def test_race_lets_the_winner_of_a_subset_finish(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """m05 answers the questions of the subset alone."""
@@ -221,7 +221,7 @@ class TestTargets:
         values = {model: cell.value("em", "rare") or 0.0 for model, cell in found.items()}
         assert max(values, key=values.__getitem__) == "m05"
 
-    def test_a_sweep_without_subsets_has_one_target(
+    def test_race_without_subsets_has_one_target(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, *cells_of(tmp_path, server, *self.targets, "run.plan_only=true")) == 0
@@ -233,7 +233,7 @@ class TestCosts:
 
     against = (*RACE, "race.against=cost")
 
-    def test_a_cheap_bad_cell_finishes_and_a_dear_bad_one_stops(
+    def test_cost_race_stops_a_dear_bad_cell_and_not_a_cheap_one(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         prices = {"m90": 2.0, "m85": 1.0, "m30": 1.0, "m05": 0.1}
@@ -248,7 +248,7 @@ class TestCosts:
         assert found["m30"].race["against"] == "cost"
         assert found["m30"].race["opponent"] == found["m85"].cell_id
 
-    def test_a_model_without_a_price_is_refused(
+    def test_cost_race_refuses_a_model_without_a_price(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         prices = price_list(dict.fromkeys(MODELS[1:], 1.0))
@@ -274,7 +274,7 @@ class TestForecast:
         saved = 1 - len(server.requests) / (N * len(MODELS))
         assert int(found[1]) / 100 == pytest.approx(saved, abs=0.1)
 
-    def test_less_is_saved_for_every_subset_and_for_every_cost(
+    def test_race_plan_saves_less_with_subset_targets_and_costs(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         subsets = ["rare" if number < 20 else "common" for number in range(N)]
@@ -290,7 +290,7 @@ class TestForecast:
         assert saved[0] > saved[1] > 0
         assert saved[2] == 0, "quality rises with cost"
 
-    def test_a_race_that_saves_little_is_advised_against(
+    def test_race_plan_advises_against_small_savings(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         models = ("m90", "m88", "m87", "m86")
@@ -309,7 +309,7 @@ class TestForecast:
         assert "a cell answers about 96% if it ends 0.02 behind, 81% if it ends 0.05 behind, 51% if it ends" in shown
         assert "about 4% of the answers would be saved among cells that differ by 0.02: use race=none" in shown
 
-    def test_a_raced_sweep_is_no_forecast(
+    def test_raced_sweep_is_not_used_as_a_forecast(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Its finishers are near-equal."""
@@ -335,7 +335,7 @@ class TestRefused:
             (("race.against=price",), "against"),
         ],
     )
-    def test_a_setting_is_refused_with_the_reason(
+    def test_invalid_race_setting_is_refused_with_the_reason(
         self, more: tuple[str, ...], why: str, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         cells = cells_of(tmp_path, server, "race=betting", *more)
@@ -344,7 +344,7 @@ class TestRefused:
         assert why in capsys.readouterr().err
         assert not server.requests
 
-    def test_a_judged_metric_is_refused(
+    def test_judged_race_metric_is_refused(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         judge = ("judge=faithfulness", "judge.llm.model=a-judge", f"judge.llm.base_url={server.url}")
@@ -361,14 +361,14 @@ class TestRefused:
         assert run_small(tmp_path, (*cell, "repeat=0"), (*cell, "repeat=1")) == 2
         assert "race: the leaderboard averages draws of repeat" in capsys.readouterr().err
 
-    def test_a_sweep_without_a_language_model_runs_to_its_end(
+    def test_race_without_a_language_model_runs_to_its_end(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, ("race=betting", "top_k=1"), ("race=betting", "top_k=3")) == 0
         assert "race: no cell asks a language model, so there is nothing to save" in capsys.readouterr().out
         assert {cell.status for cell in cells_in(tmp_path)} == {OK}
 
-    def test_an_unknown_metric_is_refused_without_a_language_model_too(
+    def test_unknown_race_metric_is_refused_without_a_language_model(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run_small(tmp_path, ("race=betting", "race.metric=rouge", "top_k=1")) == 2

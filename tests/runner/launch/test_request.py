@@ -16,7 +16,7 @@ GPUS = "+executor.resources.vectors={cpus: 2, gpus: 0.5, memory_gb: 0}"
 @pytest.mark.parametrize(
     "override", [GPUS, "+executor.resources.vectors.gpus=1", "+executor.resources={vectors: {gpus: 1}}"]
 )
-def test_ignored_settings_of_an_override_are_errors(tmp_path: Path, override: str) -> None:
+def test_ignored_executor_settings_of_an_override_are_errors(tmp_path: Path, override: str) -> None:
     with pytest.raises(ConfigError) as refused:
         check_jobs([small_job(tmp_path, "executor=processes", override)])
     (problem,) = refused.value.problems
@@ -24,12 +24,14 @@ def test_ignored_settings_of_an_override_are_errors(tmp_path: Path, override: st
     assert problem.endswith("use executor=ray or executor=slurm")
 
 
-def test_ignored_settings_of_a_preset_are_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_ignored_executor_settings_of_a_preset_are_reported_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     job = replace(small_job(tmp_path, GPUS, "metrics=retrieval"), overrides=("metrics=retrieval",))
     assert run_sweep([job], SWEEP_ID, ()) == 0
     (told,) = caplog.messages
     assert told.startswith("executor.resources.vectors.gpus: has no effect")
 
 
-def test_settings_that_the_executor_uses_are_accepted(tmp_path: Path) -> None:
+def test_used_executor_settings_are_accepted(tmp_path: Path) -> None:
     check_jobs([small_job(tmp_path, "+executor.resources.vectors={cpus: 2}")])

@@ -136,7 +136,7 @@ class TestInterrupted:
         assert metrics_text(sweeps(tmp_path)[-1]) == metrics_text(only_sweep(uninterrupted_run))
 
     @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-    def test_signal_to_the_main_process_ends_the_sweep(self, name: str, tmp_path: Path) -> None:
+    def test_termination_signal_ends_the_sweep(self, name: str, tmp_path: Path) -> None:
         """Batch systems, containers and closed terminals send such a signal."""
         process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
         wait_until(lambda: after_answers(3)(tmp_path), process)
@@ -220,7 +220,7 @@ class TestFailedAnswers:
             f"(most often: the script fails on '{FAILING}')"
         )
 
-    def test_failed_answers_are_counted_and_never_an_answer(self, tmp_path: Path, n_failing: int) -> None:
+    def test_failed_answers_are_counted_and_never_scored(self, tmp_path: Path, n_failing: int) -> None:
         run_small(tmp_path, self.FAILS)
         (cell,) = cells_in(tmp_path)
         assert cell.counts == {"error": n_failing, "ok": 12 - n_failing}

@@ -47,30 +47,30 @@ def built(config: Any, **changes: object) -> Cell:
 
 
 class TestValues:
-    def test_components_are_built_with_their_types(self, default: Any) -> None:
+    def test_schema_builds_components_with_their_types(self, default: Any) -> None:
         cell = built(default)
         assert isinstance(cell.chunk, SentencePacking)
         assert (cell.chunk.size, cell.chunk.unit) == (128, Unit.TOKEN)
         assert set(cell.metrics.scores) == set(default["metrics"]["scores"])
 
-    def test_an_enum_is_written_as_its_value(self, default: Any) -> None:
+    def test_schema_reads_an_enum_from_its_value(self, default: Any) -> None:
         assert built(default, chunk__unit="char").chunk.unit is Unit.CHAR  # type: ignore[attr-defined]
 
-    def test_a_whole_number_is_a_number(self, default: Any) -> None:
+    def test_schema_reads_a_whole_number_as_a_float(self, default: Any) -> None:
         overlap = built(default, chunk__overlap=0).chunk.overlap  # type: ignore[attr-defined]
         assert (overlap, type(overlap)) == (0.0, float)
 
-    def test_a_list_becomes_a_tuple_of_typed_items(self, default: Any) -> None:
+    def test_schema_reads_a_list_as_a_tuple_of_typed_items(self, default: Any) -> None:
         cell = built(default, metrics__scores__trec__measures=["mrr"], retriever__fusion__weights=[1, 2])
         assert cell.metrics.scores["trec"] == TrecMeasures(("mrr",))
         assert cell.retriever.fusion == ReciprocalRank(weights=(1.0, 2.0))
         assert {type(weight) for weight in cell.retriever.fusion.weights} == {float}
 
     @pytest.mark.parametrize("limit", [None, 5])
-    def test_an_optional_value_may_be_null(self, default: Any, limit: int | None) -> None:
+    def test_schema_accepts_null_for_an_optional_value(self, default: Any, limit: int | None) -> None:
         assert built(default, dataset__limit=limit).dataset.limit == limit  # type: ignore[attr-defined]
 
-    def test_a_field_with_a_default_may_be_left_out(self, default: Any) -> None:
+    def test_schema_fills_a_missing_field_with_its_default(self, default: Any) -> None:
         assert built(default, retriever__depth=MISSING).retriever.depth == 100
 
 
@@ -113,7 +113,7 @@ class TestProblems:
         expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), expected {kind}"
         assert problems_of(default, **{path: value}) == (expected,)
 
-    def test_a_whole_number_beyond_all_floats_is_a_problem(self, default: Any) -> None:
+    def test_whole_number_beyond_all_floats_is_rejected(self, default: Any) -> None:
         (problem,) = problems_of(default, chunk__overlap=10**400)
         assert problem.startswith("chunk.overlap: got 1000")
         assert problem.endswith("expected a number")
@@ -154,7 +154,7 @@ class TestProblems:
 
 
 class TestSeveralCells:
-    def test_equal_parts_are_one_component(self, default: Any) -> None:
+    def test_cell_builder_shares_equal_components(self, default: Any) -> None:
         builder = CellBuilder()
         first, second = builder.build(default), builder.build(changed(default, chunk__size=64))
         assert (first.chunk.size, second.chunk.size) == (128, 64)  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ class TestSeveralCells:
         with pytest.raises(ConfigError, match="got False"):
             builder.build(changed(default, chunk__overlap=False))
 
-    def test_error_is_reported_for_every_cell_with_it(self, default: Any) -> None:
+    def test_error_of_several_cells_is_reported_for_each(self, default: Any) -> None:
         builder = CellBuilder()
         for size in (64, 128):
             with pytest.raises(ConfigError, match=r"llm\.nonsense: unknown"):
@@ -222,7 +222,7 @@ class TestTargets:
             "expected a LLM, but NoReranker lacks answers_from, generate"
         )
 
-    def test_a_language_model_is_no_pipeline(self, default: Any) -> None:
+    def test_pipeline_in_place_of_a_language_model_is_rejected(self, default: Any) -> None:
         """A pipeline has all members of a language model, but reads conversations and not prompts."""
         pipeline = {"_target_": "components.pipelines.http.HttpPipeline", "url": "http://127.0.0.1:9", "revision": 1}
         (problem,) = problems_of(default, llm={**pipeline, "parameters": {}})
@@ -231,11 +231,11 @@ class TestTargets:
             "pipeline, which pipeline._target_ chooses"
         )
 
-    def test_a_metric_must_be_a_metric(self, default: Any) -> None:
+    def test_target_that_is_not_a_metric_is_rejected(self, default: Any) -> None:
         (problem,) = problems_of(default, metrics__scores__em={"_target_": "components.rerankers.none.NoReranker"})
         assert problem.startswith("metrics.scores.em._target_:")
 
-    def test_a_part_must_be_of_its_role_too(self, default: Any) -> None:
+    def test_component_part_of_another_role_is_rejected(self, default: Any) -> None:
         (problem,) = problems_of(default, embedder__tokenizer={"_target_": "components.tokenizers.cl100k.Cl100k"})
         assert problem.startswith("embedder.tokenizer._target_:")
 
@@ -269,13 +269,13 @@ class TestChecks:
         closed_book = {"_target_": "components.retrievers.closed_book.ClosedBook"}
         assert built(default, top_k=500, retriever=closed_book).retriever.depth == 0
 
-    def test_errors_of_parts_carry_the_whole_path(self, default: Any) -> None:
+    def test_errors_of_component_parts_carry_the_whole_path(self, default: Any) -> None:
         found = problems_of(default, retriever__fusion__k=-1, retriever__sparse_index__b=7.0)
         assert {problem.partition(":")[0] for problem in found} == {"retriever.fusion.k", "retriever.sparse_index.b"}
 
     @pytest.mark.parametrize("rate", [-0.1, 1.5])
     @pytest.mark.parametrize("name", ["max_failure_rate", "max_unparsable_rate"])
-    def test_rates_outside_0_to_1_are_rejected(self, default: Any, name: str, rate: float) -> None:
+    def test_failure_rates_outside_0_to_1_are_rejected(self, default: Any, name: str, rate: float) -> None:
         (problem,) = problems_of(default, **{f"run__{name}": rate})
         assert problem.startswith(f"run.{name}:")
 

@@ -86,7 +86,7 @@ class TestSearch:
         assert {row["search"] for row in rows} == {mark}
         assert {"chunk.size", "retriever", "top_k"} <= rows[0].keys(), "although each cell has its own size"
 
-    def test_the_number_of_workers_changes_no_proposal(self, tmp_path: Path) -> None:
+    def test_search_proposals_do_not_depend_on_the_number_of_workers(self, tmp_path: Path) -> None:
         settings = (*SPACE, "search=tpe", "search.n_cells=14")
         found = []
         for workers in (1, 2):
@@ -96,12 +96,12 @@ class TestSearch:
         assert found[0] == found[1]
         assert len(found[0]) == 14, "past TPE's first random draws"
 
-    def test_equal_cells_run_once_and_are_no_proposals(self, tmp_path: Path) -> None:
+    def test_search_runs_equal_cells_once(self, tmp_path: Path) -> None:
         sweep = search(tmp_path, "retriever=bm25,dense", "vector_index=flat,int8", "search=random", "search.n_cells=9")
         assert len(sweep.cells) == 3, "bm25 reads no vectors"
         assert read_sweep(sweep.folder).search["is_whole"]
 
-    def test_a_whole_space_is_tried_and_has_no_limits(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_small_search_space_is_tried_whole(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ended = run_command(tmp_path, *FREE, "retriever=bm25,dense", "top_k=2,4", "search=greedy")
         assert "search=none tries all 4 cells" in ended.stdout
         (folder,) = sweeps(tmp_path)
@@ -116,7 +116,7 @@ class TestSearch:
         found = read_sweep(sweeps(tmp_path)[-1]).search
         assert (found["n_tried"], found["n_invalid"], found["n_space"]) == (3, 1, 4)
 
-    def test_the_front_of_several_objectives_is_named(self, tmp_path: Path) -> None:
+    def test_search_names_the_front_of_several_objectives(self, tmp_path: Path) -> None:
         objectives = "search.objectives=[passage_coverage,context_tokens]"
         ended = run_command(tmp_path, *FREE, *SPACE, "search=random", "search.n_cells=6", objectives)
         assert "of them on the front of passage_coverage and context_tokens" in ended.stdout
@@ -124,7 +124,7 @@ class TestSearch:
         assert "--metric passage_coverage --against context_tokens" in line
         assert main(line.partition("python -m analysis ")[2].replace("results/", f"{tmp_path}/results/").split()) == 0
 
-    def test_a_plan_states_the_most_requests_and_runs_nothing(self, tmp_path: Path, server: ChatServer) -> None:
+    def test_search_plan_states_the_most_requests_and_runs_nothing(self, tmp_path: Path, server: ChatServer) -> None:
         ended = run_command(tmp_path, *asking(tmp_path, server, *ASKING, "run.plan_only=true"))
         assert "a search by em: 12 of 303 cells" in ended.stdout
         assert "at most 144 requests for answers" in ended.stdout.replace("\n", " ")
@@ -165,7 +165,7 @@ class TestSearch:
         assert sweep.status == "INTERRUPTED"
         assert 0 < sweep.search["n_tried"] < 12
 
-    def test_failed_cells_count_as_the_worst(self, tmp_path: Path, server: ChatServer) -> None:
+    def test_search_ranks_failed_cells_worst(self, tmp_path: Path, server: ChatServer) -> None:
         server.script = lambda request, n: (
             Reply(status=400) if float(str(request["temperature"])) > 0.5 else reply(request, n)
         )
@@ -201,7 +201,7 @@ class TestRefused:
             (("top_k=2,4", "search=random", "hydra/launcher=basic"), "search: one process must see all cells"),
         ],
     )
-    def test_spaces_that_cannot_be_searched_are_refused_with_the_reason(
+    def test_unsearchable_spaces_are_refused_with_the_reason(
         self, overrides: tuple[str, ...], why: str, tmp_path: Path
     ) -> None:
         ended = run_command(tmp_path, *FREE, *overrides)
@@ -216,7 +216,7 @@ class TestRefused:
 
 
 class TestReaders:
-    def test_analyses_of_a_search_by_scores_are_marked_or_refused(
+    def test_analyses_of_a_scored_search_are_marked_or_refused(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         sweep = search(tmp_path, "retriever=bm25,dense", "top_k=2,4,8", "search=greedy", "search.n_cells=5")

@@ -45,20 +45,20 @@ def proposed(
 
 @pytest.mark.parametrize("strategy", EVERY)
 class TestEveryStrategy:
-    def test_equal_seeds_and_scores_give_equal_points(self, strategy: Strategy) -> None:
+    def test_search_points_are_equal_for_equal_seeds_and_scores(self, strategy: Strategy) -> None:
         assert proposed(strategy, 40) == proposed(strategy, 40)
         assert proposed(strategy, 40) != proposed(strategy, 40, seed=1)
 
-    def test_points_are_in_the_space(self, strategy: Strategy) -> None:
+    def test_search_points_are_within_the_space(self, strategy: Strategy) -> None:
         for point in proposed(strategy, 60):
             assert all(0 <= place < shape.size for place, shape in zip(point, SHAPES, strict=True))
 
-    def test_a_small_space_is_tried_whole_and_then_the_strategy_ends(self, strategy: Strategy) -> None:
+    def test_small_search_space_is_exhausted_without_repeats(self, strategy: Strategy) -> None:
         shapes = (AxisShape(3, is_ordered=True), AxisShape(2))
         found = proposed(strategy, 1000, shapes=shapes, score=lambda point: (float(sum(point)),))
         assert len(found) == len(set(found)) == 6
 
-    def test_failed_points_end_no_search(self, strategy: Strategy) -> None:
+    def test_failed_search_points_do_not_end_the_search(self, strategy: Strategy) -> None:
         assert len(proposed(strategy, 60, score=lambda point: None)) == 60
         assert len(proposed(strategy, 60, score=lambda point: hill(point) if point[1] else None)) == 60
 
@@ -68,21 +68,21 @@ class TestEveryStrategy:
 
 
 class TestGreedy:
-    def test_models_come_first_and_each_axis_in_turn(self) -> None:
+    def test_greedy_search_varies_models_before_other_axes(self) -> None:
         first, *others = proposed(Strategy.GREEDY, 6)
         changed = [{axis for axis in range(4) if point[axis] != first[axis]} for point in others[:4]]
         assert changed == [{2}] * 4, "all values of the model before any other axis"
 
-    def test_greedy_climbs_to_the_peak(self) -> None:
+    def test_greedy_search_reaches_the_peak(self) -> None:
         found = proposed(Strategy.GREEDY, 60)
         assert max(map(hill, found)) == (0.0,)
 
-    def test_a_long_axis_is_narrowed_down_and_not_enumerated(self) -> None:
+    def test_greedy_search_narrows_a_long_axis_without_enumerating(self) -> None:
         shapes = (AxisShape(1000, is_ordered=True),)
         found = proposed(Strategy.GREEDY, 25, shapes=shapes, score=lambda point: (-abs(point[0] - 700.0),))
         assert min(abs(point[0] - 700) for point in found) <= 2
 
-    def test_a_long_axis_is_not_narrowed_where_its_values_are_equal(self) -> None:
+    def test_greedy_search_does_not_narrow_an_axis_of_equal_values(self) -> None:
         shapes = (AxisShape(1000, is_ordered=True), AxisShape(2))
         found = proposed(Strategy.GREEDY, 8, shapes=shapes, score=lambda point: (0.0,))
         assert len({point[1] for point in found[:8]}) == 2
@@ -99,14 +99,14 @@ class TestTpe:
 
         assert best(Strategy.TPE) > best(Strategy.RANDOM)
 
-    def test_several_objectives_spread_over_the_front(self) -> None:
+    def test_tpe_spreads_several_objectives_over_the_front(self) -> None:
         def both(point: Point) -> Scores:
             return (float(point[3]), -float(point[3]) - abs(point[0] - 3))
 
         found = proposed(Strategy.TPE, 40, score=both, n_objectives=2)
         assert len({point[3] for point in found if point[0] == 3}) > 5
 
-    def test_a_missing_package_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_optuna_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "optuna", None)
         with pytest.raises(MissingExtraError, match=r"search=tpe needs the package 'optuna'.*search"):
             make_strategy(SHAPES, SearchSettings(Strategy.TPE))
@@ -114,7 +114,7 @@ class TestTpe:
 
 
 @pytest.mark.parametrize("strategy", EVERY)
-def test_replay_counts_cells_until_one_is_near_the_best(strategy: Strategy) -> None:
+def test_search_replay_counts_cells_until_one_is_near_the_best(strategy: Strategy) -> None:
     shapes = [AxisShape(2), AxisShape(5, is_ordered=True)]
     table = {(a, b): (f"cell {b}", float(b == 3)) for a in range(2) for b in range(5)}
     shares = [share_needed(table, shapes, strategy, seed) for seed in range(20)]
@@ -138,6 +138,6 @@ def test_optuna_is_not_imported_without_its_strategy() -> None:
         (SearchSettings(Strategy.GREEDY, objectives=("em", "cost")), "search=greedy takes the best value of an axis"),
     ],
 )
-def test_settings_out_of_range_are_refused(settings: SearchSettings, why: str) -> None:
+def test_rejected_settings_of_searches(settings: SearchSettings, why: str) -> None:
     assert why in "".join(settings.check())
     assert not SearchSettings(Strategy.TPE, objectives=("em", "cost")).check()

@@ -11,7 +11,7 @@ from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
 N = 12
 
 
-def test_a_server_that_fails_is_given_up_for_all_cells(tmp_path: Path) -> None:
+def test_failing_server_is_not_asked_by_later_cells(tmp_path: Path) -> None:
     with chat_server(lambda *_: Reply(status=500)) as server:
         own = ("llm=openai", "llm.model=m", f"llm.base_url={server.url}", "llm.api_key_env=''", "llm.max_retries=0")
         cells = [(*FEW_METRICS, *own, "llm.concurrency=2", f"top_k={k}") for k in (1, 2)]
@@ -23,7 +23,7 @@ def test_a_server_that_fails_is_given_up_for_all_cells(tmp_path: Path) -> None:
     assert all(cell.counts == {"ok": N} for cell in cells_in(tmp_path, "again"))
 
 
-def test_a_server_that_does_not_exist_is_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_server_is_reported_within_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(lambda *_: Reply("")) as server:
         address = server.url.removesuffix("/v1")
     started = time.monotonic()

@@ -60,7 +60,7 @@ def by_top_k(folder: Path) -> dict[str, CellResult]:
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])
-def test_requests_after_the_file_was_emptied_are_heeded(is_deleted: bool, tmp_path: Path) -> None:
+def test_steering_requests_after_an_emptied_file_are_read(is_deleted: bool, tmp_path: Path) -> None:
     steering = SweepSteering(tmp_path, tmp_path / "ledger", Budget(), "USD", lambda line: None, lambda: None)
     steering.begin([])
     requests = tmp_path / STEERING
@@ -81,7 +81,7 @@ def test_requests_after_the_file_was_emptied_are_heeded(is_deleted: bool, tmp_pa
 
 class TestPause:
     @pytest.mark.parametrize("n_workers", [1, 2])
-    def test_pause_changes_no_result(
+    def test_paused_sweep_has_the_results_of_an_unpaused_one(
         self, n_workers: int, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         plain, paused = tmp_path / "plain", tmp_path / "paused"
@@ -155,7 +155,7 @@ class TestStop:
         assert "Stopped by the user: 4 of 4 cells" in captured.out
         assert "could not be displayed" not in captured.err
 
-    def test_a_cell_that_is_stopped_during_a_race_is_not_asked_further(
+    def test_cell_stopped_during_a_race_is_not_asked_further(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         folder = tmp_path / "results" / SWEEP_ID
@@ -174,7 +174,7 @@ class TestStop:
 
 
 class TestRefusals:
-    def test_a_sweep_that_is_unknown_or_has_ended_is_one_error(
+    def test_steering_an_unknown_or_ended_sweep_is_one_error(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         run_small(tmp_path, *cells_of(server)[:1])
@@ -186,7 +186,7 @@ class TestRefusals:
         assert "no sweep here" in capsys.readouterr().err
         assert not (folder / STEERING).exists()
 
-    def test_unknown_cells_and_cells_that_have_ended_are_one_error(
+    def test_steering_unknown_or_ended_cells_is_one_error(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         folder, codes = str(tmp_path / "results" / SWEEP_ID), list[int]()
@@ -205,7 +205,7 @@ class TestRefusals:
         assert "pause: got top_k=3, expected no cell" in errors
         assert sweep_in(tmp_path).steered == ()
 
-    def test_killed_sweep_is_distinguished_from_a_running_sweep(
+    def test_steering_distinguishes_a_killed_from_a_running_sweep(
         self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
     ) -> None:
         server.script = lambda request, attempt: Reply("slow", delay_s=0.5)

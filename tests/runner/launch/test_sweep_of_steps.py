@@ -48,7 +48,7 @@ def server() -> Iterator[ChatServer]:
         yield running
 
 
-def test_all_requests_are_planned_and_a_repeated_command_sends_none(tmp_path: Path, server: ChatServer) -> None:
+def test_step_sweep_sends_the_planned_requests_once(tmp_path: Path, server: ChatServer) -> None:
     model = ["llm=openai", "llm.model=m", "llm.api_key_env=''", "llm.max_retries=0", f"llm.base_url={server.url}"]
     data = own_data(tmp_path, DOCUMENTS, SAMPLES)
     fixed = [*data, *model, *FEW_METRICS, "language=en", f"top_k={TOP_K}", "retriever=bm25"]

@@ -26,12 +26,12 @@ def problems(*overrides: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("group", ["chunk", "language", "llm"])
-def test_null_is_not_an_option(group: str) -> None:
+def test_null_is_rejected_as_an_option(group: str) -> None:
     with pytest.raises(ConfigError, match=rf"{group}=null: expected the name of an option of {group}: \w+"):
         compose_config([f"{group}=null"])
 
 
-def test_null_is_not_an_option_on_an_axis() -> None:
+def test_null_is_rejected_as_an_option_on_an_axis() -> None:
     (problem,) = problems("chunk=null,sentence")
     assert problem.startswith("chunk=null: expected the name of an option of chunk: ")
 
@@ -64,7 +64,7 @@ def test_list_with_blanks_suggests_the_corrected_override(words: list[str], expe
     assert problem.endswith(expected)
 
 
-def test_deletions_are_not_strays() -> None:
+def test_deletion_override_is_not_a_stray_word() -> None:
     refuse_stray_words(["~metrics.scores.bleu", "top_k=2"])
 
 
@@ -153,7 +153,7 @@ class TestAxes:
         assert len(expand(axes, [], one_at_a_time=True, max_cells=31)) == 31
         assert len(expand(axes, [["a", "b", "c"]], one_at_a_time=False, max_cells=11)) == 11
 
-    def test_the_limit_is_a_setting(self) -> None:
+    def test_cell_limit_is_configurable(self) -> None:
         assert "hydra.sweeper.max_cells=3 allows" in problems("top_k=1,2,3,4", "hydra.sweeper.max_cells=3")[0]
 
 
@@ -176,12 +176,12 @@ def test_mistyped_command_exits_with_2_and_one_message(tmp_path: Path, arguments
     assert not list(tmp_path.iterdir())
 
 
-def test_values_of_flags_are_not_strays(tmp_path: Path) -> None:
+def test_flag_value_is_not_a_stray_word(tmp_path: Path) -> None:
     done = run_command(tmp_path, "--config-dir", str(tmp_path), "--cfg", "job", "-p", "top_k")
     assert (done.returncode, done.stdout) == (0, "5\n")
 
 
-def test_a_sweep_may_be_named_by_its_folder(tmp_path: Path) -> None:
+def test_sweep_folder_can_be_set_by_hydra_sweep_dir(tmp_path: Path) -> None:
     done = run_command(tmp_path, "hydra.sweep.dir=results/mine", "--cfg", "hydra", "-p", "hydra.sweep.dir")
     assert done.stdout == "results/mine\n"
 
@@ -196,17 +196,17 @@ class TestForeignPlugins:
         ConfigStore.instance().repo["hydra"]["sweeper"].pop("trying.yaml")
 
     @pytest.mark.parametrize("plugins", ["[]", "[hydra_plugins]"])
-    def test_a_sweeper_that_needs_numbers_back_is_refused(self, trying: str, plugins: str) -> None:
+    def test_plugin_sweeper_that_needs_results_is_refused(self, trying: str, plugins: str) -> None:
         (problem,) = problems(trying, "top_k=2,3", f"run.plugins={plugins}")
         assert (
             "hydra/sweeper: got hydra_plugins.hydra_trying_sweeper.Trying, a plugin's sweeper, which chooses" in problem
         )
         assert "Leave hydra/sweeper out and add search=tpe, or list the values of each axis" in problem
 
-    def test_a_launcher_of_a_plugin_names_the_executors(self) -> None:
+    def test_plugin_launcher_error_names_the_executors(self) -> None:
         (problem,) = problems("hydra.launcher._target_=hydra_plugins.submitit.Slurm")
         assert "Use executor=slurm or executor=ray instead" in problem
 
-    def test_a_sweeper_of_the_users_own_must_extend_hydras(self) -> None:
+    def test_user_sweeper_must_extend_that_of_hydra(self) -> None:
         (problem,) = problems("run.plugins=[json]", "hydra.sweeper._target_=json.JSONDecoder")
         assert "expected a subclass of hydra._internal.core_plugins.basic_sweeper.BasicSweeper" in problem

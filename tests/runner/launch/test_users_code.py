@@ -207,7 +207,7 @@ class TestClasses:
         monkeypatch.setattr(module, "__file__", None)
         assert "expected a class in a file" in problem("users_code.parts.Answered", "run.plugins=[users_code]")
 
-    def test_classes_are_rebuilt_from_a_result_if_the_reader_names_their_package(
+    def test_result_classes_are_rebuilt_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Earlier sweeps of this process filled it.
@@ -248,7 +248,7 @@ class TestClasses:
             ),
         ],
     )
-    def test_unusable_classes_are_rejected(self, name: str, expected: str, importable: Path) -> None:
+    def test_unusable_user_classes_are_rejected(self, name: str, expected: str, importable: Path) -> None:
         assert expected in problem(f"users_code.{name}", "run.plugins=[users_code]")
 
     @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ class TestClasses:
         found = problem("users_code.parts.Odd", "run.plugins=[users_code]", **{field: value})
         assert found.startswith(f"reranker.{field}: its class declares the type {declared}")
 
-    def test_a_package_that_does_not_exist_is_reported_once(self, importable: Path) -> None:
+    def test_missing_plugin_package_is_reported_once(self, importable: Path) -> None:
         config = compose_config(["run.plugins=[users_cdoe]"])
         for where in ("reranker", "llm", "context"):
             config[where] = {"_target_": "users_code.parts.Answered"}
@@ -294,7 +294,7 @@ class TestMisbehaviour:
         mine = f"+metrics.scores.mine={{_target_: users_code.parts.Spoiling, how: {how}}}"
         return run_small(folder, ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=1"))
 
-    def test_another_working_directory_does_not_move_the_results(
+    def test_component_that_changes_directory_does_not_move_the_results(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(importable)  # and back at the end
@@ -312,7 +312,7 @@ class TestMisbehaviour:
             ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike), expected finite"),
         ],
     )
-    def test_misbehaviour_is_the_failure_of_its_cell(self, how: str, reason: str, importable: Path) -> None:
+    def test_component_misbehaviour_fails_its_cell(self, how: str, reason: str, importable: Path) -> None:
         assert self.run(importable, how) == 1
         assert sweep_in(importable).status == "FAILED"
         (cell,) = cells_in(importable)
@@ -335,13 +335,13 @@ class TestMisbehaviour:
         ended = f"answer scores: a component ended the process with code {code} (os._exit)"
         assert f"{ended} instead of raising an exception that says why{CLASS}" in done.stderr.splitlines()
 
-    def test_a_function_that_ends_the_command_is_named(self, folder: Path) -> None:
+    def test_pipeline_function_that_ends_the_command_is_named(self, folder: Path) -> None:
         (folder / "bye.py").write_text("import os\n\n\ndef answer(question):\n    os._exit(0)\n", encoding="utf-8")
         done = run_command(folder, *SMALL, *QUIET, "pipeline=python", "pipeline.call=bye.answer", "run.plugins=[bye]")
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1].endswith("(your code in this stage: bye.answer)")
 
-    def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
+    def test_metric_with_an_unusable_file_name_is_refused(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Misnamed}"
         with pytest.raises(ConfigError, match=r"metrics\.scores\.mine: Misnamed names a metric '\.\./x/<b>', expected"):
             build_cell(compose_config(["run.plugins=[users_code]", mine]))
@@ -354,14 +354,14 @@ class TestMisbehaviour:
             ("Upwards", "has larger_is_better='yes', expected True, False or None"),
         ],
     )
-    def test_a_metric_that_declares_values_of_other_types_is_refused(
+    def test_metric_that_declares_values_of_other_types_is_refused(
         self, name: str, told: str, importable: Path
     ) -> None:
         mine = f"+metrics.scores.mine={{_target_: users_code.parts.{name}}}"
         with pytest.raises(ConfigError, match=rf"metrics\.scores\.mine: {name} {told}"):
             build_cell(compose_config(["run.plugins=[users_code]", mine]))
 
-    def test_a_data_set_with_a_mapping_is_loaded_once(
+    def test_data_set_with_a_mapping_field_is_loaded_once(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         chosen = own_data(importable, {"a": "one text", "b": "another"}, [{"id": "1", "question": "which text?"}])
@@ -399,12 +399,12 @@ class TestFiles:
         config = compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=mine"])
         assert config["retriever"]["depth"] == 7
 
-    def test_a_file_that_is_not_yaml_is_one_error(self, conf: Path) -> None:
+    def test_user_option_that_is_not_yaml_is_one_error(self, conf: Path) -> None:
         write(conf / "retriever" / "torn.yaml", "depth: [7, {\n")
         with pytest.raises(ConfigError, match=r"retriever/torn.*: cannot be read as YAML"):
             compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=torn"])
 
-    def test_an_unknown_preset_is_answered_with_all(self, conf: Path) -> None:
+    def test_unknown_preset_error_lists_all_presets(self, conf: Path) -> None:
         done = run_command(conf.parent, "-m", "--config-dir", "my_conf", *self.PLAN, "+sweeps=smok")
         assert done.returncode == 2
         assert "Could not find 'sweeps/smok'" in done.stderr

@@ -68,13 +68,13 @@ def _children(process: int) -> list[int]:
 
 @pytest.mark.skipif(n_cores() < 2, reason="with one core there is one worker, this process")
 class TestWorkers:
-    def test_workers_are_copies_of_a_process_that_loads_early(self, tmp_path: Path) -> None:
+    def test_workers_are_forked_from_a_server_that_loads_early(self, tmp_path: Path) -> None:
         command = start_command(tmp_path, "-m", *CELLS)
         wait_until(lambda: any(map(_children, _children(command.pid))), command)
         told = command.communicate(timeout=120)
         assert command.returncode == 0, told
 
-    def test_workers_are_copies_of_the_command_where_users_wrote_parts(self, tmp_path: Path) -> None:
+    def test_workers_are_forked_from_the_command_with_user_code(self, tmp_path: Path) -> None:
         """Users' modules may rely on being imported once."""
         (tmp_path / "my_parts.py").write_text(PARTS, encoding="utf-8")
         mine = ("tokenizer={_target_: my_parts.NotesProcesses}", "run.plugins=[my_parts]")

@@ -30,7 +30,7 @@ def _bert_score(model: str, revision: str = "") -> list[str]:
     ]
 
 
-def test_a_folder_with_a_model_is_measured_and_loaded(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_check_measures_and_loads_a_folder(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(_bert_score(str(bert))) == 0
     said = capsys.readouterr().out
     assert f"folder      {bert}" in said
