@@ -56,7 +56,7 @@ def made(
     return evidence_sets("some_task", task, ids, corpus, settings)
 
 
-def test_a_set_begins_with_a_piece_of_its_document() -> None:
+def test_evidence_set_begins_with_a_piece_of_its_document() -> None:
     (own,) = made(Wanted(), ["a"])
     (extract,) = own.extracts
     assert (own.task, own.topic, own.near) == ("some_task", "", ())
@@ -79,7 +79,7 @@ def test_evidence_without_enough_partners_gives_no_set() -> None:
     assert made(Wanted(n_documents=2), ["a"], replace(SETTINGS, n_candidates=1, most_contained=0.01)) == []
 
 
-def test_a_source_that_leaves_has_neighbours_and_no_copy_that_stays() -> None:
+def test_removable_source_has_neighbours_and_no_remaining_copy() -> None:
     (own,) = made(Wanted(removes_source=True), ["b"], replace(SETTINGS, n_near=2))
     assert len(own.extracts) == 1
     assert len(own.near) == 2
@@ -87,7 +87,7 @@ def test_a_source_that_leaves_has_neighbours_and_no_copy_that_stays() -> None:
     assert made(Wanted(removes_source=True), ["a"]) == []
 
 
-def test_a_copy_that_may_leave_as_well_may_stay_and_partners_stay() -> None:
+def test_removable_copy_and_partner_may_stay() -> None:
     both = SmallCorpus(CORPUS.texts, leaving={"a", "copy"})
     assert made(Wanted(removes_source=True), ["a"], corpus=both) == []
     for leaving, partner in ({"a", "copy"}, "c"), ({"c", "copy"}, "a"):
@@ -95,7 +95,7 @@ def test_a_copy_that_may_leave_as_well_may_stay_and_partners_stay() -> None:
         assert own.extracts[1].document_id == partner
 
 
-def test_further_sets_of_a_long_document_follow_other_documents() -> None:
+def test_further_evidence_sets_of_a_long_document_follow_other_documents() -> None:
     corpus = SmallCorpus({"long": sentences("yard", 10, 25), "other": sentences("bank", 70)})
     found = [own.extracts[0] for own in made(Wanted(), ["long", "other"], corpus=corpus)]
     assert [extract.document_id for extract in found] == ["long", "other", "long", "long", "long"]
@@ -120,7 +120,7 @@ def test_evidence_settings_out_of_range_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("text", ["‮" * 50 + "abc. " * 20, "\x00a" * 100, "😀 and more. " * 20, "\ud800 a. " * 40])
-def test_strange_characters_do_no_harm(text: str) -> None:
+def test_evidence_of_strange_characters_is_part_of_the_text(text: str) -> None:
     (own,) = made(Wanted(), ["x"], corpus=SmallCorpus({"x": text}))
     assert own.extracts[0].text in text
 
@@ -134,5 +134,5 @@ def test_quoted_chinese_titles_and_wide_digits_are_facts() -> None:
     assert facts("２０２３年《人民日报》报道“一带一路”增长12.5%。") == {"2023", "《人民日报》", "“一带一路”", "12.5"}
 
 
-def test_a_capital_at_the_beginning_of_a_sentence_is_not_a_name() -> None:
+def test_capital_at_the_beginning_of_a_sentence_is_not_a_name() -> None:
     assert facts("They left. Nobody asked.") == frozenset()

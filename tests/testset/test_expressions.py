@@ -20,7 +20,7 @@ from components.testset.expressions import UnreadableExpression, compute
         ("7", 7),
     ],
 )
-def test_expressions_have_their_values(expression: str, value: float) -> None:
+def test_expressions_have_the_computed_values(expression: str, value: float) -> None:
     assert compute(expression).value == pytest.approx(value)
 
 

@@ -28,7 +28,7 @@ LENGTH = _draft("length", "青砚有轨电车2号线全长多少公里？", "17.
         ("青砚有轨电车2号线全长多少公里？", "不知道"),  # word for word
     ],
 )
-def test_reworded_questions_are_found(question: str, reference: str) -> None:
+def test_reworded_questions_are_near_duplicates(question: str, reference: str) -> None:
     assert GATE.repeats([_draft("new", question, reference)], [LENGTH]) == {"new": "length"}
 
 
@@ -96,7 +96,7 @@ def test_first_ranked_near_duplicate_is_kept() -> None:
     assert GATE.repeats([], [LENGTH, LENGTH]) == {}
 
 
-def test_threshold_decides_about_near_duplicates() -> None:
+def test_near_duplicate_threshold_is_inclusive_of_rewordings() -> None:
     reworded = _draft("new", "青砚有轨电车2号线的全长是多少公里？", "17.6公里")
     assert NearDuplicates(0.9).repeats([reworded], [LENGTH]) == {}
     assert [NearDuplicates(share).check() != [] for share in (0.0, 0.5, 1.0, 1.1)] == [True, False, False, True]

@@ -132,14 +132,14 @@ PLANTED: dict[str, tuple[str, Callable[[], Case]]] = {
 
 
 @pytest.mark.parametrize("reason", PLANTED)
-def test_bad_draft_is_rejected_with_its_own_reason(reason: str) -> None:
+def test_planted_bad_draft_is_rejected_with_its_own_reason(reason: str) -> None:
     gate, case = PLANTED[reason]
     name, verdict, _ = through_the_gates(*case())
     assert (name, verdict.reason, verdict.state) == (gate, reason, VerdictState.REJECTED)
     assert verdict.detail
 
 
-def test_every_gate_has_a_bad_draft() -> None:
+def test_every_gate_has_a_planted_bad_draft() -> None:
     assert [gate for gate in gates() if gate not in {name for name, _ in PLANTED.values()}] == []
 
 
@@ -175,7 +175,7 @@ def test_corrected_draft_passes_the_gates_on_the_second_attempt() -> None:
 
 
 @pytest.mark.parametrize("language", ["fr", "zh"])
-def test_a_tied_vote_is_adjudicated(language: str) -> None:
+def test_planted_tied_vote_is_adjudicated(language: str) -> None:
     voting = built(options(language)["topics"]["voting"], TopicVoting)
     texts = [TRAM, f"{TRAM} (flaw:tied_vote)", f"{TRAM} (flaw:out_of_domain)"]
     agreed, tied, outside = voting.classify(["a", "b", "c"], texts, TOPICS, lambda _: ask)

@@ -30,6 +30,6 @@ def test_numbers_are_found_with_their_units(text: str, found: list[Quantity]) ->
     assert quantities(text) == found
 
 
-def test_a_quantity_is_read_as_written_and_as_meant() -> None:
+def test_quantity_is_read_as_written_and_as_meant() -> None:
     assert list(Quantity(3.5, 0.5, 1e8).readings()) == [(3.5, 0.5), (3.5e8, 0.5e8)]
     assert list(Quantity(3.5, 0.5).readings()) == [(3.5, 0.5)]

@@ -1,7 +1,7 @@
 from components.testset.windows import windows
 
 
-def test_pieces_are_whole_sentences_of_about_equal_length() -> None:
+def test_windows_are_whole_sentences_of_about_equal_length() -> None:
     text = "甲乙丙丁。" * 30
     pieces = windows(text, 100)
     assert [text[start:end] for start, end in pieces] == ["甲乙丙丁。" * 15] * 2
@@ -15,7 +15,7 @@ def test_windows_cover_every_visible_character_within_the_limit() -> None:
     assert all(text[start].isalpha() for start, _ in pieces)
 
 
-def test_a_piece_ends_with_a_paragraph_where_one_ends_near() -> None:
+def test_window_ends_at_a_nearby_paragraph_end() -> None:
     table = "| a | b |\n" * 6
     text = f"{'One two. ' * 5}\n\n{table}\n{'Three four. ' * 5}"
     assert [text[start:end] for start, end in windows(text, 80)] == [
@@ -25,9 +25,9 @@ def test_a_piece_ends_with_a_paragraph_where_one_ends_near() -> None:
     ]
 
 
-def test_a_text_without_sentences_is_cut() -> None:
+def test_text_without_sentences_is_cut_into_windows() -> None:
     assert windows("x" * 25, 10) == [(0, 10), (10, 20), (20, 25)]
 
 
-def test_a_blank_text_has_no_pieces() -> None:
+def test_blank_text_has_no_windows() -> None:
     assert windows("", 10) == windows(" \n\u3000 ", 10) == []

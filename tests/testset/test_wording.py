@@ -21,7 +21,7 @@ def test_wording_request_contains_exactly_its_messages() -> None:
     )
 
 
-def test_missing_and_unknown_places_are_errors() -> None:
+def test_missing_and_unknown_wording_placeholders_are_errors() -> None:
     wording = Wording("", "{question} {answr}", "")
     assert wording.problems("reading", ("{question}", "{answer}")) == [
         "reading.instruction: has no {answer}",
@@ -42,7 +42,7 @@ def test_quoted_text_cannot_close_its_tag(text: str, shown: str) -> None:
     assert quote_text(text) == shown
 
 
-def test_schemas_require_all_properties_and_allow_no_other() -> None:
+def test_reply_schemas_require_all_properties_and_allow_no_other() -> None:
     schema = json.loads(json.dumps(object_schema(reason=TEXT, match=FLAG)))
     assert list(schema["properties"]) == schema["required"] == ["reason", "match"]
     assert schema["additionalProperties"] is False

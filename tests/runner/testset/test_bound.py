@@ -27,12 +27,12 @@ def parts() -> dict[str, BoundPart]:
     return parts_of("tasks=[extractive,two_documents,three_documents,summary]")
 
 
-def test_votes_that_cannot_be_read_are_requested_again(parts: dict[str, BoundPart]) -> None:
+def test_request_bound_includes_retries_of_unreadable_votes(parts: dict[str, BoundPart]) -> None:
     for name in ("reader", "subject", "question", "adjudicator"):
         assert parts[f"vote: {name}"].most.n_requests == 3 * N_DOCUMENTS
 
 
-def test_successful_waves_do_not_read_all_documents(parts: dict[str, BoundPart]) -> None:
+def test_smooth_bound_does_not_vote_on_all_documents(parts: dict[str, BoundPart]) -> None:
     # A tenth of the documents is for summaries: 12 of them take 120, and waves of 4, 8, 16, 32, 64 documents are 124.
     assert parts["vote: reader"].smooth.n_requests == 124
     assert parts["vote: adjudicator"].smooth.n_requests == 0

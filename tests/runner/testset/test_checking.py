@@ -27,7 +27,7 @@ def _reasons(*samples: Sample, gates: dict[str, DraftGate] = GATES) -> list[tupl
     return [(finding.sample.id, finding.gate, finding.reason) for finding in report.findings]
 
 
-def test_one_sample_may_have_findings_of_several_gates() -> None:
+def test_sample_may_have_findings_of_several_gates() -> None:
     pointing = replace(
         GOOD, id="both", question="根据上文，哪一家青砚轨道运营公司负责管理？", gold=(Evidence("a"), Evidence("b"))
     )
@@ -70,7 +70,7 @@ def test_unanswerable_question_may_have_a_refusal_as_reference() -> None:
     assert _reasons(replace(unanswered, answerable=False)) == []
 
 
-def test_gold_outside_the_corpus_and_empty_sets_have_no_findings() -> None:
+def test_check_of_gold_outside_the_corpus_and_empty_sets_finds_nothing() -> None:
     assert _reasons(replace(GOOD, gold=(Evidence("nowhere"), Evidence("a")))) == []
     assert _reasons() == []
 
@@ -84,6 +84,6 @@ class _Asking(Containment):
         raise AssertionError("it was used")
 
 
-def test_gates_that_ask_a_model_are_refused() -> None:
+def test_check_refuses_gates_that_ask_a_model() -> None:
     with pytest.raises(ConfigError, match="gates: got asking, which ask a model"):
         _reasons(GOOD, gates={"asking": _Asking(0.5, 0.9, 30, tags=False)})

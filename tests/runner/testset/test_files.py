@@ -15,7 +15,7 @@ from runner.results.set_files import UNFINISHED, read_testset, require_replaceab
 from tests.runner.testset.small import SAMPLES, small_set
 
 
-def test_a_written_test_set_is_read(tmp_path: Path) -> None:
+def test_written_testset_is_read_back(tmp_path: Path) -> None:
     edit = Edit("s1", "question", "Why?", "When was the bridge opened?", ("ann", "bo"), "0" * 64)
     written = replace(small_set(), parent="0" * 64, edits=(edit,))
     write_testset(tmp_path / "set", written, {"omnieval/a.txt": b"a"})
@@ -27,7 +27,7 @@ def test_a_written_test_set_is_read(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
-def test_a_test_set_is_a_data_set_of_a_sweep(tmp_path: Path) -> None:
+def test_testset_is_loaded_as_a_data_set(tmp_path: Path) -> None:
     write_testset(tmp_path / "set", small_set())
     loaded = Jsonl(str(tmp_path / "set/documents.jsonl"), str(tmp_path / "set/samples.jsonl")).load()
     assert [(each.id, each.gold, each.topic) for each in loaded.samples] == [(s.id, s.gold, s.topic) for s in SAMPLES]
@@ -60,7 +60,7 @@ def test_changed_sample_changes_the_set_key(change: dict[str, object]) -> None:
     assert content_key(changed, testset.documents) != testset.key
 
 
-def test_documents_change_the_set_key() -> None:
+def test_changed_document_changes_the_set_key() -> None:
     testset = small_set()
     titled = replace(testset.documents, titles=["Bridge", "Tower", "River"])
     assert content_key(SAMPLES, titled) != testset.key
@@ -81,7 +81,7 @@ def test_documents_change_the_set_key() -> None:
         ("samples.jsonl", '"subset"', '"sub"', "unknown field 'sub', expected one of"),
     ],
 )
-def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: str, tmp_path: Path) -> None:
+def test_damaged_testset_is_refused(name: str, before: str, after: str, message: str, tmp_path: Path) -> None:
     write_testset(tmp_path / "set", small_set())
     file = tmp_path / "set" / name
     text = file.read_text("utf-8")
@@ -92,18 +92,18 @@ def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: s
 
 
 @pytest.mark.parametrize(("name", "message"), [("none", "does not exist"), ("", "does not exist")])
-def test_folder_without_a_set_is_rejected(name: str, message: str, tmp_path: Path) -> None:
+def test_folder_without_a_testset_is_rejected(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"{message}, expected a released set"):
         read_testset(tmp_path / name)
 
 
-def test_existing_set_is_not_overwritten(tmp_path: Path) -> None:
+def test_existing_testset_is_not_overwritten(tmp_path: Path) -> None:
     write_testset(tmp_path, small_set())  # an empty folder is taken
     with pytest.raises(DataError, match="exists already"):
         write_testset(tmp_path, small_set())
 
 
-def test_replacing_a_set_keeps_unrelated_files(tmp_path: Path) -> None:
+def test_replaced_testset_leaves_unrelated_files(tmp_path: Path) -> None:
     edit = Edit("s1", "topic", None, "roads", ("ann",), "0" * 64)
     write_testset(tmp_path, replace(small_set(), edits=(edit,)))
     (tmp_path / "notes.txt").write_text("mine")
@@ -114,7 +114,7 @@ def test_replacing_a_set_keeps_unrelated_files(tmp_path: Path) -> None:
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_failed_write_leaves_no_test_set_files(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_testset_files(tmp_path: Path) -> None:
     half = replace(SAMPLES[0], question="\ud83d?")
     with pytest.raises(DataError, match="lone surrogate"):
         write_testset(tmp_path / "set", replace(small_set(), samples=(half,)))
@@ -124,7 +124,7 @@ def test_failed_write_leaves_no_test_set_files(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_an_empty_set_has_a_key(tmp_path: Path) -> None:
+def test_empty_testset_is_written_and_read(tmp_path: Path) -> None:
     empty = content.Testset(Documents((), (), ()), ())
     write_testset(tmp_path / "set", empty)
     assert read_testset(tmp_path / "set").samples == ()
@@ -147,14 +147,14 @@ def test_files_of_a_killed_process_do_not_block_writing(tmp_path: Path) -> None:
     assert {path.name for path in there.iterdir()} == {path.name for path in new.iterdir()}
 
 
-def test_set_can_be_written_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_testset_can_be_written_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     require_replaceable(Path(), ABOUT)
     write_testset(Path(), small_set())
     assert read_testset(tmp_path).key == small_set().key
 
 
-def test_a_set_of_the_same_corpus_may_be_replaced(tmp_path: Path) -> None:
+def test_testset_of_the_same_corpus_may_be_replaced(tmp_path: Path) -> None:
     require_replaceable(tmp_path / "new" / "set", ABOUT)
     write_testset(tmp_path / "set", replace(small_set(), about=ABOUT))
     require_replaceable(tmp_path / "set", ABOUT)
@@ -168,7 +168,7 @@ def test_a_set_of_the_same_corpus_may_be_replaced(tmp_path: Path) -> None:
         ({"edits": (Edit("s1", "topic", None, "roads", ("ann",), "0" * 64),)}, "people corrected"),
     ],
 )
-def test_a_set_that_no_run_can_reproduce_is_not_replaced(
+def test_testset_of_another_corpus_or_with_edits_is_not_replaced(
     change: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     write_testset(tmp_path / "set", replace(small_set(), **{"about": ABOUT, **change}))  # type: ignore[arg-type]
@@ -176,7 +176,7 @@ def test_a_set_that_no_run_can_reproduce_is_not_replaced(
         require_replaceable(tmp_path / "set", ABOUT)
 
 
-def test_path_that_is_not_a_set_is_not_replaced(tmp_path: Path) -> None:
+def test_path_that_is_not_a_testset_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_text("mine")
     with pytest.raises(DataError, match="contains other files than a released set"):
         require_replaceable(tmp_path, ABOUT)

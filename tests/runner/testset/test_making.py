@@ -38,7 +38,7 @@ def _nothing_asked() -> Iterator[None]:
 CELL = ("", "lamps")
 
 
-def test_run_ends_with_the_requested_number_of_drafts(tmp_path: Path) -> None:
+def test_generation_ends_with_the_requested_number_of_drafts(tmp_path: Path) -> None:
     state = make(generation(tmp_path, texts(40), per_cell=7))
     assert len(state.accepted) == len({draft.question for draft in state.accepted}) == 7
     count = coverage(state)[CELL]
@@ -69,7 +69,7 @@ def test_prune_between_waves_keeps_results_of_the_run(tmp_path: Path, capsys: py
     assert len(ASKED) == 7, "every reply is still stored"
 
 
-def test_every_draft_that_is_tried_is_accepted_or_rejected_for_one_reason(tmp_path: Path) -> None:
+def test_tried_draft_is_accepted_or_rejected_for_one_reason(tmp_path: Path) -> None:
     marks = dict.fromkeys(range(0, 30, 5), "DECLINE") | dict.fromkeys(range(1, 30, 5), "RUDE") | {3: "LONG RUDE"}
     gates = {"long": Marks("LONG"), "rude": Marks("RUDE", Echo())}
     state = make(generation(tmp_path, texts(30, marks), gates=gates, per_cell=30))
@@ -80,7 +80,7 @@ def test_every_draft_that_is_tried_is_accepted_or_rejected_for_one_reason(tmp_pa
     assert len(ASKED) == 30 + 30 - 6 - 1  # nobody asks about what is out already
 
 
-def test_a_corrected_draft_goes_through_all_gates_again(tmp_path: Path) -> None:
+def test_corrected_draft_passes_all_gates_again(tmp_path: Path) -> None:
     gates = {"corrected": Marks("fixed"), "typo": Marks("TYPO", corrects=True), "both": Marks("corrected RUDE")}
     documents = texts(12, {1: "TYPO", 2: "TYPO RUDE"})
     state = make(generation(tmp_path, documents, gates=gates, per_cell=12))
@@ -99,7 +99,7 @@ def test_repeated_run_sends_no_request_and_gives_the_same_drafts(tmp_path: Path)
     assert len(ASKED) == n_asked > 0
 
 
-def test_added_gate_does_not_repeat_the_writing(tmp_path: Path) -> None:
+def test_added_gate_repeats_no_writing(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(20), gates={"rude": Marks("RUDE", Echo())}, per_cell=20)
     make(settings)
     ASKED.clear()
@@ -108,7 +108,7 @@ def test_added_gate_does_not_repeat_the_writing(tmp_path: Path) -> None:
     assert ASKED == []
 
 
-def test_budget_stops_after_whole_samples_and_a_larger_budget_adds_more(tmp_path: Path) -> None:
+def test_larger_budget_adds_whole_samples(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(60), gates={"rude": Marks("RUDE", Echo())}, per_cell=30)
     small = make(replace(settings, budget=most(20)))
     assert len(ASKED) <= 20
@@ -145,7 +145,7 @@ def test_recomputed_drafts_stay_within_the_budget(tmp_path: Path) -> None:
     assert "max_requests" in state.stopped
 
 
-def test_failed_requests_are_not_rejections_and_are_asked_again(tmp_path: Path) -> None:
+def test_failed_requests_are_no_rejections_and_are_sent_again(tmp_path: Path) -> None:
     settings = generation(tmp_path, texts(12), gates={"rude": Marks("RUDE", Echo())}, per_cell=12)
     DOWN.update({"lamps: Company 3 ", "RUDE? Company 5 "})
     state = make(settings)
@@ -159,14 +159,14 @@ def test_failed_requests_are_not_rejections_and_are_asked_again(tmp_path: Path) 
     assert len(ASKED) == 3  # the draft and its gate, and the other's gate
 
 
-def test_a_server_that_is_down_ends_the_run(tmp_path: Path) -> None:
+def test_server_failure_of_a_whole_wave_ends_generation(tmp_path: Path) -> None:
     DOWN.add("Company")
     state = make(generation(tmp_path, texts(200), per_cell=100))
     assert state.stopped == "every request of the last wave failed: down"
     assert len(ASKED) == 2
 
 
-def test_no_cell_is_tried_more_often_than_allowed(tmp_path: Path) -> None:
+def test_generation_tries_a_cell_at_most_the_allowed_times(tmp_path: Path) -> None:
     documents = texts(50, dict.fromkeys(range(50), "RUDE"))
     waves = WaveSettings(first=2, largest=8, most_tries=3)
     state = make(generation(tmp_path, documents, gates={"rude": Marks("RUDE")}, per_cell=4, waves=waves))
@@ -251,7 +251,7 @@ def test_tasks_that_remove_their_source_use_separate_documents(tmp_path: Path) -
     assert short == {"lamps": NO_EVIDENCE, "gone": NO_REMOVABLE}
 
 
-def test_a_source_with_a_copy_that_may_leave_as_well_is_not_used(tmp_path: Path) -> None:
+def test_removable_source_with_a_removable_copy_is_not_used(tmp_path: Path) -> None:
     leaving = [f"c{n}" for n in range(40) if is_removable(f"c{n}", 0.3, 0)][:3]
     story = "Before the storm of 1903 the keeper counted 4711 gulls on the northern pier of Oakham"
     copies = tuple(

@@ -63,12 +63,12 @@ def test_wrong_expressions_are_rejected(expression: str, reference: str, reason:
     assert _reason(expression, reference) == reason
 
 
-def test_every_reference_must_have_the_number() -> None:
+def test_every_reference_must_contain_the_number() -> None:
     two = replace(_draft(GROWTH, "20%"), references=("20%", "五分之一左右"))
     assert GATE.verdicts([two], CORPUS, ask_nobody)[0].reason == "arithmetic_wrong"
 
 
-def test_numbers_must_be_in_the_gold_and_not_only_in_the_document() -> None:
+def test_numbers_must_be_in_the_gold() -> None:
     elsewhere = draft_on(CORPUS, "差多少？", "200万元", gold=[("a", "门店共三十家。")], expression="1200 - 1000")
     assert GATE.verdicts([elsewhere], CORPUS, ask_nobody)[0].reason == "operand_not_in_gold"
 

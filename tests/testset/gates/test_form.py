@@ -74,7 +74,7 @@ def test_non_question_texts_skip_question_rules() -> None:
     ("question", "reference"),
     [("ACME公司的CEO是谁？", "John Smith"), ("IBM的ROE为多少？", "12%"), ("2号线由谁管理？", "青砚轨道运营公司")],
 )
-def test_names_are_in_no_language(question: str, reference: str) -> None:
+def test_names_do_not_decide_the_language(question: str, reference: str) -> None:
     assert GATE.verdicts([replace(GOOD, question=question, references=(reference,))], CHINESE, ask_nobody) == [PASSED]
 
 
@@ -90,7 +90,7 @@ def test_questions_in_another_language_than_english_are_rejected() -> None:
     assert [verdict.reason for verdict in verdicts] == ["", "question_in_other_language"]
 
 
-def test_unknown_reasons_are_an_error() -> None:
+def test_unknown_form_reasons_are_an_error() -> None:
     assert replace(GATE, only_tagged=("phone",), shortest_question=0).check() == [
         "shortest_question: got 0, expected at least 1",
         f"only_tagged: got 'phone', expected one or more of {', '.join(REASONS)}",

@@ -39,7 +39,7 @@ def inspect(reply: dict[str, object], **changes: object) -> GateVerdict:
     return GATE.verdicts([own], CORPUS, ScriptedJudge(lambda _: json.dumps(reply)))[0]
 
 
-def test_corrected_draft_is_new_and_has_no_gold() -> None:
+def test_corrected_draft_has_a_new_identity_and_no_gold() -> None:
     verdict = inspect(CORRECTION)
     assert (verdict.state, verdict.detail) == (VerdictState.CORRECTED, "the unit is missing")
     corrected = verdict.draft
@@ -62,7 +62,7 @@ def test_correction_without_quotes_keeps_the_old_quotes() -> None:
     assert verdict.draft.quotes == LENGTH.quotes
 
 
-def test_a_second_correction_is_a_rejection() -> None:
+def test_second_correction_is_a_rejection() -> None:
     verdict = inspect(CORRECTION, was_corrected=True)
     assert (verdict.state, verdict.reason) == (VerdictState.REJECTED, "needs_second_correction")
     assert verdict.draft is None
@@ -79,7 +79,7 @@ def test_a_second_correction_is_a_rejection() -> None:
         {"grade": None},
     ],
 )
-def test_an_invalid_correction_cannot_be_read(changes: dict[str, object]) -> None:
+def test_invalid_correction_is_unreadable(changes: dict[str, object]) -> None:
     assert inspect({**CORRECTION, **changes}).reason == "verdict_unreadable"
 
 

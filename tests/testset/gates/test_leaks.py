@@ -68,7 +68,7 @@ def test_question_copied_from_the_gold_is_a_leak() -> None:
     assert _reason(_draft("When was the new framework for managing operational risk adopted?", "March 2020", "b")) == ""
 
 
-def test_a_title_in_the_question_is_a_leak() -> None:
+def test_title_in_the_question_is_a_leak() -> None:
     assert _reason(_draft(f"《{TITLE}》规定了什么？")) == "title_in_question"
     assert _reason(_draft("《青砚市轨道交通建设与运营管理办法》规定了什么？")) == ""
     english = "What does the annual report of the northern bank on operational risk say?"
@@ -81,5 +81,5 @@ def test_leak_gate_skips_corrections() -> None:
     assert not GATE.applies_to(replace(_draft(TEXT, TEXT), kind=Kind.CORRECTION))
 
 
-def test_gold_outside_the_corpus_is_ignored() -> None:
+def test_leak_gate_ignores_gold_outside_the_corpus() -> None:
     assert GATE.verdicts([_draft(TEXT[:30] + "？")], SmallCorpus({}), ask_nobody) == [PASSED]

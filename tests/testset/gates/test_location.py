@@ -17,7 +17,7 @@ class TestLocation(SilentGateContract):
     bad = replace(DRAFT, quotes=(Quote((2,), "贷款增长了8%"),))
 
 
-def test_a_continuation_needs_no_gold() -> None:
+def test_continuation_passes_without_gold() -> None:
     assert not Location(0).applies_to(replace(DRAFT, kind=Kind.CONTINUATION))
     assert Location(0).applies_to(replace(DRAFT, kind=Kind.SUMMARIZATION))
 

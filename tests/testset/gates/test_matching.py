@@ -50,11 +50,11 @@ def test_different_answers_do_not_match_by_rule(answer: str, reference: str) -> 
 
 
 @pytest.mark.parametrize(("answer", "reference"), OPEN)
-def test_open_cases_are_left_to_a_model(answer: str, reference: str) -> None:
+def test_undecided_matches_are_left_to_a_model(answer: str, reference: str) -> None:
     assert matches_by_rule(answer, [reference]) is None
 
 
-def test_one_reference_that_may_match_is_enough_to_ask() -> None:
+def test_single_possible_match_is_enough_to_ask_a_model() -> None:
     assert matches_by_rule("2019", ["2020"]) is False
     assert matches_by_rule("2019", ["2020", "the year after the war"]) is None
     assert matches_by_rule("2019", []) is None

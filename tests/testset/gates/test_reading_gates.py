@@ -94,7 +94,7 @@ def test_different_reader_answer_is_compared_by_a_model() -> None:
         (failed, VerdictState.FAILED, ""),
     ],
 )
-def test_comparison_is_unparsable_or_failed(
+def test_failed_comparison_is_unparsable_or_failed(
     compare: Callable[[Request], str | Answer], state: VerdictState, reason: str
 ) -> None:
     def script(request: Request) -> str | Answer:
@@ -122,13 +122,13 @@ def test_later_turn_is_read_with_its_history() -> None:
 
 
 @pytest.mark.parametrize("gate", [ANSWERABLE, CLOSED_BOOK, EACH_DOCUMENT])
-def test_texts_to_be_worked_on_are_not_asked_about(gate: Answerable | ClosedBook | EachDocument) -> None:
+def test_reading_gate_skips_texts_to_be_worked_on(gate: Answerable | ClosedBook | EachDocument) -> None:
     for kind in OTHER_KINDS:
         assert not gate.applies_to(replace(BOTH, kind=kind))
     assert gate.applies_to(replace(BOTH, kind=Kind.LONG_FORM))
 
 
-def test_each_document_is_left_out_once() -> None:
+def test_each_document_gate_leaves_out_each_document_once() -> None:
     ask = ScriptedJudge(reader_of(numbers_in))
     (verdict,) = EACH_DOCUMENT.verdicts([BOTH], CORPUS, ask)
     assert verdict.state is VerdictState.PASSED

@@ -34,7 +34,7 @@ class TestSelfContained(AskingGateContract):
     ("clear_with", "clear_without", "reason"),
     [(True, False, ""), (True, True, "history_not_needed"), (False, False, "not_self_contained")],
 )
-def test_a_later_turn_needs_its_history(clear_with: bool, clear_without: bool, reason: str) -> None:
+def test_later_turn_is_judged_with_its_history(clear_with: bool, clear_without: bool, reason: str) -> None:
     ask = ScriptedJudge(lambda request: clear("x", clear_with if "user: " in shown(request) else clear_without))
     (verdict,) = GATE.verdicts([LATER], CORPUS, ask)
     assert verdict.reason == reason
@@ -50,6 +50,6 @@ def test_failure_of_either_request_keeps_the_turn_pending() -> None:
         assert verdict.state is VerdictState.FAILED
 
 
-def test_the_detail_names_the_missing_context() -> None:
+def test_verdict_detail_names_the_missing_context() -> None:
     (verdict,) = GATE.verdicts([LENGTH], CORPUS, ScriptedJudge(lambda _: clear("", False)))
     assert verdict.detail == "which line?"

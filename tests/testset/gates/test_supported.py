@@ -23,7 +23,7 @@ class TestSupported(AskingGateContract):
         return json.dumps({"reason": "", "unsupported": "3 percent" if "3 percent" in shown(request) else ""})
 
 
-def test_the_source_is_not_shown_and_questions_are_not_looked_at() -> None:
+def test_supported_gate_hides_the_source_and_skips_questions() -> None:
     ask = ScriptedJudge(TestSupported().reply)
     GATE.verdicts([replace(GOOD, evidence=draft("", "", "tram", "bank").evidence, removed=("tram",))], CORPUS, ask)
     assert "lent the tram company" in shown(ask.requests[0])

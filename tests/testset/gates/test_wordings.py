@@ -89,7 +89,7 @@ def test_other_texts_do_not_refer_to_the_source_text(text: str) -> None:
     assert pointing_words(text) == ""
 
 
-def test_long_texts_are_searched_quickly() -> None:
+def test_long_texts_are_searched_for_wordings_quickly() -> None:
     for text in ("the " * 25_000, "第一" * 50_000, "该" * 100_000, "\u202e" * 100_000):
         assert not pointing_words(text)
         is_asking(text)

@@ -114,7 +114,7 @@ def test_quotes_that_are_not_found_are_reported(quotes: tuple[Quote, ...]) -> No
     assert _rejected(locate(_draft(*quotes), TEXTS)) == "quote_not_found"
 
 
-def test_each_of_several_texts_is_needed_but_not_by_a_turn() -> None:
+def test_question_needs_all_of_its_quotes_and_a_turn_some() -> None:
     both = (_extract("bank", 3), _extract("fund"))
     draft = _draft(Quote((2,)), extracts=both)
     assert _rejected(locate(draft, TEXTS)) == "evidence_unused"

@@ -36,5 +36,5 @@ def test_numbered_sentences_cover_the_whole_extract() -> None:
         assert all(one.end == other.start for one, other in pairwise(shown))
 
 
-def test_an_empty_extract_has_no_sentence() -> None:
+def test_empty_extract_has_no_sentence() -> None:
     assert numbered_sentences([Extract("a", "", 0, 0, ""), Extract("b", "", 0, 2, "b.")]) == [ShownSentence(1, 0, 2)]

@@ -9,7 +9,7 @@ from tests.testset.tasks.configured import NAMES, configured
 
 
 @pytest.mark.parametrize(("language", "wording"), [("zh", "zh"), ("de", "en")])
-def test_every_task_is_an_option(language: str, wording: str) -> None:
+def test_every_testset_task_is_an_option(language: str, wording: str) -> None:
     config = compose_generation(
         [f"tasks=[{','.join(NAMES)}]", f"language={language}", "llm=scripted", "gates=[]", "out=x", "corpus.path=x"]
     )

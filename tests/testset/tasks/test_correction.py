@@ -80,7 +80,7 @@ def test_passage_has_whole_sentences_within_the_maximum() -> None:
     ]
 
 
-def test_words_over_two_sentences_keep_both() -> None:
+def test_correction_over_two_sentences_keeps_both() -> None:
     text = "One one. Two two. Three."
     start, end = passage_around(Extract("d", "", 0, len(text), text), 4, 12, 1)
     assert text[start:end] == "One one. Two two."

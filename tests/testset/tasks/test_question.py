@@ -21,7 +21,7 @@ def question(name: str, language: str = "en") -> Question:
 class TestQuestion(AskingTaskContract):
     component = question("extractive")
 
-    def test_the_draft_holds_the_fields_of_the_reply(self) -> None:
+    def test_draft_contains_the_fields_of_the_reply(self) -> None:
         reply = (
             '```json\n{"reasoning": "I cannot tell which is best.", "question": "How many?", "answer": 12, '
             '"evidence": [{"sentences": ["[2-4]", 3], "quote": "we cannot say"}, {"sentence": 5}, 4, {}], '
@@ -37,7 +37,7 @@ class TestQuestion(AskingTaskContract):
         assert self.drafted(reply).quotes == (Quote((-3, -4, 2, 5)),)
 
     @pytest.mark.parametrize("missing", ["question", "answer", "evidence"])
-    def test_a_reply_that_lacks_something_is_requested_again(self, missing: str) -> None:
+    def test_incomplete_reply_is_requested_again(self, missing: str) -> None:
         whole = {"question": '"Q?"', "answer": '"A"', "evidence": "[1]"}
         first = ", ".join(f'"{key}": {value}' for key, value in whole.items() if key != missing)
         replies = iter([f"{{{first}}}", '{"question": "Second?", "answer": "A", "evidence": [1]}'])
@@ -62,7 +62,7 @@ def answer(text: str) -> Answer:
     return Answer("", AnswerState.OK, text)
 
 
-def test_invalid_numbers_and_missing_places_are_reported() -> None:
+def test_rejected_settings_of_question_tasks() -> None:
     wording = replace(question("extractive").wording, instruction="{documents}")
     assert replace(question("extractive"), n_documents=0, wording=wording).check() == [
         "n_documents: got 0, expected at least 1",

@@ -40,7 +40,7 @@ def script(request: Request) -> str:
 class TestDraftedTopics(ComponentContract):
     component = SOURCE
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(SOURCE, TopicSource)
         assert SOURCE.n_requests == 3
 
@@ -79,7 +79,7 @@ def test_single_topic_draft_is_taken_unchanged() -> None:
     assert len(ask.requests) == 1
 
 
-def test_a_draft_that_cannot_be_read_is_requested_again_and_left_out() -> None:
+def test_unreadable_topic_draft_is_requested_again_and_left_out() -> None:
     def stubborn(request: Request) -> str:
         return "no" if request.id == "draft 0" else script(request)
 
@@ -106,6 +106,6 @@ def test_topics_require_documents_and_successful_requests() -> None:
 
 
 @pytest.mark.parametrize("language", ["fr", "zh"])
-def test_wordings_of_drafting_are_in_the_chosen_language(language: str) -> None:
+def test_topic_drafting_wordings_are_in_the_chosen_language(language: str) -> None:
     source = built(options(language)["topics"]["tree"], DraftedTopics)
     assert ("主题" in source.draft.instruction) == ("主题" in source.merge.instruction) == (language == "zh")

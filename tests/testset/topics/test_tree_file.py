@@ -42,7 +42,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_gives_the_same_leaves(tmp_path: Path, form: str) -> None:
+def test_every_tree_file_form_gives_the_same_leaves(tmp_path: Path, form: str) -> None:
     assert topics(given(tmp_path, *FORMS[form])) == [
         Topic("loans", ("Banking", "Loans")),
         Topic("cards", ("Banking", "Cards")),
@@ -50,7 +50,7 @@ def test_every_form_gives_the_same_leaves(tmp_path: Path, form: str) -> None:
     ]
 
 
-def test_the_layout_of_omnieval_is_read(shared_data: Path) -> None:
+def test_topic_tree_in_the_omnieval_layout_is_read(shared_data: Path) -> None:
     file = str(shared_data / "omnieval_layout" / "topic_tree.json")
     sixteen = topics(GivenTopics(file, depth=2))
     assert len(sixteen) == 16
@@ -132,7 +132,7 @@ def test_malformed_and_missing_tree_files_are_errors(tmp_path: Path) -> None:
     assert given(tmp_path, "[A]", depth=0).check() == ["depth: got 0, expected at least 1"]
 
 
-def test_a_tree_file_is_identified_by_its_content(tmp_path: Path) -> None:
+def test_tree_file_is_identified_by_its_content(tmp_path: Path) -> None:
     one, other = given(tmp_path, "[A]").content_hash(), given(tmp_path, "[B]").content_hash()
     assert one != other == given(tmp_path, "[B]", ".yml").content_hash()
 

@@ -41,7 +41,7 @@ def many(n: int = N) -> "content.Testset":
 SET = many()
 
 
-def test_acceptance_equals_the_wilson_formula() -> None:
+def test_acceptance_intervals_equal_the_wilson_formula() -> None:
     ratings = {sample.id: [5 if number % 4 else 3] for number, sample in enumerate(SET.samples[:40])}
     whole, *cells = acceptance(SET, ratings)
     assert (whole.n_samples, whole.n_rated, whole.n_accepted) == (60, 40, {4: 30, 3: 40})
@@ -64,7 +64,7 @@ def test_acceptance_equals_the_wilson_formula() -> None:
     assert 0.85 < all_accepted.low < 0.95
 
 
-def test_cells_without_a_rating_have_no_share() -> None:
+def test_cells_without_a_rating_have_no_acceptance_share() -> None:
     whole, *cells = acceptance(SET, {"s000": [4]})
     assert whole.shares[4].value == 1.0
     assert whole.shares[4].low is None
@@ -113,7 +113,7 @@ def test_agreement_of_two_annotators_has_alphas_and_intervals() -> None:
     assert pair.ratings.weighted_kappa.value == pytest.approx(1 - np.mean((first - second) ** 2) / by_chance)
 
 
-def test_connected_samples_count_as_one_cluster() -> None:
+def test_connected_samples_count_as_one_cluster_of_agreement() -> None:
     joined = replace(SET, samples=tuple(replace(own, gold=(Evidence("d0"),)) for own in SET.samples))
     said = [*rated("bo", 1), *rated("ann", 0)]
     alone, together = (annotator_agreement(testset, said) for testset in (SET, joined))
@@ -144,19 +144,19 @@ def test_split_parts_share_no_group() -> None:
     assert other[0].samples != parts[0].samples
 
 
-def test_turns_of_a_conversation_stay_together() -> None:
+def test_split_keeps_turns_of_a_conversation_together() -> None:
     provenance = {own.id: {"conversation": f"c{number // 30}"} for number, own in enumerate(SET.samples)}
     parts = split(replace(SET, provenance=provenance), {"a": 1, "b": 9}, seed=0)
     assert [(len(part.samples), part.n_requested) for part in parts] == [(30, 6.0), (30, 54.0)]
 
 
-def test_samples_from_one_removed_document_stay_together() -> None:
+def test_split_keeps_samples_from_one_removed_document_together() -> None:
     provenance = {own.id: {"removed": [f"d{number // 30}"]} for number, own in enumerate(SET.samples)}
     parts = split(replace(SET, provenance=provenance), {"a": 1, "b": 9}, seed=0)
     assert [len(part.samples) for part in parts] == [30, 30]
 
 
-def test_more_parts_than_groups_are_rejected() -> None:
+def test_split_rejects_more_parts_than_groups() -> None:
     one = replace(SET, samples=tuple(replace(own, gold=(Evidence("d0"),)) for own in SET.samples))
     with pytest.raises(
         ConfigError, match=r"got 2 parts, but these \d+ samples form only 1 groups; samples that share a gold"

@@ -40,7 +40,7 @@ def read(file: Path, annotator_from: AnnotatorFrom = AnnotatorFrom.COMPLETED_BY)
 
 
 @pytest.mark.parametrize("language", Language)
-def test_every_result_has_its_control_and_its_text(language: Language) -> None:
+def test_label_studio_results_have_their_control_and_text(language: Language) -> None:
     config = ElementTree.fromstring(labelling_config(SAMPLES, SET, WORDINGS[language]))
     controls = {own.attrib["name"]: own for own in config.iter() if "toName" in own.attrib}
     texts = {own.attrib["name"]: own.attrib["value"] for own in config.iter("Text")}
@@ -163,7 +163,7 @@ def test_unusable_annotation_is_a_conflict_without_changes(
     assert re.search(problem, detail)
 
 
-def test_skipped_drafts_and_untouched_are_counted(tmp_path: Path) -> None:
+def test_skipped_draft_and_untouched_tasks_are_counted(tmp_path: Path) -> None:
     tasks = untouched(SET)
     tasks[0]["annotations"][0]["was_cancelled"] = True
     tasks[1]["annotations"] = []
@@ -173,7 +173,7 @@ def test_skipped_drafts_and_untouched_are_counted(tmp_path: Path) -> None:
     assert (len(found.annotations), found.n_skipped, found.n_drafts, found.n_untouched) == (2, 1, 1, 1)
 
 
-def test_a_relation_is_not_a_control(tmp_path: Path) -> None:
+def test_label_studio_relation_is_ignored(tmp_path: Path) -> None:
     tasks = untouched(SET)
     results_of(tasks[0]).append({"type": "relation", "from_id": "a", "to_id": "b", "direction": "right"})
     assert len(read(write(tmp_path / "export.json", tasks)).annotations) == 5
@@ -190,7 +190,7 @@ def test_a_relation_is_not_a_control(tmp_path: Path) -> None:
         ([{"data": {"id": "s1"}, "annotations": []}], "no field 'version'"),
     ],
 )
-def test_a_file_that_is_not_an_export_is_refused(tasks: object, message: str, tmp_path: Path) -> None:
+def test_file_that_is_not_a_label_studio_export_is_refused(tasks: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read(write(tmp_path / "export.json", tasks))
 
@@ -227,7 +227,7 @@ def nobody(tasks: list[Task]) -> None:
         (nobody, "task 2: an annotation lacks its annotator"),
     ],
 )
-def test_annotations_that_do_not_fit_the_set_are_refused(
+def test_label_studio_annotations_of_another_set_are_refused(
     change: Callable[[list[Task]], None], message: str, tmp_path: Path
 ) -> None:
     tasks = untouched(SET)
@@ -248,7 +248,7 @@ def test_annotators_with_the_same_name_are_rejected(tmp_path: Path) -> None:
         read_annotations(files, SET, AnnotatorFrom.FILE, accepts_parent=False)
 
 
-def test_ratings_of_the_previous_version_are_kept(tmp_path: Path) -> None:
+def test_import_keeps_ratings_of_the_previous_version(tmp_path: Path) -> None:
     file = write(tmp_path / "export.json", untouched(SET))
     after = SET.next_version(SAMPLES[1:], (), {})
     found = read_annotations([file], after, AnnotatorFrom.FILE, accepts_parent=True)
@@ -257,7 +257,7 @@ def test_ratings_of_the_previous_version_are_kept(tmp_path: Path) -> None:
         read_annotations([file], after, AnnotatorFrom.FILE, accepts_parent=False)
 
 
-def test_marks_of_the_version_before_are_in_the_documents_that_were_shown(tmp_path: Path) -> None:
+def test_marks_of_the_previous_version_are_read_in_its_documents(tmp_path: Path) -> None:
     file = write(tmp_path / "export.json", untouched(SET))
     fourth = replace(SAMPLES[3], gold=SAMPLES[3].gold[1:])
     after = SET.next_version([fourth], (), {})

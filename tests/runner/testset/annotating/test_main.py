@@ -39,7 +39,7 @@ def exported(tmp_path: Path, folder: Path) -> list[Task]:
     return tasks
 
 
-def test_predictions_imported_as_annotations_are_the_same_version(tmp_path: Path, folder: Path) -> None:
+def test_unchanged_import_keeps_the_set_version(tmp_path: Path, folder: Path) -> None:
     file = write(tmp_path / "export.json", exported(tmp_path, folder))
     assert annotate("import", folder, file, "--out", tmp_path / "new") == 0
     assert read_testset(tmp_path / "new").key == SET.key
@@ -47,7 +47,7 @@ def test_predictions_imported_as_annotations_are_the_same_version(tmp_path: Path
         assert (tmp_path / "new" / name).read_bytes() == (folder / name).read_bytes()
 
 
-def test_one_edit_is_a_new_version(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_edit_makes_a_new_set_version(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tasks = exported(tmp_path, folder)
     value_of(tasks[2], "references")["text"] = ["1889年 \U0001f5fc"]
     file = write(tmp_path / "export.json", tasks)
@@ -62,7 +62,7 @@ def test_one_edit_is_a_new_version(tmp_path: Path, folder: Path, capsys: pytest.
     assert not (tmp_path / "newer").exists()
 
 
-def test_a_finished_import_given_again_is_already_done(
+def test_repeated_import_of_the_same_files_is_already_done(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tasks, others = exported(tmp_path, folder), untouched(SET, 2)
@@ -106,7 +106,7 @@ def test_repeated_import_with_a_different_result_is_refused(
     assert {path.name: path.read_bytes() for path in new.iterdir()} == before
 
 
-def test_conflicts_and_rejections_are_reported_and_kept(
+def test_import_reports_and_stores_conflicts_and_rejections(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tasks, others = exported(tmp_path, folder), untouched(SET, 2)
@@ -150,7 +150,9 @@ def test_gates_are_read_from_the_provenance_of_the_set() -> None:
     assert [(name, vars(gate)["longest_question"]) for name, gate in gates_of(made).items()] == [("form", 2)]
 
 
-def test_sheets_are_written_and_imported(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_annotation_sheets_are_exported_and_imported(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ("--format", "csv", "--language", "zh")
     assert annotate("export", folder, "--to", tmp_path / "sheet.csv", *words) == 0
     assert (tmp_path / "sheet.csv").read_text("utf-8") == sheet_of(SAMPLES, SET, WORDINGS[Language.ZH]) + "\n"
@@ -169,7 +171,7 @@ def rated(tmp_path: Path, folder: Path) -> list[Path]:
     return files
 
 
-def test_acceptance_is_reported_by_topic_and_task(
+def test_accept_reports_acceptance_by_topic_and_task(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = rated(tmp_path, folder)
@@ -184,7 +186,9 @@ def test_acceptance_is_reported_by_topic_and_task(
     assert "4 of samples that are no longer in the set" in capsys.readouterr().out
 
 
-def test_agreement_of_annotators_is_reported(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_agree_reports_the_agreement_of_annotators(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = rated(tmp_path, folder)
     words = ("--annotator-from", "file", "--json", tmp_path / "agreement.json")
     assert annotate("agree", folder, *files, *words) == 0
@@ -198,7 +202,7 @@ def test_agreement_of_annotators_is_reported(tmp_path: Path, folder: Path, capsy
     assert "got annotations of 1 annotators, expected at least 2" in capsys.readouterr().err
 
 
-def test_split_parts_are_all_written_or_none(
+def test_split_writes_all_parts_or_none(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ("split", folder, "--sizes", "train=3", "test=2", "--out", tmp_path / "parts")
@@ -217,7 +221,7 @@ def test_split_parts_are_all_written_or_none(
     assert annotate(*command) == 0
 
 
-def test_parts_of_a_set_are_written(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_split_writes_the_parts_of_a_set(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert annotate("split", folder, "--sizes", "train=3", "test=2", "--out", tmp_path / "parts") == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["train", "3.0", "4", "1"] in rows
@@ -274,7 +278,7 @@ def test_accept_without_highly_rated_samples_is_an_error(
     assert not (tmp_path / "a.csv").exists()
 
 
-def test_no_output_replaces_the_set_or_an_annotation(
+def test_annotation_output_never_replaces_the_set_or_an_annotation(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path / "export.json", exported(tmp_path, folder))

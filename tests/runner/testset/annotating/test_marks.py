@@ -15,7 +15,7 @@ def units(text: str) -> int:
 @pytest.mark.parametrize(
     "quote", ["建于1889年。", "\U0001f5fc", "\U0001f5fc 建于", "<script>alert(1)</script>", "。\n由埃菲尔"]
 )
-def test_whichever_reading_equals_the_text_is_taken(quote: str) -> None:
+def test_mark_takes_the_offset_reading_that_equals_the_text(quote: str) -> None:
     start = TOWER.index(quote)
     place = (start, start + len(quote))
     before = units(TOWER[:start])
@@ -36,11 +36,11 @@ def test_marks_match_line_breaks_as_a_browser_shows_them() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "text"), [(0, 3, "xyz"), (-1, 2, "a"), (2, 2, ""), (0, 10_000, "a"), (37, 36, "a")]
 )
-def test_a_mark_in_another_document_is_reported(start: int, end: int, text: str) -> None:
+def test_mark_of_another_document_has_no_place(start: int, end: int, text: str) -> None:
     assert places_of(TOWER, start, end, text) == []
 
 
-def test_half_of_a_character_is_not_a_place() -> None:
+def test_offset_within_a_character_has_no_place() -> None:
     text = "ab\U0001f600"
     assert places_of(text, 3, 4, None) == []
     assert places_of(text, 2, 4, None) == [(2, 3)]

@@ -52,12 +52,12 @@ def test_preferred_annotator_decides_only_samples_they_edited() -> None:
         import_annotations(SET, [edited("ann", "Why?")], "cy", {})
 
 
-def test_the_order_of_marks_is_not_a_change() -> None:
+def test_mark_order_is_not_an_edit() -> None:
     found = resolve_annotations(SET, [Annotation("s4", "ann", gold=SAMPLES[3].gold[::-1])])
     assert (found.edits, found.samples) == ((), SAMPLES)
 
 
-def test_later_turns_get_the_edited_turn_for_their_history() -> None:
+def test_later_turns_receive_the_edited_turn_as_history() -> None:
     first, second, third = (
         replace(SAMPLES[0], id=f"t{number}", question=f"Question {number}?", references=(f"Answer {number}",))
         for number in range(3)
@@ -86,7 +86,7 @@ def test_later_turns_get_the_edited_turn_for_their_history() -> None:
     ]
 
 
-def test_a_new_version_names_its_parent() -> None:
+def test_edited_set_names_its_parent_version() -> None:
     made = import_annotations(SET, [edited("ann", "Why?")], None, {}).testset
     assert made.key != SET.key
     assert (made.parent, len(made.edits), made.about["annotators"]) == (SET.key, 1, ["ann"])
@@ -96,7 +96,7 @@ def test_a_new_version_names_its_parent() -> None:
     assert [(edit.after, edit.version) for edit in again.edits] == [("Why?", SET.key), ("Why not?", made.key)]
 
 
-def test_the_same_content_is_the_same_version() -> None:
+def test_equal_content_keeps_the_set_version() -> None:
     assert import_annotations(SET, [edited("ann", SAMPLES[0].question)], None, {}).testset == SET
 
 
@@ -120,7 +120,7 @@ class NoLongQuestions:
         ]
 
 
-def test_edited_samples_pass_the_gates_again() -> None:
+def test_edited_samples_are_checked_by_the_gates() -> None:
     said = [edited("ann", "Why so?"), edited("ann", "Why on earth?", "s2"), edited("ann", "Why is it there?", "s4")]
     found = import_annotations(SET, said, None, {"form": NoLongQuestions()})
     assert [sample.id for sample in found.testset.samples] == ["s1", "s3", "s4", "s5"]
@@ -129,7 +129,7 @@ def test_edited_samples_pass_the_gates_again() -> None:
     assert [edit.sample for edit in found.testset.edits] == ["s1", "s4"]
 
 
-def test_an_edit_that_a_gate_rejects_is_in_no_history() -> None:
+def test_edit_rejected_by_a_gate_reaches_no_history() -> None:
     later = replace(SAMPLES[0], id="later", question="Why?", history=(Turn(SAMPLES[1].question, "503 metres"),))
     conversation = replace(SET, samples=(SAMPLES[1], later))
     found = import_annotations(conversation, [edited("ann", "Why on earth?", "s2")], None, {"form": NoLongQuestions()})
@@ -138,7 +138,7 @@ def test_an_edit_that_a_gate_rejects_is_in_no_history() -> None:
     assert [line["id"] for line in found.rejected] == ["s2"]
 
 
-def test_edited_gold_is_the_marked_spans() -> None:
+def test_edited_gold_equals_the_marked_spans() -> None:
     gold = (*SAMPLES[0].gold, Evidence("bridge", 33, 39))
     made = import_annotations(SET, [Annotation("s1", "ann", gold=gold)], None, {}).testset
     assert made.samples[0].gold == gold

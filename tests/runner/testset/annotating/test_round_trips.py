@@ -44,7 +44,7 @@ def testset(request: pytest.FixtureRequest) -> "content.Testset":
     return odd_set(request.param)
 
 
-def test_files_survive_a_round_trip(testset: "content.Testset", tmp_path: Path) -> None:
+def test_testset_files_survive_a_round_trip(testset: "content.Testset", tmp_path: Path) -> None:
     write_testset(tmp_path / "set", testset)
     read = read_testset(tmp_path / "set")
     assert (read.samples, read.documents) == (testset.samples, testset.documents)

@@ -119,7 +119,7 @@ def test_sheet_saved_without_edits_has_no_annotations(delimiter: str, tmp_path: 
     assert (found.annotations, found.n_untouched) == ((), 5)
 
 
-def test_questions_that_are_formulas_are_escaped(tmp_path: Path) -> None:
+def test_sheet_escapes_questions_that_are_formulas(tmp_path: Path) -> None:
     odd = replace(SET, samples=tuple(replace(own, question="=cmd|' /C calc'!A0") for own in SAMPLES))
     sheet = sheet_of(odd.samples, odd, WORDINGS[Language.ZH])
     assert sheet.startswith("\ufeff")
@@ -205,7 +205,7 @@ def test_unusable_sheet_row_is_a_conflict_without_changes(cells: dict[str, str],
         (lambda: SHEET[:200] + '"x', "not CSV"),
     ],
 )
-def test_a_sheet_that_does_not_fit_the_set_is_refused(text: Callable[[], str], message: str, tmp_path: Path) -> None:
+def test_sheet_of_another_set_is_refused(text: Callable[[], str], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read(tmp_path, text())
 

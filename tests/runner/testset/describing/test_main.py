@@ -24,15 +24,15 @@ def sample(number: int, question: str, *references: str, gold: tuple[Evidence, .
 
 
 class TestNearDuplicates:
-    def test_similarity_is_the_jaccard_index_of_five_character_shingles(self) -> None:
+    def test_near_duplicate_similarity_is_the_jaccard_index_of_shingles(self) -> None:
         one, other = "abcdefgh", "abcdefgx"
         sets = [{text[i : i + 5] for i in range(4)} for text in (one, other)]
         assert jaccard(shingles_of(one), shingles_of(other)) == len(sets[0] & sets[1]) / len(sets[0] | sets[1])
 
-    def test_white_space_does_not_count(self) -> None:
+    def test_near_duplicate_similarity_ignores_white_space(self) -> None:
         assert jaccard(shingles_of("北京 是\n中国的首都"), shingles_of("北京是中国的首都")) == 1.0
 
-    def test_near_duplicates_equal_those_of_comparing_all_pairs(self) -> None:
+    def test_near_duplicates_equal_a_comparison_of_all_pairs(self) -> None:
         """Texts in which few to many characters were changed: every pair far from the threshold is told right."""
         random = np.random.default_rng(2)
         texts = []
@@ -46,7 +46,7 @@ class TestNearDuplicates:
         assert 20 < len(near) < 100
         assert count_near_duplicates(texts) == len(near)
 
-    def test_near_duplicates_in_families_equal_those_of_comparing_all_pairs(self) -> None:
+    def test_near_duplicates_in_families_equal_a_comparison_of_all_pairs(self) -> None:
         """Eight variants of each text, all pairs of them close to the threshold: they lie mixed in the buckets."""
         random = np.random.default_rng(3)
         texts = []
@@ -131,7 +131,7 @@ def test_described_benchmark_has_counts_and_lengths() -> None:
     assert described["duplicates"]["n_exact"] == 1
 
 
-def test_gold_that_the_loader_added_is_reported() -> None:
+def test_describe_reports_gold_added_by_the_loader() -> None:
     loaded = benchmark(sample(1, "Who?", "she", gold=(Evidence("a"),)), a="x")
     described = describe_benchmark("own", replace(loaded, notes={"n_gold_added": 1}))
     assert described["gold"]["n_gold_documents_added_by_loader"] == 1
@@ -146,7 +146,7 @@ class TestTables:
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()
 
-    def test_samples_outside_of_the_matrix_are_reported(self) -> None:
+    def test_describe_counts_samples_outside_of_the_matrix(self) -> None:
         samples = [sample(1, "Who?", "she", topic="t", task="u"), sample(2, "When?", "now", topic="t")]
         assert "samples without a topic or a task: 1" in self.show(*samples)
 
@@ -162,7 +162,7 @@ class TestTables:
         assert "and 3 smaller topics, 2 smaller tasks: --json has them all" in output
         assert max(map(len, output.splitlines())) <= 100
 
-    def test_topic_names_are_not_read_as_markup(self) -> None:
+    def test_described_topic_names_are_not_read_as_markup(self) -> None:
         assert "[bold]" in self.show(sample(1, "Who?", "she", topic="[bold]", task="u"))
 
 
@@ -178,7 +178,7 @@ class TestCommand:
         assert described["matrix"]["funds"]["extractive"] == 2
         assert len(described["matrix"]) == 16
 
-    def test_overrides_choose_the_data_set(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_describe_overrides_choose_the_data_set(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "a.md").write_text("The bridge was opened in 1932.", encoding="utf-8")
         (tmp_path / "q.jsonl").write_text('{"id": "1", "question": "When was it opened?"}', encoding="utf-8")
         overrides = ["dataset=jsonl", f"dataset.documents={tmp_path}", f"dataset.samples={tmp_path / 'q.jsonl'}"]
@@ -194,7 +194,7 @@ class TestCommand:
             (["--json", "no/such/folder.json"], "--json: no/such/folder.json cannot be written"),
         ],
     )
-    def test_data_sets_that_cannot_be_described_are_reported(
+    def test_describe_rejects_unusable_data_sets_and_paths(
         self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
     ) -> None:
         assert main(["describe", *arguments]) == 2
@@ -204,7 +204,7 @@ class TestCommand:
 @pytest.mark.parametrize(
     ("own", "is_said"), [(sample(1, "Where?"), True), (sample(1, "Where?", "here"), False)], ids=["neither", "answered"]
 )
-def test_questions_without_gold_and_references_are_pointed_out(own: Sample, is_said: bool) -> None:
+def test_describe_points_out_questions_without_gold_and_references(own: Sample, is_said: bool) -> None:
     output = StringIO()
     show(Console(file=output, width=100), describe_benchmark("mine", benchmark(own, a="It is here.")))
     assert ("No question has gold or a reference." in output.getvalue()) is is_said

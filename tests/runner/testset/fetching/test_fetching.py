@@ -94,7 +94,7 @@ class TestFetched:
         assert f"BeIR/scifact: revision {COMMIT}, licence cc-by-sa-4.0" in printed
         assert "pins no revision and no hashes" in printed
 
-    def test_manifest_records_revisions_and_hashes(self, hub: HubServer, data: Path) -> None:
+    def test_fetch_manifest_records_revisions_and_hashes(self, hub: HubServer, data: Path) -> None:
         assert fetch("scifact") == 0
         manifest = json.loads((data / "scifact" / COMMIT / "manifest.json").read_text())
         downloaded = gzip.compress(CORPUS, mtime=0)
@@ -106,7 +106,7 @@ class TestFetched:
         assert manifest["files"]["corpus.jsonl"]["sha256"] == hashlib.sha256(CORPUS).hexdigest()
         assert (manifest["n_queries"], manifest["n_queries_left_out"]) == (2, 1)
 
-    def test_second_fetch_checks_the_files_and_asks_nothing(
+    def test_second_fetch_checks_the_files_without_requests(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert fetch("scifact") == 0
@@ -118,12 +118,12 @@ class TestFetched:
         assert f"{file}: is corrupted" in error_of(capsys)
         assert hub.requests == []
 
-    def test_uncompressed_files_are_fetched(self, hub: HubServer, data: Path) -> None:
+    def test_uncompressed_data_files_are_fetched(self, hub: HubServer, data: Path) -> None:
         hub.repositories[TEXTS] = (COMMIT, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES})
         assert fetch("scifact") == 0
         assert (data / "scifact" / COMMIT / "corpus.jsonl").read_bytes() == CORPUS
 
-    def test_parquet_files_are_fetched(self, hub: HubServer, data: Path) -> None:
+    def test_parquet_data_files_are_fetched(self, hub: HubServer, data: Path) -> None:
         documents, queries = (list(map(json.loads, text.splitlines())) for text in (CORPUS, QUERIES))
         for query in queries:
             query.pop("metadata", None)
@@ -153,7 +153,9 @@ class TestFetched:
         queries_written = (folder / "queries.jsonl").read_text().splitlines()
         assert [json.loads(line)["_id"] for line in queries_written] == ["q1", "q3"]
 
-    def test_c_mteb_layout_is_fetched(self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_data_in_the_c_mteb_layout_is_fetched(
+        self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """Documents and queries in one folder, without titles; judgements with columns of another order."""
         hub.repositories = {
             "C-MTEB/T2Retrieval": (
@@ -178,7 +180,7 @@ class TestFetched:
         assert list(benchmark.documents.texts) == ["大桥于1932年通车。", "港口很深。"]
         assert [sample.question for sample in benchmark.samples] == ["何时通车?"]
 
-    def test_default_folder_is_in_the_cache(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_default_data_folder_is_in_the_cache(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("RAG_GRID_DATA")
         monkeypatch.setenv("HOME", "/home/ada")
         assert named_sets.data_folder() == Path("/home/ada/.cache/rag-grid/data")
@@ -204,7 +206,7 @@ class TestDataset:
         with pytest.raises(ConfigError):
             Beir(name="scifcat").load()
 
-    def test_two_revisions_need_a_choice(self, hub: HubServer, data: Path) -> None:
+    def test_two_fetched_revisions_require_a_choice(self, hub: HubServer, data: Path) -> None:
         assert fetch("scifact") == 0
         shutil.copytree(data / "scifact" / COMMIT, data / "scifact" / ("c3" * 20))
         with pytest.raises(DataError, match=r"has 2 revisions of scifact .* Choose one with dataset.root="):
@@ -212,7 +214,7 @@ class TestDataset:
 
 
 class TestBrokenOff:
-    def test_connection_that_breaks_twice_is_continued(self, hub: HubServer, data: Path) -> None:
+    def test_fetch_continues_after_two_broken_connections(self, hub: HubServer, data: Path) -> None:
         hub.cut["corpus.jsonl.gz"] = [30, 20]
         assert fetch("scifact") == 0
         assert hub.ranges("corpus.jsonl.gz") == ["", "bytes=30-", "bytes=50-"]
@@ -229,7 +231,7 @@ class TestBrokenOff:
         assert hub.requests[-5][0].endswith(f"/revision/{COMMIT}")
         assert sets(data) == [COMMIT]
 
-    def test_device_that_is_full_at_the_next_attempt_loses_no_download(
+    def test_full_disk_at_the_next_attempt_keeps_the_partial_download(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hub.cut["corpus.jsonl.gz"] = [30, *[0] * 5]
@@ -255,7 +257,7 @@ class TestBrokenOff:
         assert fetch("scifact") == 0
         assert (data / "scifact" / COMMIT / "corpus.jsonl").read_bytes() == CORPUS
 
-    def test_temporary_status_is_retried_and_then_named(
+    def test_server_error_of_a_fetch_names_the_status(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.status = 503
@@ -347,7 +349,7 @@ class TestFailures:
         hub.status = 401
         assert "denies access (status 401); set HF_TOKEN" in error_of(capsys)
 
-    def test_judgements_of_other_queries_are_rejected(
+    def test_fetch_rejects_judgements_of_other_queries(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.repositories[JUDGEMENTS] = (QRELS_COMMIT, {"test.tsv": b"x\td1\t1\n"})
@@ -435,7 +437,7 @@ def bright(excluded: list[str]) -> dict[str, bytes]:
 
 
 class TestBright:
-    def test_a_task_has_its_documents_and_judgements(self, hub: HubServer, data: Path) -> None:
+    def test_bright_task_has_its_documents_and_judgements(self, hub: HubServer, data: Path) -> None:
         hub.repositories["xlangai/BRIGHT"] = (COMMIT, bright(["N/A"]))
         assert fetch("bright-biology") == 0
         loaded = Beir(name="bright-biology").load()
@@ -445,14 +447,14 @@ class TestBright:
         assert judgements[1:] == ["0\tmoths/1\t1", "0\tmoths/2\t1", "1\tblood/1\t1"]
         assert not any("pony" in path or "long" in path for path, _ in hub.requests)
 
-    def test_excluded_documents_are_refused(
+    def test_bright_task_with_excluded_documents_is_refused(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hub.repositories["xlangai/BRIGHT"] = (COMMIT, bright(["moths/1"]))
         assert "query 1: 1 documents are excluded from its results" in error_of(capsys, "bright-biology")
         assert sets(data) == []
 
-    def test_offline_error_names_both_addresses(
+    def test_offline_bright_error_names_both_addresses(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, data: Path
     ) -> None:
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -467,7 +469,7 @@ class TestBright:
 
 
 class TestToken:
-    def test_token_is_sent_only_to_the_hub(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_hub_token_is_sent_only_to_the_hub(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         with hub_server(content_elsewhere=True) as hub:
             monkeypatch.setenv("HF_ENDPOINT", hub.url)
@@ -478,7 +480,7 @@ class TestToken:
         assert len(other) == 3
         assert TOKEN not in str(other)
 
-    def test_token_is_in_no_file_and_no_message(
+    def test_hub_token_appears_in_no_file_or_message(
         self, hub: HubServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HF_TOKEN", TOKEN)
@@ -490,7 +492,7 @@ class TestToken:
         assert len(written) > 3
         assert not any(TOKEN.encode() in content for content in written)
 
-    def test_address_with_a_password_is_rejected(
+    def test_hub_address_with_a_password_is_rejected(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("HF_ENDPOINT", f"https://ada:{TOKEN}@127.0.0.1/")

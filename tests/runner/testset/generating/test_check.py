@@ -19,7 +19,7 @@ def _samples(folder: Path, *questions: str) -> list[str]:
     return ["dataset=jsonl", f"dataset.documents={folder}/documents.jsonl", f"dataset.samples={folder}/samples.jsonl"]
 
 
-def test_findings_are_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_prints_and_writes_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = _samples(tmp_path, "How long is the tram?", "According to the passage, how long is it?")
     out = tmp_path / "findings.jsonl"
     assert _check(*given, "--out", str(out)) == 1
@@ -31,26 +31,26 @@ def test_findings_are_printed_and_written(tmp_path: Path, capsys: pytest.Capture
     assert (line["id"], line["gate"]) == ("1", "form")
 
 
-def test_a_set_without_findings_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_command_reports_a_set_without_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _check(*_samples(tmp_path, "How long is the tram?")) == 0
     assert "0 of 1 samples would be rejected" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("overrides", [["dataset=demo_en"], ["dataset=demo", "language=en"]])
-def test_language_is_taken_from_the_data_or_an_override(
+def test_check_command_takes_the_language_from_data_or_override(
     overrides: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _check(*overrides) == 0
     assert "0 of " in capsys.readouterr().out
 
 
-def test_gates_and_their_fields_are_chosen(tmp_path: Path) -> None:
+def test_check_command_runs_the_chosen_gates_and_fields(tmp_path: Path) -> None:
     given = _samples(tmp_path, "How long is the tram?")
     assert _check(*given, "gates=[form]", "gates.form.shortest_question=100") == 1
     assert _check(*given, "gates=[]") == 0
 
 
-def test_overrides_may_follow_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_overrides_may_follow_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = _samples(tmp_path, "How long is the tram?")
     assert _check(*given, "--out", str(tmp_path / "findings"), "gates=[form]", "gates.form.shortest_question=100") == 1
     assert _check(*given, "gates=[form]", "gates.form.shortest_question=100") == 1
@@ -65,7 +65,7 @@ def test_overrides_may_follow_options(tmp_path: Path, capsys: pytest.CaptureFixt
         (["gates.form.longest=3"], "longest"),
     ],
 )
-def test_an_invalid_setting_is_one_clear_error(
+def test_invalid_check_setting_is_one_clear_error(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _check(*arguments) == 2

@@ -41,24 +41,24 @@ def test_all_tasks_and_gates_compose_together(language: str) -> None:
 
 
 @pytest.mark.parametrize("topics", options("topics"))
-def test_every_option_of_topics_is_composed(topics: str) -> None:
+def test_every_topics_option_composes(topics: str) -> None:
     more = ["topics.tree.path=tree.yaml"] if topics == "file" else []
     made = settings(f"topics={topics}", "tasks=[extractive]", "gates=[]", *more)
     assert (made.topics.tree is None) == (made.topics.voting is None) == (topics == "none")
 
 
 @pytest.mark.parametrize("corpus", options("corpus"))
-def test_every_option_of_corpora_is_composed(corpus: str) -> None:
+def test_every_corpus_option_composes(corpus: str) -> None:
     assert settings(f"corpus={corpus}", "tasks=[extractive]", "gates=[]").corpus.fingerprint()
 
 
 @pytest.mark.parametrize("language", options("language"))
-def test_every_language_is_composed(language: str) -> None:
+def test_every_generation_language_composes(language: str) -> None:
     made = settings(f"language={language}", "tasks=[extractive]", "gates=[]")
     assert made.language.name == language
 
 
-def test_checker_defaults_to_the_writer() -> None:
+def test_generation_checker_defaults_to_the_writer() -> None:
     same = settings("tasks=[]", "gates=[]", "tasks=[extractive]")
     assert same.checker == same.llm
     other = settings("tasks=[extractive]", "gates=[closed_book]", "checker=scripted", "checker.reply=yes")
@@ -88,6 +88,6 @@ def test_checker_defaults_to_the_writer() -> None:
         (["near_duplicates.threshold=2"], "threshold"),
     ],
 )
-def test_invalid_generation_settings_are_reported(overrides: list[str], said: str) -> None:
+def test_invalid_generation_settings_give_one_error_each(overrides: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         settings("gates=[]", *overrides)

@@ -65,7 +65,7 @@ def killed(folder: Path, server: ChatServer, n_more: int) -> None:
     process.communicate(60)
 
 
-def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: ChatServer) -> None:
+def test_generation_killed_twice_gives_the_same_set(tmp_path: Path, server: ChatServer) -> None:
     undisturbed, disturbed = tmp_path / "one", tmp_path / "two"
     disturbed.mkdir()
     assert main(arguments(undisturbed, server, *FEW)) == 0
@@ -82,7 +82,7 @@ def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: Ch
     assert not server.requests
 
 
-def test_plan_sends_no_request_and_is_an_upper_bound(
+def test_generation_plan_sends_no_request_and_is_an_upper_bound(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments(tmp_path, server, *FEW, "run.plan_only=true")) == 0
@@ -110,7 +110,7 @@ def test_unreadable_server_gets_at_most_the_announced_requests(
     assert n_bytes / 3 + n_completion <= n_tokens
 
 
-def test_request_budget_is_kept_and_a_larger_budget_continues(tmp_path: Path, server: ChatServer) -> None:
+def test_larger_request_budget_continues_a_generation(tmp_path: Path, server: ChatServer) -> None:
     assert main(arguments(tmp_path, server, *FEW, "budget.max_requests=60")) == 1
     assert 0 < len(server.requests) <= 60
     few = read_testset(tmp_path / "set")
@@ -153,7 +153,7 @@ def test_set_files_account_for_every_draft(flawed: Path) -> None:
     assert [topic.path[-1] for topic in topics] == ["银行", "证券", "保险", "人工智能", "交通"]
 
 
-def test_other_tools_read_the_set_with_the_same_evidence(flawed: Path) -> None:
+def test_generated_set_has_equal_evidence_in_jsonl_and_omnieval_layout(flawed: Path) -> None:
     own = Jsonl(str(flawed / "documents.jsonl"), str(flawed / "samples.jsonl")).load()
     as_omnieval = OmniEval(str(flawed / "omnieval")).load()
     assert read_testset(flawed).about["n_samples_not_in_omnieval_layout"] == 0
@@ -216,7 +216,7 @@ def test_corpus_in_another_language_is_rejected_before_any_request(
     assert server.requests == []
 
 
-def test_a_set_in_english_is_evaluated_in_english(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_english_testset_is_evaluated_in_english(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents = tmp_path / "documents.jsonl"
     texts = [f"The bridge of the town was built in {year}, and {year - 1900} people live at it." for year in (1932, 51)]
     documents.write_text("".join(json.dumps({"id": text, "text": text * 3}) + "\n" for text in texts))
@@ -239,7 +239,7 @@ def test_a_set_in_english_is_evaluated_in_english(tmp_path: Path, capsys: pytest
     assert "models:   rehearsal writes and checks itself" in shown
 
 
-def test_help_of_the_check_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_help_shows_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["check", "--help"])
     assert ended.value.code == 0

@@ -10,7 +10,7 @@ from tests.datasets.test_table_documents import SHOP, write_database
 TEXT = "The harbour bridge was opened to the public in 1932.\x1b[31m"
 
 
-def test_cleaned_and_left_out_documents_are_reported(tmp_path: Path) -> None:
+def test_corpus_lines_report_cleaned_and_left_out_documents(tmp_path: Path) -> None:
     for name, content in {"a.txt": TEXT, "b.txt": TEXT, "c.txt": "short", "e.docx": "", "f.jsonl": "{}"}.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     write_database(tmp_path / "shop.db", SHOP)

@@ -34,7 +34,7 @@ def imported(
     return [json.loads(line) for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_near_duplicates_become_one_question_with_counts(tmp_path: Path) -> None:
+def test_imported_near_duplicates_become_one_question_with_counts(tmp_path: Path) -> None:
     first, second, third = imported(tmp_path / "out", *TRACES)
     assert first == {
         "id": "a",
@@ -76,12 +76,12 @@ def test_private_data_is_masked_only_by_the_named_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "message"), [("email,(", "not a regular expression"), ("x*", "matches the empty text")]
 )
-def test_a_wrong_rule_is_an_error(rule: str, message: str) -> None:
+def test_invalid_private_data_rule_is_rejected(rule: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         private_data([rule])
 
 
-def test_a_used_folder_and_traces_without_a_question_are_errors(tmp_path: Path) -> None:
+def test_question_import_rejects_a_used_folder_and_empty_traces(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(DataError, match="not an empty folder"):
         imported(tmp_path, *TRACES)
@@ -90,7 +90,9 @@ def test_a_used_folder_and_traces_without_a_question_are_errors(tmp_path: Path) 
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_makes_a_data_set_that_a_sweep_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_question_import_makes_a_data_set_that_a_sweep_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = {
         "retrieval.documents.0.document.content": "The bridge was opened in 1932.",
         "openinference.span.kind": "RETRIEVER",
@@ -124,7 +126,7 @@ def test_the_command_makes_a_data_set_that_a_sweep_reads(tmp_path: Path, capsys:
     assert "jsonl: 2 documents (1 of them passages of questions), 2 samples" in capsys.readouterr().out
 
 
-def test_wrong_options_are_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_question_import_rejects_wrong_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["import", "--from", "otel", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
     assert main(common) == 2
     assert "does not exist" in capsys.readouterr().err

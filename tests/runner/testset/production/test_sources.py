@@ -71,7 +71,7 @@ TRACES = [
 
 
 @pytest.mark.parametrize("form", ["lines", "one value", "indented"])
-def test_spans_of_openinference_are_a_question(form: str, tmp_path: Path) -> None:
+def test_openinference_spans_become_a_question(form: str, tmp_path: Path) -> None:
     file = tmp_path / "traces.json"
     if form == "lines":
         file.write_text("".join(f"{json.dumps(trace)}\n" for trace in TRACES))
@@ -148,7 +148,7 @@ LANGFUSE = [
 
 
 @pytest.mark.parametrize("form", ["list", "lines", "page"])
-def test_an_export_of_langfuse_has_questions(form: str, tmp_path: Path) -> None:
+def test_langfuse_export_becomes_questions(form: str, tmp_path: Path) -> None:
     whole: Any = {"data": LANGFUSE, "meta": {}} if form == "page" else LANGFUSE
     text = "\n".join(map(json.dumps, LANGFUSE)) if form == "lines" else json.dumps(whole, indent=1)
     (tmp_path / "traces.json").write_text(text)
@@ -182,7 +182,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> str:
     return uri
 
 
-def test_traces_of_mlflow_are_questions(uri: str) -> None:
+def test_mlflow_traces_become_questions(uri: str) -> None:
     found = list(read_mlflow(uri, "production", ""))
     questions = sorted((own for own in found if isinstance(own, TracedQuestion)), key=lambda own: own.time)
     assert [own.question for own in questions] == ["Where is it?", "And who built it?"]
@@ -195,14 +195,14 @@ def test_traces_of_mlflow_are_questions(uri: str) -> None:
     assert judged == ["bad", "bad"]
 
 
-def test_an_unknown_experiment_and_store_are_clear_errors(uri: str, tmp_path: Path) -> None:
+def test_unknown_mlflow_experiment_and_store_are_clear_errors(uri: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="MLflow has no experiment 'other'; it has: Default, production"):
         list(read_mlflow(uri, "other", ""))
     with pytest.raises(DataError, match="MLflow cannot read its traces"):
         list(read_mlflow("nosuchscheme://x", "", ""))
 
 
-def test_turns_before_a_question_are_its_history(tmp_path: Path) -> None:
+def test_turns_before_a_traced_question_become_its_history(tmp_path: Path) -> None:
     talk = [
         {"role": "user", "content": "Where?"},
         {"role": "assistant", "content": "There."},

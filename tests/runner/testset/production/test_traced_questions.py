@@ -52,7 +52,9 @@ BEFORE = (Turn("When was it opened?", "In 1932."),)
         (3.5, (), ""),
     ],
 )
-def test_conversations_are_found_in_the_usual_forms(value: Any, history: tuple[Turn, ...], question: str) -> None:
+def test_conversations_are_read_from_the_usual_trace_forms(
+    value: Any, history: tuple[Turn, ...], question: str
+) -> None:
     assert conversation_in(value) == (history, question)
 
 
@@ -69,7 +71,7 @@ def test_conversations_are_found_in_the_usual_forms(value: Any, history: tuple[T
         (None, ""),
     ],
 )
-def test_answers_are_found_in_the_usual_forms(value: Any, answer: str) -> None:
+def test_answers_are_read_from_the_usual_trace_forms(value: Any, answer: str) -> None:
     assert answer_in(value) == answer
 
 
@@ -85,7 +87,7 @@ def test_answers_are_found_in_the_usual_forms(value: Any, answer: str) -> None:
         (None, []),
     ],
 )
-def test_passages_are_found_in_the_usual_forms(value: Any, texts: list[str]) -> None:
+def test_passages_are_read_from_the_usual_trace_forms(value: Any, texts: list[str]) -> None:
     assert passages_in(value) == texts
 
 
@@ -96,11 +98,11 @@ def test_passages_are_found_in_the_usual_forms(value: Any, texts: list[str]) -> 
         ("so so", "so so"), (None, ""), ([1], ""),
     ],
 )  # fmt: skip
-def test_feedback_is_a_label(value: Any, label: str) -> None:
+def test_trace_feedback_becomes_a_label(value: Any, label: str) -> None:
     assert feedback_label(value) == label
 
 
-def test_a_trace_without_a_question_is_skipped_with_its_reason() -> None:
+def test_trace_without_a_question_is_skipped_with_its_reason() -> None:
     assert read_trace("t", {"a": 1, "b": 2}, "an answer") == SkippedTrace("no question in its input")
     assert read_trace("t", "q" * 100_001, "") == SkippedTrace("a question or an answer of more than 100,000 characters")
     deep: Any = "question"
@@ -109,7 +111,7 @@ def test_a_trace_without_a_question_is_skipped_with_its_reason() -> None:
     assert isinstance(read_trace("t", deep, deep), SkippedTrace)
 
 
-def test_passages_are_distinct_and_half_characters_are_replaced() -> None:
+def test_traced_passages_are_distinct_without_lone_surrogates() -> None:
     found = read_trace("t", "q \ud83d", "a", ["one", "one", " ", "two"])
     assert isinstance(found, TracedQuestion)
     assert found.passages == ("one", "two")
