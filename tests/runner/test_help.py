@@ -102,7 +102,7 @@ def require_parsed(module: str, words: Sequence[str], example: str, monkeypatch:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_help_is_short_and_names_latest_best_an_example_and_a_page(
+def test_help_of_every_command_is_short_with_example_and_page(
     module: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = shown([module], capsys)
@@ -112,7 +112,7 @@ def test_help_is_short_and_names_latest_best_an_example_and_a_page(
         require_parsed(module, words, example, monkeypatch)
 
 
-def test_no_help_loads_a_heavy_package() -> None:
+def test_help_of_every_command_loads_no_heavy_package() -> None:
     code = (
         "import sys\nfrom importlib import import_module\n"
         f"for module in {[*FILES, 'analysis.__main__']}:\n"
@@ -128,7 +128,7 @@ def test_no_help_loads_a_heavy_package() -> None:
     assert not loaded & {*HEAVY, "hydra"}
 
 
-def test_help_of_the_runner_fits_on_two_screens_and_points_to_hydras() -> None:
+def test_runner_help_fits_on_two_screens_and_points_to_hydra() -> None:
     text = command_help()
     assert len(text.splitlines()) <= MOST_LINES
     assert [line for line in text.splitlines() if len(line) > MOST_COLUMNS] == []
@@ -137,7 +137,7 @@ def test_help_of_the_runner_fits_on_two_screens_and_points_to_hydras() -> None:
         assert "python -m runner" in (REPOSITORY / page).read_text(encoding="utf-8")
 
 
-def test_help_of_the_runner_has_every_group_with_its_default_first() -> None:
+def test_runner_help_has_every_group_with_its_default_first() -> None:
     folders = {folder.name for folder in (REPOSITORY / "conf").iterdir() if list(folder.glob("*.yaml"))}
     assert set(GROUPS) == {*folders, "sweeps"}
     text = command_help()
@@ -148,7 +148,7 @@ def test_help_of_the_runner_has_every_group_with_its_default_first() -> None:
         assert set(options) <= set(options_of(group)), group
 
 
-def test_options_that_do_not_fit_are_counted() -> None:
+def test_runner_help_counts_options_that_do_not_fit() -> None:
     for group in GROUPS:
         (line,) = (line for line in command_help().splitlines() if line.startswith(f"  {group} "))
         options = options_of(group)
@@ -162,11 +162,11 @@ def test_options_that_do_not_fit_are_counted() -> None:
         (["--hydra-help"], False), (["llm=none"], False), (["--cfg", "job"], False),
     ],
 )  # fmt: skip
-def test_help_is_requested_in_several_forms(arguments: list[str], expected: bool) -> None:
+def test_runner_help_is_requested_by_several_flags(arguments: list[str], expected: bool) -> None:
     assert asks_for_help(arguments) is expected
 
 
-def test_the_command_prints_its_own_help() -> None:
+def test_runner_command_prints_the_rag_grid_help() -> None:
     command = [sys.executable, "-m", "runner", "retriever=bm25", "--help"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout == command_help()

@@ -44,7 +44,7 @@ def test_interrupted_program_exits_with_130_and_no_traceback(body: str, tmp_path
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_sweep_runs_without_standard_streams(tmp_path: Path) -> None:
+def test_sweep_without_standard_streams_succeeds(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "runner", *SMALL, *FEW_METRICS, *QUIET]
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command],

@@ -41,10 +41,10 @@ def is_valid(text: str, group: str = "") -> bool:
 
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 class TestPresets:
-    def test_preset_matches_the_schema(self, path: Path) -> None:
+    def test_every_preset_matches_the_schema(self, path: Path) -> None:
         assert list(validator().iter_errors(read(path))) == []
 
-    def test_misspelt_and_mistyped_axes_are_invalid(self, path: Path) -> None:
+    def test_misspelt_and_mistyped_axes_fail_the_schema(self, path: Path) -> None:
         for key, value in (("parms", {}), ("coupled", "chunk.size"), ("max_cells", "many"), ("one_at_a_time", "yes")):
             preset = copy.deepcopy(read(path))
             preset.setdefault("hydra", {}).setdefault("sweeper", {})[key] = value
@@ -55,7 +55,7 @@ class TestPresets:
 
 
 @pytest.mark.parametrize("path", OPTIONS, ids=str)
-def test_option_is_valid_and_no_longer_with_a_misspelt_field(path: Path) -> None:
+def test_every_option_matches_the_schema_unless_misspelt(path: Path) -> None:
     option = read(CONF / path) or {}
     assert list(validator(path.parent.name).iter_errors(option)) == []
     assert not validator(path.parent.name).is_valid({**option, "mispelt_field": 1})
@@ -101,7 +101,7 @@ def test_default_configuration_matches_the_schema() -> None:
         "metrics: {scores: {f1: {_target_: components.metrics.f1.F1, omnieval_compat: 1.5}}}",
     ],
 )
-def test_error_in_a_preset_is_found(text: str) -> None:
+def test_invalid_preset_fails_the_schema(text: str) -> None:
     assert not is_valid(text)
 
 
@@ -117,11 +117,11 @@ def test_error_in_a_preset_is_found(text: str) -> None:
         "metrics: {scores: {answered: {_target_: my_package.answered.Answered}}}",
     ],
 )
-def test_partial_nodes_references_and_plugins_are_valid(text: str) -> None:
+def test_partial_nodes_references_and_plugins_match_the_schema(text: str) -> None:
     assert is_valid(text)
 
 
-def test_fields_have_descriptions_defaults_and_enumerations() -> None:
+def test_schema_fields_have_descriptions_defaults_and_enumerations() -> None:
     definitions = config_schema()["$defs"]
     run = definitions["runner.pipeline.settings.RunSettings"]["properties"]
     assert run["report"]["description"] == "write report.html at the end, as python -m analysis report does"
@@ -131,11 +131,11 @@ def test_fields_have_descriptions_defaults_and_enumerations() -> None:
     assert bm25["description"]
 
 
-def test_group_lists_its_options() -> None:
+def test_schema_of_a_group_lists_its_options() -> None:
     assert "bm25, closed_book, colbert, dense" in config_schema()["properties"]["retriever"]["description"]
 
 
-def test_user_options_are_valid_with_their_config_folder(tmp_path: Path) -> None:
+def test_user_options_match_the_schema_of_their_config_folder(tmp_path: Path) -> None:
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / "mine.yaml").touch()
     preset = {"defaults": [{"override /metrics": "mine"}]}
@@ -143,12 +143,12 @@ def test_user_options_are_valid_with_their_config_folder(tmp_path: Path) -> None
     assert Draft7Validator(config_schema(own_options=tmp_path)).is_valid(preset)
 
 
-def test_schema_beside_the_presets_is_up_to_date() -> None:
+def test_schema_file_beside_the_presets_is_up_to_date() -> None:
     """Write it again: python -m runner.schema > sweeps/schema.json"""
     assert files("sweeps").joinpath("schema.json").read_text(encoding="utf-8") == as_text() + "\n"
 
 
-def test_command_prints_the_schema_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_command_prints_the_schema_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chunk"]) == 0
     assert json.loads(capsys.readouterr().out) == config_schema("chunk")
 
@@ -160,7 +160,7 @@ def test_command_prints_the_schema_of_a_group(capsys: pytest.CaptureFixture[str]
         (["--config-dir", "nowhere"], "nowhere is not a folder"),
     ],
 )
-def test_unusable_arguments_have_one_message(
+def test_schema_command_rejects_unknown_groups_and_folders(
     arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2

@@ -29,7 +29,7 @@ run_main("command")
 
 
 @pytest.mark.parametrize("module", PARSERS)
-def test_errors_of_arguments_hide_secrets(
+def test_argument_errors_hide_secrets(
     module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
@@ -50,7 +50,7 @@ def test_errors_of_arguments_hide_secrets(
         ("runner.judge_training", ["prepare", "--labels", "a.csv", "--judge", "omnieval_en", "--out", "{}"]),
     ],
 )
-def test_a_secret_in_an_argument_is_an_error(
+def test_secret_in_an_argument_is_an_error(
     module: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
@@ -61,14 +61,14 @@ def test_a_secret_in_an_argument_is_an_error(
     assert SECRET not in said.out + said.err
 
 
-def test_a_question_that_speaks_of_secrets_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_question_about_secrets_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     for question in ("What is sk-abcdefgh12345678?", "Is http://me:password1@host an address?", "token=abc1 means?"):
         assert pipeline_command._parser().parse_args([question]).question == question
 
 
 @pytest.mark.parametrize("option", ["--history", "--where"])
-def test_json_that_cannot_be_read_is_one_error(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_json_argument_is_one_error(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "deep.json"
     file.write_text("[" * 100_000)
     for given, why in (
@@ -119,7 +119,7 @@ def test_logs_and_tracebacks_of_every_command_hide_secrets() -> None:
         ("runner.datasets", ["import", "{}", "--from", "mlflow", "--out", "questions"]),
     ],
 )
-def test_a_tracking_uri_with_a_password_is_an_error(
+def test_tracking_uri_with_a_password_is_an_error(
     uri: str, module: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [each.format(uri.format(SECRET)) for each in arguments]

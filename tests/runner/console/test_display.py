@@ -41,7 +41,7 @@ def shown(text: object, **options: object) -> str:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_brackets_in_data_are_text(text: str) -> None:
+def test_brackets_in_data_are_shown_as_text(text: str) -> None:
     table = Table(title=text, box=None)
     table.add_column(text)
     table.add_row(text)
@@ -61,7 +61,7 @@ def test_escaped_text_is_shown_in_full(text: str) -> None:
         (0.0000123, 2, "0.000012"), (-123.4, 2, "-120"), (0.0, 2, "0"), (123_456.0, 4, "123,500"),
     ],
 )  # fmt: skip
-def test_a_number_in_a_sentence_has_no_power_of_ten(value: float, n_digits: int, expected: str) -> None:
+def test_number_in_a_sentence_is_written_without_exponent(value: float, n_digits: int, expected: str) -> None:
     assert significant_digits(value, n_digits) == expected
 
 
@@ -82,9 +82,7 @@ def test_console_applies_only_known_styles() -> None:
         ("两行\n\t字", "两行\n\t字"),
     ],
 )
-def test_control_characters_are_escaped_on_the_terminal(
-    text: str, expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_terminal_escapes_control_characters(text: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert escape_control(text) == expected
     assert shown(text, soft_wrap=True) == expected.expandtabs(8)
     say_error(text)
@@ -99,7 +97,7 @@ def test_control_characters_are_escaped_on_the_terminal(
         ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"), ("R&D", "R&D"), ("bm25", "bm25"),
     ],
 )  # fmt: skip
-def test_cells_of_tables_are_neither_formulas_nor_tags(value: object, expected: object) -> None:
+def test_table_cells_escape_formulas_and_tags(value: object, expected: object) -> None:
     assert table_cell(value) == expected
 
 
@@ -139,7 +137,7 @@ def test_closed_terminal_does_not_end_the_command(monkeypatch: pytest.MonkeyPatc
     say_error("an error")
 
 
-def test_an_encoding_that_lacks_a_character_is_not_a_failure() -> None:
+def test_character_that_the_encoding_lacks_is_escaped() -> None:
     code = "from runner.console.display import make_console; make_console().print('桥 –')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     arguments = [sys.executable, "-c", code]
@@ -157,13 +155,13 @@ def test_commands_print_only_through_the_safe_console() -> None:
                 assert "file=sys.stderr" not in text, f"{file}: errors go through say_error"
 
 
-def test_an_estimate_has_two_digits() -> None:
+def test_estimates_have_two_significant_digits() -> None:
     assert [display.estimate(n) for n in (0, 850, 6_194, 619_458, 6_194_588, 12_345_678_901)] == [
         "0", "850", "6,200", "620,000", "6.2 million", "12 billion",
     ]  # fmt: skip
 
 
-def test_a_size_above_1_of_shares_has_no_digits() -> None:
+def test_size_above_1_of_shares_is_written_in_words() -> None:
     assert detectable_text(0.31, [0.2, 0.9]) == "0.31"
     assert detectable_text(1.6, [0.2, 0.9]) == "more than 1"
     assert detectable_text(16.4, [0.2, 90.0]) == "16"

@@ -4,7 +4,7 @@ from components.records import ScoreState
 from runner.console.excluded_samples import excluded_texts
 
 
-def test_every_reason_has_words_of_its_own() -> None:
+def test_every_reason_of_exclusion_has_its_own_text() -> None:
     states = [state for state in ScoreState if state is not ScoreState.VALUE]
     texts = excluded_texts(dict.fromkeys(states, 1_200))
     assert len(set(texts)) == len(states)

@@ -63,7 +63,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
 
-def test_commands_can_be_interrupted_while_they_load() -> None:
+def test_every_command_can_be_interrupted_while_it_loads() -> None:
     names = [*COMMANDS, *ENTRY_POINTS]
     assert len(COMMANDS) > 10
     assert len(ENTRY_POINTS) == 2
@@ -76,7 +76,7 @@ def test_commands_can_be_interrupted_while_they_load() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_running_command_ends_with_one_line(number: signal.Signals) -> None:
+def test_running_command_ends_with_one_line_after_a_signal(number: signal.Signals) -> None:
     running = subprocess.Popen(
         [sys.executable, "-c", RUNNING],
         env=environment(),
@@ -108,7 +108,7 @@ interruptible.run_main("command")
 
 
 @pytest.mark.parametrize(("seconds", "is_named"), [("60", True), ("0.01", False)])
-def test_a_thread_that_keeps_the_command_alive_is_named(seconds: str, *, is_named: bool) -> None:
+def test_thread_that_keeps_the_command_alive_is_named(seconds: str, *, is_named: bool) -> None:
     command = [sys.executable, "-c", WAITING, seconds]
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -136,7 +136,7 @@ def fail(depth: int, first: type[BaseException]) -> None:
 
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize(("first", "raised"), [(KeyboardInterrupt, KeyboardInterrupt), (ValueError, KeyError)])
-def test_an_error_in_the_place_of_an_interrupt_is_an_interrupt(
+def test_error_raised_during_an_interrupt_becomes_the_interrupt(
     first: type[BaseException], raised: type[BaseException], depth: int
 ) -> None:
     """A library that cleans up after an interrupt may fail, as OmegaConf does within its flags."""

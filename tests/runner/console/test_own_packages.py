@@ -70,7 +70,7 @@ def make_packages(folder: Path, *names: str) -> None:
         (folder / name / "__init__.py").write_text(f"raise SystemExit('{name} of the user')\n")
 
 
-def test_grid_runs_with_user_packages_of_the_same_names(folder: Path) -> None:
+def test_grid_runs_next_to_user_packages_of_the_same_names(folder: Path) -> None:
     make_packages(folder, "components", "conf", "sweeps")
     mine = ("reranker._target_=my_package.Backwards", "run.plugins=[my_package]", "run.workers=2")
     done = in_folder(folder, "-m", "runner", "-m", "+sweeps=smoke", *CELL, "dataset.limit=12", *mine)
@@ -92,7 +92,9 @@ def test_grid_runs_with_user_packages_of_the_same_names(folder: Path) -> None:
     ],
     ids=lambda command: command[0],
 )
-def test_every_command_is_ours_behind_an_editable_install(command: list[str], folder: Path, tmp_path: Path) -> None:
+def test_commands_ignore_user_packages_with_an_editable_install(
+    command: list[str], folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(EDITABLE.format(root=str(REPOSITORY)))
     make_packages(folder, "components", "conf", "sweeps")
@@ -119,7 +121,7 @@ def test_console_script_ignores_user_packages_named_runner(folder: Path, tmp_pat
     assert load(only_sweep(folder)).cells[0].status == "OK"
 
 
-def test_a_package_that_is_already_imported_is_named(folder: Path) -> None:
+def test_user_package_imported_before_the_runner_is_named(folder: Path) -> None:
     (folder / "conf" / "__init__.py").touch()
     done = in_folder(folder, "-c", f"import conf, sys; sys.path.insert(0, {str(REPOSITORY)!r}); import runner")
     assert "ImportError: conf is loaded from" in done.stderr

@@ -33,7 +33,7 @@ def run_code(
 
 @pytest.mark.parametrize("command", ["print('x')", "print('x' * 100_000)", "(print('x'), sys.exit(0))"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_ends_with_one_line_and_an_exit_code(command: str) -> None:
+def test_full_disk_ends_output_with_one_line_and_an_exit_code(command: str) -> None:
     with Path("/dev/full").open("w") as full:
         assert run_code(PRINTS.format(command), full.fileno()) == (1, LOST)
 
@@ -57,7 +57,7 @@ def test_output_escapes_what_the_locale_lacks() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names of files are always UTF-8 on Windows")
-def test_a_name_that_the_locale_lacks_is_one_clear_error() -> None:
+def test_file_name_that_the_locale_lacks_is_one_clear_error() -> None:
     code, said = run_code(PRINTS.format("open(chr(0x9752))"), **ASCII)
     assert (code, said.count("\n")) == (2, 1)
     assert "set PYTHONUTF8=1" in said

@@ -6,7 +6,7 @@ CUT = [f'cannot be read: (truncated reply) {{"grade": {n}' for n in range(3)]
 OTHER = ["cannot be read: Perhaps."] * 2
 
 
-def test_replies_that_differ_are_counted_by_their_kind() -> None:
+def test_unreadable_replies_are_counted_by_their_reason() -> None:
     kinds, commonest = reasons_of([*OTHER, *CUT])
     assert kinds == {"cut off at max_new_tokens": 3, "not in the form asked for": 2}
     assert commonest == CUT[0]
@@ -14,12 +14,12 @@ def test_replies_that_differ_are_counted_by_their_kind() -> None:
     assert unread_cause(counts) == 'most often cut off at max_new_tokens: 3 of 5, e.g. {"grade": 0'
 
 
-def test_a_blank_reply_has_no_example() -> None:
+def test_blank_unreadable_reply_has_no_example() -> None:
     kinds, commonest = reasons_of(["cannot be read: (empty reply)"])
     assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
 
 
-def test_a_reply_to_a_named_step_is_of_the_same_kind() -> None:
+def test_unreadable_reply_to_a_named_step_counts_by_its_reason() -> None:
     kinds, commonest = reasons_of(["claims of the reference: cannot be read: (empty reply)"])
     assert unread_cause({"n_unparsable": 1, "reasons": kinds, "commonest": commonest}) == "most often empty: 1 of 1"
 
@@ -38,5 +38,5 @@ def test_judges_with_the_same_failure_are_grouped() -> None:
     }
 
 
-def test_no_unread_replies_have_no_reasons() -> None:
+def test_empty_reply_list_has_no_reasons() -> None:
     assert reasons_of([]) == ({}, "")

@@ -61,7 +61,7 @@ def test_output_to_a_link_is_written_to_its_target(tmp_path: Path, write: Callab
 
 
 @pytest.mark.parametrize("write", WRITERS[:2])
-def test_a_named_device_is_written_to_and_not_replaced(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_named_pipe_is_written_to_and_not_replaced(tmp_path: Path, write: Callable[[Path], None]) -> None:
     pipe = tmp_path / "pipe"  # like /dev/stdout and /dev/null, which only root can replace
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -75,19 +75,19 @@ def test_a_named_device_is_written_to_and_not_replaced(tmp_path: Path, write: Ca
 
 @pytest.mark.parametrize("write", WRITERS[:2])
 @pytest.mark.parametrize("name", ["", "x" * 300])
-def test_an_impossible_place_is_one_error(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+def test_impossible_output_path_is_one_error(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
     with pytest.raises(DataError, match="cannot be written"):
         write(tmp_path / name)
 
 
-def test_an_output_never_replaces_an_input_or_another_output(tmp_path: Path) -> None:
+def test_output_never_replaces_an_input_or_another_output(tmp_path: Path) -> None:
     require_other_files([tmp_path / "in"], tmp_path / "out", None)
     for outputs in ([tmp_path / "sub" / ".." / "in"], [tmp_path / "out", tmp_path / "out"]):
         with pytest.raises(DataError, match="would overwrite another file of this command"):
             require_other_files([tmp_path / "in"], *outputs)
 
 
-def test_results_never_follow_a_link(tmp_path: Path) -> None:
+def test_result_file_replaces_a_link_instead_of_its_target(tmp_path: Path) -> None:
     path, link = tmp_path / "table.csv", tmp_path / "link.csv"
     path.write_text("of another user")
     link.symlink_to(path)

@@ -34,7 +34,7 @@ def studio(folder: Path, *tasks: dict[str, Any]) -> list[LabelledItem]:
 
 
 class TestJsonLines:
-    def test_an_item_is_read_with_all_fields(self, tmp_path: Path) -> None:
+    def test_labelled_item_is_read_with_all_fields(self, tmp_path: Path) -> None:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": 2, "hallucination": 0}}))
         assert item.labels == {"accuracy": 2, "hallucination": 0}
         assert (item.judged.sample.question, item.judged.answer) == ("Who?", "Her")
@@ -52,29 +52,29 @@ class TestJsonLines:
         assert [i.judged.sample.id for i in read_labels(write(tmp_path / "labels.jsonl", *records))] == ["1", "2"]
 
     @pytest.mark.parametrize("label", ["n/a", "not applicable", -1])
-    def test_a_metric_may_not_apply(self, tmp_path: Path, label: object) -> None:
+    def test_not_applicable_label_is_read_as_minus_one(self, tmp_path: Path, label: object) -> None:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"completeness": label}}))
         assert item.labels == {"completeness": -1}
 
     @pytest.mark.parametrize("label", ["good", 1.5, None, True, "", "1.5", "0,5", "1/2", "2x"])
-    def test_an_invalid_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
+    def test_invalid_label_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
         records = [{**ITEM, "labels": {"accuracy": 1}}, {**ITEM, "labels": {"accuracy": label}}]
         with pytest.raises(DataError, match=r"line 2: got the label .*, expected a whole number"):
             read_labels(write(tmp_path / "labels.jsonl", *records))
 
-    def test_two_questions_of_one_id_are_an_error(self, tmp_path: Path) -> None:
+    def test_different_questions_with_one_label_id_are_rejected(self, tmp_path: Path) -> None:
         one = {**ITEM, "id": "a", "labels": {"accuracy": 1}}
         path = write(tmp_path / "labels.jsonl", one, {**one, "answer": "Another"}, {**one, "question": "When?"})
         with pytest.raises(DataError, match="two questions have the id 'a'"):
             read_labels(path)
         assert len(read_labels(write(path, one, {**one, "answer": "Another"}))) == 2
 
-    def test_a_file_without_labels_is_an_error(self, tmp_path: Path) -> None:
+    def test_label_file_without_labels_is_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="got 1 items without any label"):
             read_labels(write(tmp_path / "labels.jsonl", ITEM))
 
     @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2"])
-    def test_grade_may_be_followed_by_words(self, tmp_path: Path, label: object) -> None:
+    def test_label_grade_may_be_followed_by_words(self, tmp_path: Path, label: object) -> None:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": label}}))
         assert item.labels == {"accuracy": 2}
 
@@ -86,19 +86,19 @@ class TestCsv:
         with pytest.raises(DataError, match=r"labels\.csv: byte 0xa3 at byte offset 26 \(line 2\) is not UTF-8"):
             read_labels(path)
 
-    def test_a_long_cell_is_read(self, tmp_path: Path) -> None:
+    def test_long_label_csv_cell_is_read(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(f"question,answer,label:accuracy\nWho?,{'x' * 200_000},1\n", encoding="utf-8")
         (item,) = read_labels(path)
         assert len(item.judged.answer) == 200_000
 
-    def test_an_invalid_csv_is_an_error(self, tmp_path: Path) -> None:
+    def test_invalid_label_csv_is_rejected(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text('question,label:accuracy\n"Who?"x,1\n', encoding="utf-8")
         with pytest.raises(DataError, match=r"labels\.csv: not CSV"):
             read_labels(path)
 
-    def test_columns_of_a_csv_file_are_read(self, tmp_path: Path) -> None:
+    def test_label_csv_columns_are_read(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(
             "id,question,references,answer,passages,label:accuracy,label:completeness,reason:accuracy\n"
@@ -129,7 +129,9 @@ class TestCsv:
             ("question,label:accuracy,label:accuracy\nWho?,1,2\n", "has the column 'label:accuracy' 2 times"),
         ],
     )
-    def test_cells_in_an_unknown_column_are_an_error(self, text: str, problem: str, tmp_path: Path) -> None:
+    def test_label_csv_rows_and_columns_that_do_not_match_are_rejected(
+        self, text: str, problem: str, tmp_path: Path
+    ) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=problem):
@@ -147,7 +149,7 @@ class TestCsv:
         ],
     )
     @pytest.mark.parametrize("column", ["references", "passages"])
-    def test_lists_that_hold_more_than_texts_are_errors(
+    def test_label_lists_of_other_values_than_texts_are_rejected(
         self, column: str, cell: str, problem: str, tmp_path: Path
     ) -> None:
         path = tmp_path / "labels.csv"
@@ -157,14 +159,14 @@ class TestCsv:
             read_labels(path)
 
     @pytest.mark.parametrize("cell", ["['She']", '"[""She"", ""her"""', "[“She”]"])
-    def test_a_list_that_is_not_json_is_not_a_reference(self, cell: str, tmp_path: Path) -> None:
+    def test_reference_list_that_is_not_json_is_rejected(self, cell: str, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(f"question,references,label:accuracy\nWho?,{cell},1\n", encoding="utf-8")
         with pytest.raises(DataError, match=r"row 1: the cell 'references' cannot be read: no list of texts"):
             read_labels(path)
 
     @pytest.mark.parametrize("label", ["9" * 5000, f"{'1' * 5000}.0", "-1234567890"])
-    def test_a_label_of_too_many_digits_is_an_error(self, label: str, tmp_path: Path) -> None:
+    def test_label_of_too_many_digits_is_rejected(self, label: str, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(f"question,label:accuracy\nWho?,{label}\n", encoding="utf-8")
         with pytest.raises(DataError, match=r"row 1: got the label .* expected a whole number or n/a") as raised:
@@ -172,7 +174,7 @@ class TestCsv:
         assert len(str(raised.value)) < 400
 
 
-def test_a_null_answer_is_no_answer(tmp_path: Path) -> None:
+def test_null_answer_counts_as_missing(tmp_path: Path) -> None:
     records = [
         {**ITEM, "id": str(n), "answer": answer, "labels": {"accuracy": 1}} for n, answer in enumerate([None, ""])
     ]
@@ -205,18 +207,18 @@ class TestLabelStudio:
         (item,) = studio(tmp_path, task(*given))
         assert (item.labels, item.reasons) == ({"accuracy": 2}, {"accuracy": "all of it"})
 
-    def test_a_tie_is_not_a_label_and_is_named(self, tmp_path: Path) -> None:
+    def test_tied_label_studio_choices_are_no_label(self, tmp_path: Path) -> None:
         tied = task([choice("accuracy", "2")], [choice("accuracy", "1")])
         first, _ = studio(tmp_path, tied, task([choice("accuracy", "0")]))
         assert (first.labels, first.ties) == ({}, ("accuracy",))
 
-    def test_cancelled_annotations_do_not_count(self, tmp_path: Path) -> None:
+    def test_cancelled_label_studio_annotations_are_ignored(self, tmp_path: Path) -> None:
         one = task([choice("accuracy", "2")], [choice("accuracy", "0")])
         one["annotations"][1]["was_cancelled"] = True
         (item,) = studio(tmp_path, one)
         assert item.labels == {"accuracy": 2}
 
-    def test_two_choices_at_once_are_an_error(self, tmp_path: Path) -> None:
+    def test_two_label_studio_choices_in_one_annotation_are_rejected(self, tmp_path: Path) -> None:
         both = {"from_name": "accuracy", "type": "choices", "value": {"choices": ["1", "2"]}}
         with pytest.raises(DataError, match="task 1: got 2 choices, expected one"):
             studio(tmp_path, task([both]))

@@ -123,7 +123,7 @@ def test_older_sweep_of_the_planned_cells_outranks_a_newer_sweep_of_others(swept
     assert f"As measured in {tmp_path / 'newer'}." in swept.lines(planned, "rouge_l", tmp_path)[0]
 
 
-def test_an_axis_that_the_metric_does_not_see_is_named(swept: Swept) -> None:
+def test_headline_line_names_an_axis_without_effect_on_the_metric(swept: Swept) -> None:
     """A ranking does not depend on top_k, answers do."""
     assert swept.lines(swept.of_two_top_k, "ndcg@10") == [
         "ndcg@10 does not depend on top_k: both cells will have equal values. "
@@ -133,7 +133,7 @@ def test_an_axis_that_the_metric_does_not_see_is_named(swept: Swept) -> None:
     assert of_answers.startswith("rouge_l: with 40 samples")
 
 
-def test_axis_unseen_by_some_cells_leaves_the_other_cells_compared(swept: Swept) -> None:
+def test_headline_line_compares_the_cells_that_the_metric_distinguishes(swept: Swept) -> None:
     unseen, size = swept.lines((*swept.three[:2], swept.of_two_top_k[1]), "ndcg@10")
     assert unseen.startswith("ndcg@10 does not depend on top_k: the 3 cells have at most 2 different values of it. ")
     assert "any two of 2 cells" in size
@@ -143,7 +143,7 @@ def test_single_cell_has_no_headline_line(swept: Swept) -> None:
     assert swept.lines(swept.three[:1], "rouge_l") == []
 
 
-def test_too_few_groups_of_samples_are_reported(swept: Swept) -> None:
+def test_headline_line_reports_too_few_groups(swept: Swept) -> None:
     (line,) = swept.lines(swept.of_little_data, "rouge_l")
     assert re.fullmatch(r"rouge_l: too few groups of samples \([1-4]\) to tell\.", line)
 
@@ -173,7 +173,7 @@ def test_samples_without_a_metric_value_are_counted_as_left_out(tmp_path: Path) 
     assert detectable_in(line)[0] == pytest.approx(2.8 * 0.25 / 12**0.5, rel=0.15)
 
 
-def test_equal_lines_of_several_data_sets_are_one_line(tmp_path: Path) -> None:
+def test_equal_headline_lines_of_several_data_sets_are_joined(tmp_path: Path) -> None:
     texts = {str(number): f"Bridge {number} was opened in {1900 + number}." for number in range(12)}
     questions = [{"id": name, "question": f"When was bridge {name} opened?", "gold": [name]} for name in texts]
     places = []
@@ -187,7 +187,7 @@ def test_equal_lines_of_several_data_sets_are_one_line(tmp_path: Path) -> None:
     assert line.endswith("(the same within each of 2 data sets, such as those of several parsers)")
 
 
-def test_a_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path) -> None:
+def test_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path) -> None:
     questions = [{"id": str(number), "question": f"{number}?", "references": ["yes"]} for number in range(12)]
     own = (*own_data(tmp_path, {"a": "yes"}, questions), "llm=scripted")
     cells = plan_small(tmp_path, *((*own, f"top_k={n}") for n in (1, 2))).cells
@@ -223,7 +223,7 @@ def test_single_shared_document_is_named_with_the_remaining_groups() -> None:
     )
 
 
-def test_turns_of_a_conversation_are_named() -> None:
+def test_conversation_that_ties_all_samples_is_named() -> None:
     assert "All 3 samples form one group: turns of one conversation." in line_about_ties(
         sample(1), sample(2, after="1?"), sample(3, after="1?")
     )
@@ -241,12 +241,12 @@ def test_finer_grouping_is_suggested_in_its_own_line(groups: Groups) -> None:
     )
 
 
-def test_small_groups_have_no_line() -> None:
+def test_small_sample_groups_have_no_line() -> None:
     assert line_about_ties(sample(1, "a"), sample(2, "a"), sample(3, "b"), sample(4)) == ""
     assert line_about_ties(sample(1)) == ""
     assert line_about_ties() == ""
 
 
-def test_only_samples_that_count_are_counted() -> None:
+def test_tied_line_counts_only_samples_with_a_value() -> None:
     samples = [sample(1, "a"), sample(2, "b"), sample(3, "a", "b"), sample(4), sample(5), sample(6)]
     assert tied_line(samples, np.array([0, 1]), Groups.DOCUMENT).startswith("All 2 samples form one group")

@@ -48,7 +48,7 @@ def test_leaderboard_row_of_draws_has_their_means_and_number() -> None:
     assert rows[1].value("f1") is None, "a draw without a value leaves no mean"
 
 
-def test_draws_keep_only_their_common_metrics() -> None:
+def test_leaderboard_row_of_draws_keeps_their_common_metrics() -> None:
     without, valued = draw("a0", 2, 0, None), draw("a1", 2, 1, 0.4)
     more = {subset: {**entries, "mrr": entries["f1"]} for subset, entries in without.metrics.items()}
     for draws in ([replace(without, metrics=more), valued], [valued, replace(without, metrics=more)]):
@@ -64,7 +64,7 @@ def test_failed_draw_is_a_separate_row_outside_the_mean() -> None:
     assert rows[0].value("f1") == pytest.approx(0.4)
 
 
-def test_means_over_common_samples_are_means_over_the_draws_too() -> None:
+def test_common_means_of_draws_are_averaged() -> None:
     common = CommonMeans(3, {"a0": 0.1, "a1": 0.2, "a2": 0.6, "b0": 0.5}, n_known=4)
     _, of_rows = join_draws(DRAWS, common)
     assert of_rows == CommonMeans(3, {"a0 +2": pytest.approx(0.3)}, n_known=4)
@@ -80,11 +80,11 @@ def test_different_settings_of_one_class_are_not_draws() -> None:
     assert [(row.overrides[0], row.axes["draws"]) for row in rows] == [("index={k1: 1}", 2), ("index={k1: 2}", 2)]
 
 
-def test_cells_without_repeats_are_unchanged() -> None:
+def test_cells_without_repeats_keep_their_rows() -> None:
     assert join_draws([DRAWS[0], DRAWS[2]], OWN_MEANS) == ([DRAWS[0], DRAWS[2]], OWN_MEANS)
 
 
-def test_a_sweep_shows_configurations_and_keeps_draws(tmp_path: Path) -> None:
+def test_leaderboard_of_repeats_shows_configurations_and_keeps_draws(tmp_path: Path) -> None:
     draws = ("llm=scripted", "top_k=2,4", "repeat=0,1")
     done = run_command(tmp_path, "-m", *SMALL, *FEW_METRICS, *QUIET, *draws)
     assert done.returncode == 0, done.stderr
@@ -107,15 +107,15 @@ def equal_in(folder: Path, *values: list[float]) -> dict[str, list[str]]:
     return {first: [cell.cell_id for cell in others] for first, others in found.items()}
 
 
-def test_cells_with_the_same_values_are_equal(tmp_path: Path) -> None:
+def test_cells_with_the_same_values_are_equal_rows(tmp_path: Path) -> None:
     first, second, third = (cell.cell_id for cell in CELLS[:3])
     assert equal_in(tmp_path / "all", VALUES, VALUES, VALUES) == {first: [second, third]}
     assert equal_in(tmp_path / "two", VALUES, VALUES, [0.1] * 8) == {first: [second]}
 
 
-def test_cells_with_equal_means_of_different_values_are_not_equal(tmp_path: Path) -> None:
+def test_cells_with_equal_means_of_different_values_are_not_equal_rows(tmp_path: Path) -> None:
     assert equal_in(tmp_path, VALUES, VALUES[::-1]) == {}
 
 
-def test_no_cells_are_not_equal(tmp_path: Path) -> None:
+def test_empty_cell_list_has_no_equal_rows(tmp_path: Path) -> None:
     assert equal_rows([], tmp_path, "rouge_l") == {}

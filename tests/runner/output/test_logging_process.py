@@ -85,7 +85,7 @@ def test_disabled_tracker_starts_no_process(sweep: Path) -> None:
     assert (tracker.error, tracker._logging) == ("", None)
 
 
-def test_an_error_in_mlflow_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_error_of_the_logging_process_is_reported(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders = lines_of(["start", "no-such-scheme://nowhere", "tests", str(sweep)], ["finish", "0"])
     answer = answer_to(orders, monkeypatch)
     assert "no-such-scheme" in answer["error"]
@@ -98,7 +98,7 @@ def test_an_error_in_mlflow_is_reported(sweep: Path, monkeypatch: pytest.MonkeyP
     assert tracker.error == answer["error"]
 
 
-def test_killed_logging_process_is_reported_and_does_not_raise(sweep: Path) -> None:
+def test_killed_logging_process_is_reported_without_raising(sweep: Path) -> None:
     tracker = tracker_of(sweep)
     tracker.start()
     process_of(tracker).kill()
@@ -108,7 +108,7 @@ def test_killed_logging_process_is_reported_and_does_not_raise(sweep: Path) -> N
     assert tracker.error == f"its process ended with exit code {-signal.SIGKILL}"
 
 
-def test_missing_interpreter_is_reported_and_does_not_raise(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_interpreter_is_reported_without_raising(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(sweep / "python"))
     tracker = tracker_of(sweep)
     tracker.start()
@@ -116,13 +116,13 @@ def test_missing_interpreter_is_reported_and_does_not_raise(sweep: Path, monkeyp
     assert tracker.error.startswith("its process did not start")
 
 
-def test_the_logging_process_ends_with_its_input(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logging_process_ends_with_its_input(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sweep's end closes the input of the process."""
     answer = answer_to(lines_of(start_order(sweep)), monkeypatch)
     assert answer == {"page": "", "samples": "", "summary": "", "error": ""}
 
 
-def test_interrupt_while_waiting_ends_only_the_logging(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_during_the_wait_ends_only_the_logging(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tracker = tracker_of(sweep)
     tracker.start()
 
@@ -136,7 +136,7 @@ def test_interrupt_while_waiting_ends_only_the_logging(sweep: Path, monkeypatch:
     assert process.returncode == -signal.SIGTERM
 
 
-def test_waiting_has_a_limit(sweep: Path) -> None:
+def test_waiting_for_the_logging_process_has_a_limit(sweep: Path) -> None:
     tracker = tracker_of(sweep)
     tracker.start()
     tracker.finish(limit_s=0.01)
@@ -157,7 +157,7 @@ def test_silent_tracking_server_is_reported(sweep: Path, monkeypatch: pytest.Mon
     assert said == ["waiting for MLflow at http://127.0.0.1:9; the results are written, and Ctrl-C stops waiting"]
 
 
-def test_a_tracker_that_is_given_up_ends_its_process(sweep: Path) -> None:
+def test_abandoned_tracker_ends_its_process(sweep: Path) -> None:
     tracker = tracker_of(sweep)
     tracker.prepare()
     process = process_of(tracker)

@@ -47,7 +47,7 @@ class TestFiles:
             "matrix_f1.csv", "matrix_f1.svg", "matrix_ndcg@10.csv",
         }  # fmt: skip
 
-    def test_the_table_has_topics_tasks_and_averages_in_the_order_of_the_labels(self) -> None:
+    def test_matrix_table_follows_the_order_of_the_labels(self) -> None:
         content = matrix_files(FINANCE, LABELS, ["f1"])["matrix_f1.csv"].decode()
         assert list(csv.reader(io.StringIO(content))) == [
             ["topic", "Extractive", "contrast", "All", "Extractive pooled", "contrast pooled"],
@@ -56,7 +56,7 @@ class TestFiles:
             ["All", repr(1 / 3), "0.1", "", "", ""],
         ]
 
-    def test_labels_are_fields_and_no_formulas(self) -> None:
+    def test_matrix_table_escapes_labels_that_are_formulas(self) -> None:
         labels = {"funds": "=cmd|' /C calc'!A0", "stocks": "a, b\nc\rd\x1b", "extractive": "+1"}
         content = matrix_files(FINANCE, labels, [])["matrix_f1.csv"].decode()
         header, *rows = csv.reader(io.StringIO(content))
@@ -72,7 +72,7 @@ class TestFiles:
         assert texts[texts.index("1.000") : texts.index("1.000") + 3] == ["1.000", "n=1", "0.812 [0.500, 0.900]"]
         assert texts[-1] == "Third line: pooled with topic and task [95% interval]"
 
-    def test_the_picture_shows_names_labels_values_and_numbers(self) -> None:
+    def test_matrix_picture_shows_names_labels_values_and_numbers(self) -> None:
         texts = texts_of(matrix_files(FINANCE, LABELS, ["f1"])["matrix_f1.svg"])
         assert texts[:7] == ["f1", "Extractive", "contrast", "All", "Funds", "股票", "All"]
         assert texts[7:] == [
@@ -119,14 +119,14 @@ class TestPicture:
         topics = [f"topic_{i}" for i in range(16)]
         assert size_of(self.picture(topics=topics))[1] > 2 * size_of(self.picture())[1]
 
-    def test_picture_is_the_same_every_time(self) -> None:
+    def test_equal_values_give_the_same_picture(self) -> None:
         assert self.picture() == self.picture()
 
     def test_picture_changes_with_the_values(self) -> None:
         cells = {**self.CELLS, ("funds", "extractive"): entry(0.75)}
         assert self.picture(cells) != self.picture()
 
-    def test_colours_run_over_the_scale_that_is_given(self) -> None:
+    def test_matrix_colours_follow_a_given_scale(self) -> None:
         first, second = (
             draw("f1", dict.fromkeys(self.CELLS, entry(value)), ["funds"], ["extractive"], LABELS, scale=(0.0, 1.0))
             for value in (0.0, 1.0)
@@ -135,7 +135,7 @@ class TestPicture:
         assert len(colours[0]) == len(colours[1]) == 1
         assert colours[0] != colours[1]
 
-    def test_names_and_labels_are_text(self) -> None:
+    def test_matrix_picture_escapes_names_and_labels(self) -> None:
         """Names and labels come from data, and must not become markup of the page that shows the picture."""
         bad = "</text><script>alert(1)</script>&\x00\ud800"
         content = draw(bad, self.CELLS, ["funds"], ["extractive"], {"funds": bad, "extractive": "<b>"})
@@ -148,12 +148,12 @@ class TestPicture:
         assert content.count("http") == content.count('xmlns="http://www.w3.org/2000/svg"') == 1
         assert "url(" not in content
 
-    def test_headers_are_broken_into_lines_also_without_spaces(self) -> None:
+    def test_matrix_headers_break_into_lines_without_spaces(self) -> None:
         label = {"extractive": "多轮对话与长文本问答任务", "funds": "Funds"}
         lines = texts_of(self.picture(labels=label))[1:3]
         assert lines == ["问答任务", "多轮对话与长文本"], "the last line is drawn first, right above the cells"
 
-    def test_colours_run_from_the_lowest_to_the_highest_value(self) -> None:
+    def test_matrix_colours_run_from_the_lowest_to_the_highest_value(self) -> None:
         topics = [f"topic_{i}" for i in range(5)]
         cells = {(topic, "extractive"): entry(i / 4) for i, topic in enumerate(topics)}
         fills = [e.attrib["fill"] for e in parsed(self.picture(cells, topics)).iter() if e.tag.endswith("rect")][1:]
@@ -161,7 +161,7 @@ class TestPicture:
         lightness = [sum(bytes.fromhex(fill[1:])) for fill in fills]
         assert all(low < high for low, high in pairwise(lightness))
 
-    def test_colours_equal_those_of_matplotlib(self) -> None:
+    def test_matrix_colours_equal_those_of_matplotlib(self) -> None:
         colours = pytest.importorskip("matplotlib").colormaps["viridis"]
         for i, colour in enumerate(_viridis()):
             theirs = [int(255 * channel) for channel in colours(i)[:3]]

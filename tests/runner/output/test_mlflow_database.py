@@ -29,17 +29,17 @@ def experiments_in(file: Path) -> list[str]:
         ("http://localhost:5000", None),
     ],
 )
-def test_local_databases_are_files(uri: str, expected: Path | None) -> None:
+def test_sqlite_tracking_uris_are_local_files(uri: str, expected: Path | None) -> None:
     assert database_file(uri) == expected
 
 
-def test_sweeps_of_several_folders_wait_for_each_other_at_one_database(tmp_path: Path) -> None:
+def test_sweeps_of_several_folders_share_the_lock_of_one_database(tmp_path: Path) -> None:
     """`mlflow.db` lies beside the results folders, of which there may be many."""
     locks = {lock_file(f"sqlite:///{tmp_path}/mlflow.db", tmp_path / name) for name in ("one", "other")}
     assert len(locks) == 1
 
 
-def test_a_process_that_waits_for_another_one_says_so(
+def test_process_waiting_for_the_database_logs_the_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(locks, "_WARN_AFTER_S", 0.05)
@@ -56,7 +56,7 @@ def test_a_process_that_waits_for_another_one_says_so(
     ]
 
 
-def test_a_new_database_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
+def test_new_database_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
     """With a umask of 002, users of a group share one. SQLite alone makes it 644."""
     file = tmp_path / "mlflow.db"
     umask = os.umask(0o002)
@@ -68,7 +68,7 @@ def test_a_new_database_has_the_permissions_of_the_umask(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("closed", ["folder/mlflow.db", "folder"])
-def test_a_database_of_another_user_is_refused_with_the_remedy(
+def test_database_of_another_user_is_refused_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
 ) -> None:
     """SQLite writes into the folder too."""

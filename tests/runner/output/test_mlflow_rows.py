@@ -122,7 +122,9 @@ def test_simultaneous_runs_keep_their_own_values(client: "MlflowClient", experim
         assert [each.path for each in client.list_artifacts(run_id, "tables")] == ["tables/matrix.json"]
 
 
-def test_files_of_one_run_are_held_at_a_time(client: "MlflowClient", experiment: Any, tmp_path: Path) -> None:
+def test_mlflow_rows_hold_the_files_of_one_run_at_a_time(
+    client: "MlflowClient", experiment: Any, tmp_path: Path
+) -> None:
     n_there = []
 
     def runs() -> Iterator[FinishedRun]:
@@ -136,14 +138,14 @@ def test_files_of_one_run_are_held_at_a_time(client: "MlflowClient", experiment:
 
 
 @pytest.mark.usefixtures("shortcuts")
-def test_all_runs_or_none_are_logged(client: "MlflowClient", experiment: Any) -> None:
+def test_mlflow_rows_log_all_runs_or_none(client: "MlflowClient", experiment: Any) -> None:
     impossible: Any = {"overall/f1": None}
     with pytest.raises(Exception, match="NOT NULL constraint failed"):
         log_runs(client, experiment, [RUN, replace(RUN, metrics=impossible)])
     assert not any(rows_of(client, experiment.experiment_id).values())
 
 
-def test_a_found_run_can_be_queried_by_its_metrics(client: "MlflowClient", experiment: Any) -> None:
+def test_logged_run_can_be_queried_by_its_metrics(client: "MlflowClient", experiment: Any) -> None:
     run_ids = list(log_runs(client, experiment, [replace(RUN, metrics={"overall/f1": 0.123456})]))
     query = "metrics.`overall/f1` > 0.1234 and params.retriever = 'bm25'"
     assert [each.info.run_id for each in client.search_runs([experiment.experiment_id], query)] == run_ids

@@ -26,7 +26,7 @@ FOLDER = Path("results/a-sweep")
         ({}, ""),
     ],
 )
-def test_runs_are_named_by_their_varying_axes(axes: dict[str, Json], expected: str) -> None:
+def test_mlflow_runs_are_named_by_their_varying_axes(axes: dict[str, Json], expected: str) -> None:
     assert run_name(axes, list(axes)) == expected
 
 
@@ -63,14 +63,14 @@ def described(
     return description(sweep, FOLDER, standings, ["retriever", "top_k"], Pages("http://here", samples, report))
 
 
-def test_a_description_counts_the_cells_that_a_race_or_the_user_stopped() -> None:
+def test_mlflow_description_counts_cells_stopped_by_a_race_or_the_user() -> None:
     text = described(0.5, 0.4, None, without_value="STOPPED", race={"metric": "accuracy"})
     assert "2 of 3 complete, 1 stopped by the race." in text
     assert "1 stopped by the user." in described(0.5, 0.4, None, without_value="STOPPED")
     assert "stopped" not in described(0.5, None)
 
 
-def test_a_description_begins_with_the_cell_to_take() -> None:
+def test_mlflow_description_begins_with_the_cell_to_take() -> None:
     text = described(0.25, 0.5, None, tied=("cell1",))
     assert text.startswith(
         "Take **cell1 top_k=5**: it has the best accuracy over all samples (0.5000), and **all other cells are "
@@ -82,14 +82,14 @@ def test_a_description_begins_with_the_cell_to_take() -> None:
     assert "`python -m analysis compare results/a-sweep --metric accuracy`" in text
 
 
-def test_cells_that_may_be_as_good_are_counted() -> None:
+def test_mlflow_description_counts_cells_that_may_be_as_good() -> None:
     text = described(0.25, 0.5, 0.5, 0.1, tied=("cell0", "cell1", "cell2"))
     assert "It does not differ significantly from **2 of the 3 other cells**" in text
     text = described(0.25, 0.5, tied=("cell0", "cell1"))
     assert "It does not differ significantly from **the other cell**" in text
 
 
-def test_ties_of_untested_cells_are_not_a_lead() -> None:
+def test_mlflow_description_of_many_cells_names_ties_without_a_test() -> None:
     text = described(*[0.5] * 3, *[0.25] * 60)
     assert text.startswith(
         "Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000], tied with 2 others. Sweeps of more than "
@@ -98,7 +98,7 @@ def test_ties_of_untested_cells_are_not_a_lead() -> None:
     assert described(0.5).startswith("Best by accuracy: **cell0 top_k=5** (cell0), 0.5000 [0.5000, 0.5000].\n\n")
 
 
-def test_description_links_samples_and_report_if_they_exist() -> None:
+def test_mlflow_description_links_samples_and_report_if_they_exist() -> None:
     assert f"`python -m analysis report {FOLDER}`" in (text := described(0.5))
     assert "side by side" not in text
     text = described(0.5, samples="http://there", report="http://page")
@@ -107,31 +107,31 @@ def test_description_links_samples_and_report_if_they_exist() -> None:
     assert "[Samples of the first cells side by side](http://there)" in text
 
 
-def test_command_text_in_the_description_is_escaped() -> None:
+def test_mlflow_description_escapes_the_command() -> None:
     text = described(0.5, command="python -m runner name='a|b`<script>\u202egnp\x1b[2J\nc'")
     assert "Command: `python -m runner name='a/b'&lt;script>\\u202egnp\\x1b[2J c'`" in text
 
 
-def test_mlflow_text_names_no_best_cell_without_a_complete_cell() -> None:
+def test_mlflow_description_names_no_best_cell_without_a_complete_one() -> None:
     text = described(None, None)
     assert "Best" not in text
     assert "0 of 2 complete" in text
 
 
-def test_mlflow_text_names_no_best_cell_for_an_unranked_metric() -> None:
+def test_mlflow_description_names_no_best_cell_for_an_unranked_metric() -> None:
     """A length, say: neither longer nor shorter answers are better."""
     cells = [replace(cell(f"cell{n}", n / 4), larger_is_better={}) for n in range(2)]
     sweep = SweepResult("a-sweep", "test", "OK", "python -m runner", (), "", "", (), {})
     assert "Best" not in description(sweep, FOLDER, Standings(cells, ["accuracy"]), ["retriever"], Pages("http://here"))
 
 
-def test_long_leaderboard_in_the_description_is_cut() -> None:
+def test_mlflow_description_cuts_a_long_leaderboard() -> None:
     text = described(*(n / 100 for n in range(30)))
     assert "cells (the first 10 of 30)" in text
     assert text.count("\n| cell") == 11
 
 
-def test_text_from_users_is_escaped() -> None:
+def test_mlflow_description_escapes_markup_of_users() -> None:
     text = described(0.5, command="python -m runner 'name=`x` | <script>alert(1)</script>'")
     assert "<script" not in text
     assert "`python -m runner 'name='x' / &lt;script>alert(1)&lt;/script>'`" in text

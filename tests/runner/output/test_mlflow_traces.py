@@ -61,7 +61,7 @@ def traced(tracked_run: Path, make_once: MakeOnce) -> Traced:
     return Traced(make_once("traced-run", fill))
 
 
-def test_the_same_samples_are_there_in_every_traced_cell(traced: Traced) -> None:
+def test_traced_cells_have_the_same_samples(traced: Traced) -> None:
     by_run = traced.by_run()
     assert len(by_run) == 3
     inputs = [sorted(json.dumps(t.data.spans[0].inputs, ensure_ascii=False) for t in own) for own in by_run.values()]
@@ -78,7 +78,7 @@ def test_traces_are_linked_to_the_runs_of_their_cells(traced: Traced) -> None:
         assert traced.client.get_run(run_id).data.tags["role"] == "cell"
 
 
-def test_a_trace_tells_the_steps_of_its_cell_with_their_passages(traced: Traced) -> None:
+def test_trace_contains_the_steps_of_its_cell_with_their_passages(traced: Traced) -> None:
     for run_id, own in traced.by_run().items():
         params = traced.client.get_run(run_id).data.params
         for trace in own:
@@ -98,7 +98,7 @@ def test_a_trace_tells_the_steps_of_its_cell_with_their_passages(traced: Traced)
             assert generate.outputs == trace.data.spans[0].outputs
 
 
-def test_a_trace_has_expectations_and_scores(traced: Traced) -> None:
+def test_trace_contains_expectations_and_scores(traced: Traced) -> None:
     for run_id, own in traced.by_run().items():
         if traced.client.get_run(run_id).data.params["retriever"] == "closed_book":
             continue
@@ -119,7 +119,7 @@ def test_repeated_trace_logging_adds_no_traces(traced: Traced, capsys: pytest.Ca
     assert {trace.info.trace_id for own in traced.by_run().values() for trace in own} == before
 
 
-def test_the_parent_run_points_at_samples_side_by_side(traced: Traced) -> None:
+def test_parent_run_links_to_samples_side_by_side(traced: Traced) -> None:
     parent = traced.parent()
     page = parent.data.tags["samples_page"]
     assert page in parent.data.tags["mlflow.note.content"]
@@ -201,7 +201,7 @@ def _connection_lost(*_: object, **__: object) -> None:
     raise OSError("the server is gone")
 
 
-def test_a_cell_that_is_logged_again_loses_its_traces(traced: Traced, tmp_path: Path) -> None:
+def test_cell_logged_again_loses_its_traces(traced: Traced, tmp_path: Path) -> None:
     """The status of the cell changed, so its earlier run and the run's traces are removed."""
     folder = tmp_path / "run"
     shutil.copytree(traced.sweep.parent.parent, folder)
@@ -232,7 +232,7 @@ def test_sweep_without_a_ranked_cell_reports_that_it_has_no_traces(
     assert set(traced.by_run()) == set(before)
 
 
-def test_a_cell_that_ends_after_the_cells_were_listed_has_no_traces_yet(traced: Traced, tmp_path: Path) -> None:
+def test_cell_that_ends_during_logging_has_no_traces(traced: Traced, tmp_path: Path) -> None:
     """The sweep is running while it is logged."""
     folder = tmp_path / "run"
     shutil.copytree(traced.sweep.parent.parent, folder)

@@ -51,7 +51,7 @@ def test_language_hint_names_metrics_left_in_the_old_language(tmp_path: Path) ->
     assert "made for others: metrics (JiebaWords), metrics (Bleu). Add language=en" in shown
 
 
-def test_english_words_do_not_fit_chinese_texts(tmp_path: Path) -> None:
+def test_english_words_are_reported_for_chinese_texts(tmp_path: Path) -> None:
     shown = plan(
         tmp_path, {"a": "大桥于1932年通车，是全国最古老的桥之一。"}, "大桥是什么时候通车的？", "tokenizer=english"
     )
@@ -91,7 +91,7 @@ def test_language_hint_ignores_components_no_cell_uses(tmp_path: Path) -> None:
     assert "made for others" not in plan(tmp_path, ENGLISH, "When was the bridge opened?", *overrides)
 
 
-def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None:
+def test_unread_document_files_are_listed_by_extension(tmp_path: Path) -> None:
     documents = tmp_path / "documents"
     documents.mkdir()
     for name in ("a.md", "b.csv", "c.docx", "d.docx", "e.xlsx"):
@@ -130,13 +130,13 @@ def test_plan_table_is_shown_only_by_stage(tmp_path: Path) -> None:
     assert not any("_" in line for line in table), "kinds of stages are names in files"
 
 
-def test_the_plan_of_one_cell_is_not_a_table(tmp_path: Path) -> None:
+def test_plan_of_one_cell_is_not_a_table(tmp_path: Path) -> None:
     output = io.StringIO()
     show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("top_k=2",)), by_stage=True)
     assert len(output.getvalue().splitlines()) == 3
 
 
-def test_the_plan_says_how_much_of_a_corpus_that_grew_is_as_before(tmp_path: Path) -> None:
+def test_plan_reports_the_unchanged_share_of_a_grown_corpus(tmp_path: Path) -> None:
     def plan(n_documents: int) -> str:
         texts = {f"document {number}": f"Text number {number}." for number in range(n_documents)}
         cell = (*own_data(tmp_path, texts, [{"id": "1", "question": "What?"}]), "run.documents_per_block=2")

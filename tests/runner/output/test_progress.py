@@ -18,7 +18,7 @@ def order(tmp_path: Path) -> tuple[AnyStage, ...]:
     return plan_small(tmp_path, ["retriever=bm25"]).plan.order
 
 
-def test_a_log_has_a_line_for_each_kind_of_stage_that_took_time(order: tuple[AnyStage, ...]) -> None:
+def test_progress_log_has_a_line_per_slow_stage_kind(order: tuple[AnyStage, ...]) -> None:
     assert len({stage.kind for stage in order}) > 1
     slow, n_slow = Counter(stage.kind for stage in order).most_common(1)[0]
     output = io.StringIO()
@@ -49,7 +49,7 @@ class TestNowAndThen:
         assert isinstance(console.file, io.StringIO)
         return console.file.getvalue().splitlines()
 
-    def test_a_dumb_terminal_has_plain_lines(
+    def test_dumb_terminal_shows_plain_progress_lines(
         self, order: tuple[AnyStage, ...], clock: list[float], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("TERM", "dumb")
@@ -60,11 +60,13 @@ class TestNowAndThen:
             f"  1 of {len(order)} stages done after 0:01:15; {half}",
         ]
 
-    def test_log_has_a_progress_line_per_minute(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
+    def test_progress_log_has_a_line_per_minute(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
         (line,) = self.lines(SafeConsole(file=io.StringIO(), width=100), order, clock, enabled=True)
         assert "after 0:01:15" in line
 
-    def test_lines_count_cells_and_show_the_time_left(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
+    def test_progress_lines_count_cells_and_show_the_time_left(
+        self, order: tuple[AnyStage, ...], clock: list[float]
+    ) -> None:
         console = SafeConsole(file=io.StringIO(), width=200)
         with StageProgress(console, order, 2, enabled=True) as progress:
             for stage in order[:-1]:

@@ -9,7 +9,7 @@ from runner.output.report_process import report_files, write_report
 from tests.runner.sweeping import RANKING_ONLY, SWEEP_ID, run_small
 
 
-def test_sweep_writes_a_report_if_run_report_is_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep_writes_a_report_if_requested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "results" / SWEEP_ID
     assert run_small(tmp_path, RANKING_ONLY) == 0
     said = capsys.readouterr().out

@@ -26,7 +26,7 @@ def pictures_in(folder: Path) -> set[str]:
 
 
 class TestSamples:
-    def test_samples_are_on_the_disk_once_and_outlive_the_store(self, tmp_path: Path) -> None:
+    def test_sample_tables_are_stored_once_and_outlive_the_store(self, tmp_path: Path) -> None:
         assert run_small(tmp_path) == 0
         (result,) = entries_by_kind(store_of(tmp_path))["result"]
         assert (only_folder(tmp_path) / "samples.parquet").samefile(result.folder / "samples.parquet")
@@ -64,7 +64,7 @@ class TestPictures:
         assert "run.pictures: got 'some' (str), expected one of headline, all, none" in capsys.readouterr().err
 
 
-def test_leaderboards_read_no_more_of_a_cell_than_is_held_in_memory(tmp_path: Path) -> None:
+def test_leaderboards_read_only_the_parts_held_in_memory(tmp_path: Path) -> None:
     run_small(tmp_path, ("top_k=2",), ("top_k=4",))
     whole = cells_in(tmp_path)
     parts = [select_ranked_part(cell) for cell in whole]
@@ -81,7 +81,7 @@ def _shown(cells: list[CellResult]) -> str:
     return console.file.getvalue() + leaderboard_csv(cells, ["top_k"], ["rouge_l", "ndcg@10"]).decode()
 
 
-def test_a_sweep_holds_the_parts_of_cells_that_leaderboards_read(
+def test_sweep_holds_only_the_parts_of_cells_that_leaderboards_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory grew with cells by what their matrices and configurations take."""

@@ -89,7 +89,7 @@ def test_token_count_alone_recommends_no_cell(tmp_path: Path, capsys: pytest.Cap
     assert "Take " not in text
 
 
-def test_tokens_rank_cells_if_the_user_says_so(tmp_path: Path) -> None:
+def test_tokens_rank_cells_if_the_headline_names_them(tmp_path: Path) -> None:
     data = (*own_data(tmp_path, TEXTS, QUESTIONS), "language=en", "llm=none")
     cells = ([*data, "metrics=retrieval", "run.headline=context_tokens", f"top_k={top_k}"] for top_k in (1, 2))
     assert run_small(tmp_path, *cells) == 0

@@ -25,14 +25,14 @@ def shown(*cells: CellResult) -> list[str]:
     return output.getvalue().splitlines()
 
 
-def test_nothing_is_reported_of_good_answers() -> None:
+def test_good_answers_have_no_warning() -> None:
     assert shown(cell("a", ok=3), cell("b", not_asked=3)) == []
 
 
 @pytest.mark.parametrize(
     ("state", "what"), [("truncated", "cut off"), ("empty", "empty, and"), ("refused", "refused, and")]
 )
-def test_a_line_per_state_names_the_worst_cell(state: str, what: str) -> None:
+def test_answer_warning_per_state_names_the_worst_cell(state: str, what: str) -> None:
     (line,) = shown(cell("a", ok=3, **{state: 1}), cell("b", ok=1, **{state: 3}), cell("c", ok=4))
     assert line.startswith(f"answers {what}")
     assert line.endswith("in 2 of 3 cells, most in b: 3 of 4")
@@ -44,7 +44,7 @@ def steps_of(*cells: CellResult) -> list[str]:
     return output.getvalue().splitlines()
 
 
-def test_step_lines_name_their_cells_and_are_limited() -> None:
+def test_step_warnings_name_their_cells_and_are_limited() -> None:
     some = [replace(cell(f"c{n}"), steps={"filter": {"line": "filter: 3 left"}}) for n in range(2)]
     others = [replace(cell(f"d{n}"), steps={"refiner": {"line": f"refiner: {n}"}}) for n in range(6)]
     assert steps_of(*some) == ["filter: 3 left"]
@@ -55,7 +55,7 @@ def test_step_lines_name_their_cells_and_are_limited() -> None:
     ]
 
 
-def test_a_reviser_says_what_it_changed() -> None:
+def test_reviser_line_reports_the_share_of_changed_answers() -> None:
     metrics: dict[str, dict[str, Any]] = {"revised": {"value": 0.25}, "supported_before": {"value": None}}
     assert steps_of(replace(cell("a"), metrics={"overall": metrics})) == ["reviser: 25% of the answers changed"]
     metrics["supported_before"] = {"value": 0.5}
@@ -109,7 +109,7 @@ def test_truncated_answers_count_and_failed_answers_are_counted_by_kind(tmp_path
     assert f"({n_failed} timeout; most often: the script fails on '多少')" in failed.reason
 
 
-def test_a_reply_that_cannot_be_read_is_shown_in_one_line() -> None:
+def test_unreadable_judgement_is_shown_in_one_line() -> None:
     judges = {
         "accuracy": {"n_judged": 4, "n_unparsable": 1, "commonest": "cannot be read:\n\n\nWell,\n" + "so\n" * 500}
     }
@@ -130,7 +130,7 @@ def test_long_failure_reason_is_cut_with_a_pointer_to_the_full_text() -> None:
     assert said.endswith("... (full text: reason in cell00/cell.json)\n")
 
 
-def test_markup_and_escapes_in_a_reason_are_shown_as_plain_text() -> None:
+def test_failure_reason_shows_markup_and_escapes_as_plain_text() -> None:
     output = io.StringIO()
     failed = replace(cell("bm25", "FAILED"), reason="1 error [type=missing] [/INST] [red] \x1b[2J")
     show_failures(SafeConsole(file=output, width=200), [failed])

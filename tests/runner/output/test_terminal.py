@@ -39,7 +39,7 @@ def shown(cells: list[CellResult], width: int = 400) -> str:
 RACE = {"metric": "rouge_l", "n": 40, "n_samples": 312, "confidence": 0.95, "margin": 0.0, "behind": 0.1}
 
 
-def test_axes_of_stopped_cells_have_columns() -> None:
+def test_leaderboard_has_columns_for_axes_of_stopped_cells() -> None:
     output = io.StringIO()
     stopped = replace(CELLS[1], status="STOPPED", metrics={}, race=RACE, axes={"retriever": "hybrid", "top_k": 9})
     show_leaderboard(SafeConsole(file=output, width=400), *rank_cells(CELLS[:1]), stopped=[stopped])
@@ -52,14 +52,14 @@ def test_axes_of_stopped_cells_have_columns() -> None:
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.03])
-def test_a_bound_of_0_is_explained_if_the_race_has_a_margin(margin: float) -> None:
+def test_zero_bound_is_explained_if_the_race_has_a_margin(margin: float) -> None:
     output = io.StringIO()
     stopped = replace(CELLS[1], status="STOPPED", metrics={}, race={**RACE, "margin": margin, "behind": 0.0})
     show_stopped(SafeConsole(file=output, width=400), [stopped])
     assert ("race.margin=0.03: a cell may stop although" in output.getvalue()) == bool(margin)
 
 
-def test_the_best_is_first() -> None:
+def test_leaderboard_shows_the_best_cell_first() -> None:
     text = shown(CELLS)
     assert text.index("hybrid") < text.index("bm25")
 
@@ -103,19 +103,19 @@ def test_equal_cells_share_one_leaderboard_row() -> None:
     assert [each.cell_id for each in cells_with_row(ordered, equal)] == ["hybrid2", "bm25"]
 
 
-def test_failed_cell_is_ranked_last() -> None:
+def test_leaderboard_ranks_a_failed_cell_last() -> None:
     failed = replace(cell("dense", 0.9), status="FAILED", reason="3 of 4 answers failed")
     _, ordered = rank_cells([failed, *CELLS])
     assert [each.cell_id for each in ordered] == ["hybrid", "bm25", "dense"]
     assert "dense FAILED" in shown([failed, *CELLS])
 
 
-def test_markup_in_axes_is_shown_as_plain_text() -> None:
+def test_leaderboard_shows_markup_in_axes_as_plain_text() -> None:
     hostile = replace(cell("dense", 0.9), status="FAILED", axes={"retriever": "[/b] [dim]"})
     assert "[/b] [dim]" in shown([hostile, *CELLS])
 
 
-def test_cells_with_different_samples_are_sorted_by_common_means() -> None:
+def test_leaderboard_sorts_cells_with_different_samples_by_common_means() -> None:
     """The first cell has the higher mean of its own samples, because it leaves out hard ones."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
@@ -142,7 +142,7 @@ def subsets_shown(second: float | None) -> list[str]:
     return output.getvalue().splitlines()
 
 
-def test_a_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
+def test_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
     """Such a mean would be the highest of its column, because the cell left out the hard subset."""
     lines = subsets_shown(second=None)
     assert lines[2].split() == ["hybrid", "0.7000", "–", "–"]
@@ -167,13 +167,13 @@ def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
     assert "120.4 98.1–144.0" in shown([cell("bm25", 0.5, metrics=metrics)])
 
 
-def test_left_out_samples_are_reported_once() -> None:
+def test_leaderboard_reports_left_out_samples_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
     text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
     assert text.count("mrr: over 1 of 4 samples; 3 without gold in the corpus") == 1
 
 
-def test_cells_that_leave_samples_out_are_named() -> None:
+def test_leaderboard_names_cells_that_leave_samples_out() -> None:
     whole = cell("bm25", 0.5, metrics={"overall": {"rouge_l": entry(0.5), "f1": entry(0.5)}})
     refusing = {"overall": {name: entry(0.6, n=1, refused=3) for name in ("rouge_l", "f1")}}
     one = shown([whole, cell("hybrid", 0.6, metrics=refusing)])
@@ -195,7 +195,7 @@ def judged(cell_id: str, hallucination: float, length: float = 3.0, direction: b
 class TestDirection:
     CELLS = (judged("worse", 0.9), judged("better", 0.05, length=9.0), judged("between", 0.5))
 
-    def test_less_hallucination_is_ranked_above_more(self) -> None:
+    def test_leaderboard_ranks_less_hallucination_above_more(self) -> None:
         metrics, ordered = rank_cells(self.CELLS)
         assert metrics == ["hallucination", "a_length"]
         assert [each.cell_id for each in ordered] == ["better", "between", "worse"]
@@ -204,7 +204,7 @@ class TestDirection:
         _, ordered = rank_cells(replace(each, larger_is_better={"hallucination": True}) for each in self.CELLS)
         assert [each.cell_id for each in ordered] == ["worse", "between", "better"]
 
-    def test_the_smallest_is_bold_and_no_length_is(self) -> None:
+    def test_leaderboard_marks_the_smallest_value_and_no_length(self) -> None:
         output = io.StringIO()
         show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *rank_cells(self.CELLS))
         text = output.getvalue()
@@ -221,7 +221,7 @@ class TestDirection:
 SAME = {"llm": "extractive", "judge": "none", "chunk.size": 128}
 
 
-def test_the_line_of_shared_settings_names_models() -> None:
+def test_leaderboard_names_models_among_shared_settings() -> None:
     axes = {"embedder": "sentence_transformers", "embedder.model": "owner/name", "llm": "transformers"}
     cells = [replace(each, axes={**each.axes, **axes, "llm.model": f"of {each.cell_id}"}) for each in CELLS]
     lines = shown(cells).splitlines()
@@ -231,12 +231,12 @@ def test_the_line_of_shared_settings_names_models() -> None:
     )
 
 
-def test_data_key_is_hidden_if_another_axis_determines_it() -> None:
+def test_leaderboard_hides_a_data_key_that_another_axis_determines() -> None:
     cells = [replace(each, axes={**each.axes, "dataset.key": f"of {each.cell_id}", **SAME}) for each in CELLS]
     assert "dataset.key" not in shown(cells)
 
 
-def test_an_axis_that_varies_along_with_another_is_not_a_column_and_is_named() -> None:
+def test_leaderboard_names_dependent_axes_without_a_column() -> None:
     cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}", **SAME}) for each in CELLS]
     lines = shown(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
@@ -257,7 +257,7 @@ def test_leaderboard_names_cells_by_their_one_changed_axis() -> None:
     assert "the base: refiner=none, chunk=sentence, header=none, top_k=5" in "\n".join(lines)
 
 
-def test_the_title_counts_the_samples_that_the_metric_has() -> None:
+def test_leaderboard_title_counts_samples_with_the_metric() -> None:
     first = HEADLINES[0]
     some = [replace(own, metrics={"overall": {first: entry(0.5, 300, no_gold=809)}}) for own in CELLS]
     assert shown(some).startswith(f"Leaderboard by {first} (larger is better): 300 of 1,109 samples with a value\n")

@@ -59,7 +59,7 @@ def test_time_left_is_unknown_in_the_first_seconds_and_stages() -> None:
     assert left.seconds_of_sweep(20.0) == pytest.approx(380.0)
 
 
-def test_a_running_stage_is_measured_from_its_first_report() -> None:
+def test_running_stage_is_measured_from_its_first_report() -> None:
     left = TimeLeft([FakeStage("a", "answers"), FakeStage("b", "answers")], now=0.0)
     left.update("a", 0.5, 10.0)  # half of the replies were stored
     left.update("a", 0.52, 12.0)

@@ -15,7 +15,7 @@ from tests.runner.pipeline.version_guard import kinds
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
 
 
-def test_work_is_of_the_sort_that_its_inputs_tell(tmp_path: Path) -> None:
+def test_stage_work_follows_from_its_inputs(tmp_path: Path) -> None:
     """Work that is done once per corpus has no questions among its inputs; work per question does."""
     store = Store(tmp_path)
     seen = set()

@@ -78,11 +78,11 @@ def artifacts(uri: str, run: "Run", folder: str | None = None) -> set[str]:
         ("topic/funds", "mrr", "topic/funds/mrr"),
     ],
 )
-def test_names_of_metrics_are_valid_in_mlflow(subset: str, metric: str, expected: str) -> None:
+def test_subset_and_metric_become_an_mlflow_metric_name(subset: str, metric: str, expected: str) -> None:
     assert metric_name(subset, metric) == expected
 
 
-def test_overall_metrics_sort_before_the_others(runs: "list[Run]", bm25: CellResult) -> None:
+def test_overall_mlflow_metrics_sort_before_the_others(runs: "list[Run]", bm25: CellResult) -> None:
     groups = list(dict.fromkeys(name.split("/")[0] for name in sorted(children(runs)[bm25.cell_id].data.metrics)))
     assert groups == ["overall", "run", "subset", "task", "topic"]
 
@@ -120,7 +120,7 @@ def test_database_paths_that_mlflow_misreads_are_rejected(path: str, expected: s
     assert not wrong_file(f"https://host{path}")
 
 
-def test_relative_database_path_below_a_question_mark_folder_is_an_error(
+def test_database_path_below_a_question_mark_folder_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -146,7 +146,7 @@ def test_folder_name_invalid_for_mlflow_is_rejected_before_any_work(tmp_path: Pa
     assert f"--uri: MLflow would open another file than {folder}/mlflow.db" in logging.stderr
 
 
-def test_labels_in_tables_are_neither_formulas_nor_tags(tmp_path: Path) -> None:
+def test_mlflow_tables_escape_formulas_and_tags(tmp_path: Path) -> None:
     path = tmp_path / "matrix_mrr.csv"
     path.write_text('topic,<script>x</script>,All\n"=cmd|x, y",0.5,\n', encoding="utf-8")
     table = mlflow_files.matrix_table(path)
@@ -184,15 +184,13 @@ class TestParent:
         best = cells[parent.data.tags["best_cell"]]
         assert parent.data.metrics[f"best/{metric.replace('@', '_at_')}"] == best.value(metric)
 
-    def test_parent_says_which_cell_to_take_as_the_report_does(self, tracked_run: Path, runs: "list[Run]") -> None:
+    def test_parent_run_names_the_cell_to_take_as_the_report_does(self, tracked_run: Path, runs: "list[Run]") -> None:
         (parent,) = parents(runs)
         best = loaded.load(only_sweep(tracked_run)).cell("best")
         assert parent.data.tags["best_cell"] == best.cell_id
         assert parent.data.tags["mlflow.note.content"].startswith(f"Take **bm25 top_k={best.axes['top_k']}**: ")
 
-    def test_parent_has_a_view_of_its_cells_which_the_command_links_to(
-        self, tracked_run: Path, uri: str, runs: "list[Run]"
-    ) -> None:
+    def test_parent_run_links_to_a_view_of_its_cells(self, tracked_run: Path, uri: str, runs: "list[Run]") -> None:
         (parent,) = parents(runs)
         experiment = client_of(uri).get_experiment(parent.info.experiment_id)
         sweep_id = parent.data.tags["sweep_id"]
@@ -215,7 +213,9 @@ class TestParent:
 
 
 class TestChildren:
-    def test_children_are_one_per_cell_under_the_parent(self, runs: "list[Run]", cells: dict[str, CellResult]) -> None:
+    def test_child_runs_are_one_per_cell_under_the_parent(
+        self, runs: "list[Run]", cells: dict[str, CellResult]
+    ) -> None:
         (parent,) = parents(runs)
         assert set(children(runs)) == set(cells)
         for child in children(runs).values():
@@ -225,16 +225,14 @@ class TestChildren:
             assert not any(name.startswith("version.") for name in child.data.tags)
             assert "git_commit" in child.data.tags
 
-    def test_children_have_the_axes_in_use_as_params_under_short_names(
-        self, runs: "list[Run]", bm25: CellResult
-    ) -> None:
+    def test_child_run_params_are_the_axes_in_use(self, runs: "list[Run]", bm25: CellResult) -> None:
         params = children(runs)[bm25.cell_id].data.params
         assert params == {name: str(value) for name, value in bm25.axes.items() if value is not None}
         assert {"retriever", "top_k", "chunk.size", "llm"} <= set(params)
         assert "embedder" not in params
         assert all(len(value) < 50 for value in params.values())
 
-    def test_children_are_named_after_what_varies(self, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_child_runs_are_named_by_their_varying_axes(self, runs: "list[Run]", bm25: CellResult) -> None:
         assert children(runs)[bm25.cell_id].info.run_name == "bm25 top_k=2"
 
     def test_child_runs_log_all_overall_metrics_and_headlines_of_subsets(
@@ -254,13 +252,13 @@ class TestChildren:
         assert {name.split("/")[0] for name in logged.keys() - expected.keys()} == {"run"}
         assert not any("@" in name for name in logged)
 
-    def test_children_have_files_and_tables(self, uri: str, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_child_runs_have_files_and_tables(self, uri: str, runs: "list[Run]", bm25: CellResult) -> None:
         child = children(runs)[bm25.cell_id]
         found = artifacts(uri, child)
         assert {"cell.json", "samples.parquet", "matrix_ndcg@10.csv", "matrix_ndcg@10.svg"} <= found
         assert {"matrix_ndcg@10.json", "metrics.json"} <= artifacts(uri, child, "tables")
 
-    def test_a_table_holds_the_other_metrics_and_a_file_the_versions(
+    def test_child_run_table_holds_the_remaining_metrics(
         self, tracked_run: Path, runs: "list[Run]", bm25: CellResult
     ) -> None:
         folder = tracked_run / "mlartifacts" / children(runs)[bm25.cell_id].info.run_id / "artifacts"
@@ -271,13 +269,15 @@ class TestChildren:
         assert found == {(own, name): bm25.value(name, own) for own in subsets for name in bm25.metrics[own]}
         assert json.loads((folder / "versions.json").read_text(encoding="utf-8")) == bm25.versions
 
-    def test_children_have_every_metric_on_request(self, bm25: CellResult) -> None:
+    def test_child_runs_log_every_metric_on_request(self, bm25: CellResult) -> None:
         logged = dict(logged_metrics(bm25, every=True))
         field = next(subset for subset in bm25.metrics if subset.startswith("matrix/"))
         assert metric_name(field, "mrr") in logged
         assert len(logged) > sum(map(len, bm25.metrics.values()))
 
-    def test_tables_hold_the_numbers_of_the_csv(self, tracked_run: Path, runs: "list[Run]", bm25: CellResult) -> None:
+    def test_child_run_tables_equal_the_csv_matrices(
+        self, tracked_run: Path, runs: "list[Run]", bm25: CellResult
+    ) -> None:
         folder = tracked_run / "mlartifacts" / children(runs)[bm25.cell_id].info.run_id / "artifacts"
         table = json.loads((folder / "tables" / "matrix_mrr.json").read_text(encoding="utf-8"))
         header, *rows = csv.reader((folder / "matrix_mrr.csv").read_text("utf-8").splitlines())
@@ -299,7 +299,7 @@ class TestTwice:
         assert track.main([str(only_sweep(tracked_run)), "--uri", uri]) == 0
         assert {run.info.run_id for run in runs_in(uri)} == before
 
-    def test_every_metric_is_added_on_request(self, tracked_run: Path, tmp_path: Path) -> None:
+    def test_every_metric_is_added_to_logged_runs_on_request(self, tracked_run: Path, tmp_path: Path) -> None:
         uri = f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path)}"
         for arguments in (["--subsets", "all"], []):
             assert track.main([str(only_sweep(tracked_run)), "--uri", uri, *arguments]) == 0
@@ -332,7 +332,7 @@ class TestTwice:
         assert [bool(run.data.metrics) for run in of_the_cell] == [True]
 
 
-def test_a_cell_that_a_race_stopped_is_logged_as_killed(tracked_run: Path, tmp_path: Path) -> None:
+def test_cell_stopped_by_a_race_is_logged_as_killed(tracked_run: Path, tmp_path: Path) -> None:
     folder, uri = tmp_path / "results" / "raced", f"sqlite:///{tmp_path / 'mlflow.db'}"
     shutil.copytree(only_sweep(tracked_run), folder)
     *_, last = read_cells(folder)

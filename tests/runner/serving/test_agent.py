@@ -32,23 +32,23 @@ def test_last_message_is_the_question_and_earlier_messages_are_history() -> None
     )
 
 
-def test_a_conversation_may_begin_with_an_answer() -> None:
+def test_agent_conversation_may_begin_with_an_answer() -> None:
     asked = request(("assistant", "Hello."), ("assistant", "How can I help?"), ("user", "Who?"))
     assert question_of(asked).history == [("", "Hello.\nHow can I help?")]
 
 
-def test_parts_of_a_message_without_text_are_ignored() -> None:
+def test_agent_ignores_message_parts_without_text() -> None:
     asked = request(("user", [{"type": "input_image", "text": None}, {"type": "input_text", "text": "Who?"}]))
     assert question_of(asked).text == "Who?"
 
 
-def test_custom_inputs_become_question_options() -> None:
+def test_agent_custom_inputs_become_question_options() -> None:
     assert question_of(request(("user", "Who?"), kind="qa", corpus="east/")) == Question(
         "Who?", kind="qa", history=[], corpus="east/"
     )
 
 
-def test_requests_without_a_user_question_are_rejected() -> None:
+def test_agent_rejects_requests_without_a_user_question() -> None:
     for asked in (request(), request(("system", "Be brief.")), request(("user", "Who?"), ("assistant", "She."))):
         with pytest.raises(DataError, match="expected messages, the last one from the user"):
             question_of(asked)
@@ -65,7 +65,9 @@ def test_requests_without_a_user_question_are_rejected() -> None:
         (ComponentError("a component broke its contract"), 500),
     ],
 )
-def test_errors_reach_clients_as_one_message(error: RagGridError, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agent_errors_reach_clients_as_one_message(
+    error: RagGridError, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from mlflow.exceptions import MlflowException
     from mlflow.types.responses import ResponsesAgentRequest
 

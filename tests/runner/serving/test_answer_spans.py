@@ -86,9 +86,7 @@ def spans_of(bodies: list[bytes]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_an_exported_pipeline_sends_its_spans_with_the_id_of_its_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exported_pipeline_sends_spans_with_the_id_of_its_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_small(tmp_path, ["dataset=demo_en", "llm=extractive", "top_k=2"]) == 0
     (cell,) = cells_in(tmp_path)
     with receiver() as (address, bodies):
@@ -120,7 +118,7 @@ def test_an_exported_pipeline_sends_its_spans_with_the_id_of_its_cell(
 SAMPLE = Sample("s", "", Kind.QA, "Who?", ())
 
 
-def test_no_span_is_sent_without_an_endpoint() -> None:
+def test_spans_without_an_endpoint_are_not_sent() -> None:
     tracer = tracer_for("sweep", "cell")
     with tracer.question(SAMPLE) as span:
         span.set({"output.value": "x"})
@@ -128,7 +126,7 @@ def test_no_span_is_sent_without_an_endpoint() -> None:
     assert answer_spans._own_provider.cache_info().currsize == 0
 
 
-def test_the_tracer_provider_of_the_application_gets_the_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_application_tracer_provider_receives_the_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -152,7 +150,7 @@ def test_the_tracer_provider_of_the_application_gets_the_spans(monkeypatch: pyte
     provider.shutdown()
 
 
-def test_a_missing_package_is_a_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_opentelemetry_is_a_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(answer_spans, "find_spec", lambda _: None)
     with caplog.at_level(logging.WARNING), tracer_for("sweep", "cell").question(SAMPLE):

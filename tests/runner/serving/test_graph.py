@@ -80,7 +80,7 @@ class Answered:
 
 
 @pytest.mark.parametrize("name", SEARCHING)
-def test_graph_answers_one_question_like_all_together(name: str, tmp_path: Path) -> None:
+def test_serving_graph_answers_one_question_as_the_sweep(name: str, tmp_path: Path) -> None:
     answered = Answered(Store(tmp_path, "a run"), fixed_cell(**CELLS[name]))
     n_found = 0
     for sample, row in zip(answered.samples, answered.rows, strict=True):
@@ -101,7 +101,7 @@ def test_graph_answers_one_question_like_all_together(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["the best sentences of the passages", "sentences that a model selects"])
-def test_prompt_passages_are_those_kept_by_a_compressor(name: str, tmp_path: Path) -> None:
+def test_compressed_passages_of_a_serving_graph_reach_the_prompt(name: str, tmp_path: Path) -> None:
     answered = Answered(Store(tmp_path, "a run"), fixed_cell(**CELLS[name]))
     n_shorter = 0
     for sample in answered.samples:
@@ -129,7 +129,7 @@ def test_serving_graph_has_no_evaluation_stages(tmp_path: Path) -> None:
     assert not used & {"prices", "tracking", "run", "embedder"}
 
 
-def test_a_field_that_the_nodes_lack_has_its_default() -> None:
+def test_exported_cell_fills_a_missing_field_with_its_default() -> None:
     """A folder that was exported before a step existed has no node for it."""
     cell = cell_of({"top_k": 5}, ())
     assert (cell.top_k, cell.repeat) == (5, 0)

@@ -71,12 +71,12 @@ def agreement(folder: Path, labels: Path, judge: str, *more: str) -> dict[str, A
 
 
 class TestReading:
-    def test_all_formats_give_the_same_labels(self, tmp_path: Path) -> None:
+    def test_claim_labels_are_equal_in_all_file_formats(self, tmp_path: Path) -> None:
         read = [read_claim_labels(write(tmp_path, records(1))) for write in (jsonl, as_csv, tasks)]
         assert read[0] == read[1] == read[2]
         assert {own.claim: str(own.verdict) for own in read[0]} == CLAIMS
 
-    def test_claims_without_a_verdict_are_skipped_and_ties_are_counted(self, tmp_path: Path) -> None:
+    def test_claim_labels_skip_missing_verdicts_and_keep_ties(self, tmp_path: Path) -> None:
         first, second, third, fourth = records(1)
         rows = [{**first, "verdict": "supported|neither"}, {**second, "verdict": ""},
                 {**third, "verdict": "neither|supported|neither"}]  # fmt: skip
@@ -92,7 +92,7 @@ class TestReading:
             ({"verdict": ""}, "got no claim with a verdict"),
         ],
     )
-    def test_unusable_records_are_errors_with_their_place(
+    def test_unusable_claim_labels_are_errors_with_their_place(
         self, tmp_path: Path, changes: Mapping[str, Any], problem: str
     ) -> None:
         with pytest.raises(DataError, match=problem):
@@ -101,7 +101,7 @@ class TestReading:
 
 class TestAgreement:
     @pytest.mark.parametrize("judge", ["faithfulness", "claims"])
-    def test_the_report_has_kappa_with_an_interval_and_a_table_of_verdicts(self, tmp_path: Path, judge: str) -> None:
+    def test_claim_agreement_reports_kappa_interval_and_verdict_table(self, tmp_path: Path, judge: str) -> None:
         report = agreement(tmp_path, jsonl(tmp_path, records()), judge)
         entry = report["metrics"]["claims"]
         assert (entry["n"], entry["n_questions"], entry["n_failed"]) == (24, 6, 0)
@@ -115,13 +115,15 @@ class TestAgreement:
         wrong = [row for row in report["disagreements"] if row["remark"].startswith("Trains use")]
         assert [(row["label"], row["judged"]) for row in wrong] == [("neither", "supported")] * 6
 
-    def test_the_table_is_printed(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_claim_agreement_prints_its_table(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         agreement(tmp_path, jsonl(tmp_path, records()), "faithfulness")
         output = capsys.readouterr().out
         assert "claims: human labels (rows), judge (columns)" in output
         assert "Trains use the bridge." in output
 
-    def test_a_judge_without_claims_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_claim_agreement_refuses_a_judge_without_claims(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         labels = str(jsonl(tmp_path, records(1)))
         model = ("llm@judge.llm=rehearsal", f"run.store_dir={tmp_path / 'store'}")
         assert judge_agreement(["--claims", labels, "--judge", "relevance", *model]) == 2
@@ -156,7 +158,7 @@ class TestWriting:
         output = capsys.readouterr().out
         assert "1.000" in output, "the answers quote their passages"
 
-    def test_writing_needs_a_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_write_claims_requires_a_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         model = ("llm@judge.llm=rehearsal", f"run.store_dir={tmp_path / 'store'}")
         assert judge_agreement(["--write-claims", str(tmp_path / "c.csv"), "--judge", "claims", *model]) == 2
         assert "--write-claims: got no --sweep" in capsys.readouterr().err

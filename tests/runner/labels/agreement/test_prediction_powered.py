@@ -30,7 +30,7 @@ def labelled(people: Values, n: int, seed: int = 0) -> Values:
     return labels
 
 
-def test_the_mean_is_the_judges_corrected_by_its_error() -> None:
+def test_prediction_powered_mean_subtracts_the_error_of_the_judge() -> None:
     people, judged = answers(2000, 0.5, 1, right=(0.9, 0.6))
     labels = labelled(people, 200)
     found = prediction_powered(judged, labels, np.arange(2000))
@@ -42,7 +42,7 @@ def test_the_mean_is_the_judges_corrected_by_its_error() -> None:
     assert abs(found.mean - people.mean()) < 0.05
 
 
-def test_good_judge_narrows_the_interval_and_a_bad_judge_does_not() -> None:
+def test_prediction_powered_interval_is_narrower_with_a_good_judge() -> None:
     people, good = answers(2000, 0.5, 2, right=(0.98, 0.98))
     _, bad = answers(2000, 0.5, 3)
     labels = labelled(people, 100)
@@ -56,7 +56,7 @@ def test_good_judge_narrows_the_interval_and_a_bad_judge_does_not() -> None:
     assert widths[1] < 1.15 * of_labels_alone
 
 
-def test_labels_of_dependent_samples_are_worth_less() -> None:
+def test_labels_of_dependent_samples_widen_the_interval() -> None:
     people, judged = answers(400, 0.6, 4)
     labels = labelled(people, 100)
     alone = bounds(prediction_powered(judged, labels, np.arange(400)))
@@ -74,13 +74,13 @@ def test_full_agreement_does_not_make_the_estimate_certain() -> None:
     assert found.bias_interval[0] < -0.02 < 0.02 < found.bias_interval[1]
 
 
-def test_estimate_with_all_labels_is_the_human_mean() -> None:
+def test_prediction_powered_mean_of_full_labels_is_the_human_mean() -> None:
     people, judged = answers(50, 0.5, 5)
     found = prediction_powered(judged, people, np.arange(50))
     assert (found.mean, found.weight, found.n_labelled) == (pytest.approx(people.mean()), 0.0, 50)
 
 
-def test_few_labels_have_no_interval() -> None:
+def test_prediction_powered_mean_of_few_labels_has_no_interval() -> None:
     people, judged = answers(50, 0.5, 6)
     found = prediction_powered(judged, labelled(people, 4), np.arange(50))
     assert (found.interval, found.bias_interval) == (None, None)
@@ -97,7 +97,7 @@ def test_unlabelled_samples_of_one_cluster_have_zero_weight() -> None:
 @pytest.mark.parametrize(
     ("sizes", "n_labelled"), [([100, 50, 20, *[5] * 20], 40), ([100, *[1] * 50], 30), ([9] * 33, 40)]
 )
-def test_intervals_hold_the_truth_with_clusters_of_any_size(sizes: list[int], n_labelled: int) -> None:
+def test_prediction_powered_intervals_cover_the_truth_with_unequal_clusters(sizes: list[int], n_labelled: int) -> None:
     """Samples of a cluster have their chance of a 1 in common: correlated by .5."""
     random = np.random.default_rng(11)
     clusters = np.repeat(np.arange(len(sizes)), sizes)

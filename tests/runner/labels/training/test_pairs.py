@@ -60,7 +60,7 @@ def test_training_prompts_equal_the_requests_of_the_judge(graders: Mapping[str, 
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_the_judge_reads_the_replies_as_human_labels(graders: Mapping[str, Graded], metric: str) -> None:
+def test_judge_reads_training_replies_as_the_human_labels(graders: Mapping[str, Graded], metric: str) -> None:
     grader = graders[metric]
     for label in grader.grades:
         (pair,) = (p for p in pairs_of([grader], [labelled(grader, label, "so it is")]).pairs if p.grade is not None)
@@ -69,15 +69,15 @@ def test_the_judge_reads_the_replies_as_human_labels(graders: Mapping[str, Grade
         assert (verdict.grade, verdict.reason) == (label, "so it is")
 
 
-def test_an_earlier_turn_is_shown(graders: Mapping[str, Graded]) -> None:
+def test_training_prompt_shows_earlier_turns(graders: Mapping[str, Graded]) -> None:
     assert "What is it?" in only(graders["accuracy"], labelled(graders["accuracy"], 2)).messages[-1].content
 
 
-def test_pair_without_a_reason_keeps_the_reply_form(graders: Mapping[str, Graded]) -> None:
+def test_training_pair_without_a_reason_keeps_the_reply_form(graders: Mapping[str, Graded]) -> None:
     assert only(graders["accuracy"], labelled(graders["accuracy"], 2)).reply == '{"reason": "", "grade": 2}'
 
 
-def test_not_applicable_label_becomes_a_reply_only_if_the_judge_can_say_it(graders: Mapping[str, Graded]) -> None:
+def test_not_applicable_label_is_trained_only_if_the_judge_can_say_it(graders: Mapping[str, Graded]) -> None:
     of = labelled(graders["completeness"], NOT_APPLICABLE, "a single fact")
     applicability = read_applicability(only(graders["completeness"], of).reply)
     assert applicability is not None
@@ -88,7 +88,7 @@ def test_not_applicable_label_becomes_a_reply_only_if_the_judge_can_say_it(grade
     assert (found.pairs, found.n_left_out) == ((), {UNSAYABLE: 1})
 
 
-def test_a_metric_that_applies_is_asked_about_once_per_question(graders: Mapping[str, Graded]) -> None:
+def test_applicability_is_trained_once_per_question(graders: Mapping[str, Graded]) -> None:
     grader = graders["completeness"]
     items = [labelled(grader, grade, answer=f"answer {grade}") for grade in (0, 1, 2)]
     assert [pair.says for pair in pairs_of([grader], items).pairs] == ["applies", "0", "1", "2"]
@@ -99,14 +99,14 @@ def test_answers_settled_without_the_model_are_left_out_and_counted(graders: Map
     assert (found.pairs, found.n_left_out) == ((), {SETTLED: 1})
 
 
-def test_a_reason_that_makes_the_reply_unreadable_is_left_out(graders: Mapping[str, Graded]) -> None:
+def test_reason_that_makes_the_reply_unreadable_is_left_out(graders: Mapping[str, Graded]) -> None:
     of = labelled(graders["accuracy"], 2, 'the form, for example {"grade": 1}, is kept')
     found = pairs_of([graders["accuracy"]], [of])
     assert [pair.reply for pair in found.pairs] == ['{"reason": "", "grade": 2}']
     assert found.n_left_out == {REASON_UNREADABLE: 1}
 
 
-def test_labels_that_disagree_are_an_error(graders: Mapping[str, Graded]) -> None:
+def test_contradicting_training_labels_are_rejected(graders: Mapping[str, Graded]) -> None:
     grader = graders["accuracy"]
     once = labelled(grader, 2)
     assert len(pairs_of([grader], [once, once]).pairs) == 1

@@ -38,7 +38,7 @@ def ids(folder: Path) -> dict[str, set[str]]:
     return {split: {pair["id"] for pair in read_pairs(folder, split)} for split in SPLITS}
 
 
-def test_no_question_is_in_two_splits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_training_splits_share_no_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again = [{**row, "answer": "another", "labels": {"accuracy": 0}} for row in records()]
     turns = [{"question": "Who is number 3?", "answer": "She"}]
     later = {"id": "later", "question": "And then?", "history": turns, "answer": "x", "references": ["y"]}
@@ -57,7 +57,7 @@ def test_no_question_is_in_two_splits(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "does not apply" in said
 
 
-def test_the_labels_held_out_can_be_read_again(tmp_path: Path) -> None:
+def test_held_out_labels_can_be_read_again(tmp_path: Path) -> None:
     assert prepare(tmp_path, records()) == 0
     held_out = read_labels(tmp_path / "data" / LABELS)
     assert {item.judged.sample.id for item in held_out} == ids(tmp_path / "data")["test"]
@@ -91,7 +91,7 @@ def test_tied_labels_are_counted_and_not_used_for_training(tmp_path: Path, capsy
     assert set.union(*ids(tmp_path / "data").values()) == {f"q{i}" for i in range(1, 20)}
 
 
-def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+def test_prepared_training_data_is_equal_for_equal_input(tmp_path: Path) -> None:
     assert [prepare(tmp_path, records(), out=out) for out in ("one", "two", "two")] == [0, 0, 0]
     assert prepare(tmp_path, records(), "--seed", "1", out="three") == 0
     contents = [
@@ -118,7 +118,7 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
         (records(), ("--sweep", "nowhere"), "nowhere: no sweep here"),
     ],
 )
-def test_invalid_settings_are_reported(
+def test_rejected_settings_of_training_preparation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[Record], more: tuple[str, ...], said: str
 ) -> None:
     assert prepare(tmp_path, rows, *more) == 2
@@ -161,7 +161,9 @@ class TestOfASweep:
             assert row["answer"] in shown[row["id"]]
             assert row["references"][0] in shown[row["id"]]
 
-    def test_questions_about_one_document_stay_together(self, sweep: Path, rows: list[Record], tmp_path: Path) -> None:
+    def test_training_questions_about_one_document_stay_together(
+        self, sweep: Path, rows: list[Record], tmp_path: Path
+    ) -> None:
         assert len({row["cluster"] for row in rows}) < len(rows)
         assert self.run(tmp_path, sweep, self.labels(rows)) == 0
         split_of = {name: split for split, names in ids(tmp_path / "data").items() for name in names}

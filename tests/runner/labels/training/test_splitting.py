@@ -22,7 +22,7 @@ def drawn(n_items: int, seed: int) -> list[list[Hashable]]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_grade_has_its_share(seed: int) -> None:
+def test_training_split_gives_every_grade_its_share(seed: int) -> None:
     strata = drawn(127, seed)
     split_of = split_groups(np.arange(127), strata, SHARES, seed)
     whole = Counter(stratum for own in strata for stratum in own)
@@ -31,7 +31,7 @@ def test_every_grade_has_its_share(seed: int) -> None:
         assert all(abs(counts[stratum] - share * n) < 2.5 for stratum, n in whole.items()), (split, counts)
 
 
-def test_groups_are_not_parted() -> None:
+def test_training_split_keeps_groups_together() -> None:
     groups = np.random.default_rng(0).integers(0, 30, 200)
     groups = np.unique(groups, return_inverse=True)[1]
     split_of = np.array(split_groups(groups, drawn(200, 0), SHARES, 0))
@@ -39,7 +39,7 @@ def test_groups_are_not_parted() -> None:
     assert np.bincount(split_of) / 200 == pytest.approx(SHARES, abs=0.05)
 
 
-def test_no_split_is_empty_and_the_seed_decides() -> None:
+def test_training_split_is_never_empty_and_depends_on_the_seed() -> None:
     for n_groups in (3, 4, 5, 8):
         assert set(split_groups(np.arange(n_groups), drawn(n_groups, 1), SHARES, 0)) == {0, 1, 2}
     strata = drawn(60, 2)
@@ -47,6 +47,6 @@ def test_no_split_is_empty_and_the_seed_decides() -> None:
     assert split_groups(np.arange(60), strata, SHARES, 1) != split_groups(np.arange(60), strata, SHARES, 2)
 
 
-def test_too_few_groups_are_an_error() -> None:
+def test_training_split_rejects_fewer_groups_than_splits() -> None:
     with pytest.raises(DataError, match="got 2 groups of questions that have to stay together, expected at least 3"):
         split_groups(np.array([0, 0, 1]), drawn(3, 0), SHARES, 0)

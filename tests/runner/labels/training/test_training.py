@@ -80,7 +80,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_loss_halves_and_the_long_pairs_are_counted(trained: Path, prepared: Prepared) -> None:
+def test_training_halves_the_loss_and_counts_long_pairs(trained: Path, prepared: Prepared) -> None:
     training: Training = read_training(trained)
     losses = [loss for loss, _ in training.losses]
     assert losses[-1] < 0.5 * losses[0]
@@ -94,7 +94,7 @@ def test_the_loss_halves_and_the_long_pairs_are_counted(trained: Path, prepared:
     assert sorted(path.name for path in trained.iterdir()) == ["adapter", "conf", "manifest.json", "settings.json"]
 
 
-def test_only_the_reply_counts_for_the_loss(prepared: Prepared) -> None:
+def test_training_loss_covers_only_the_reply(prepared: Prepared) -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(prepared.model)
@@ -185,7 +185,7 @@ def test_evaluate_reports_agreement_before_and_after_training(
     assert "its wording of accuracy changed since it was trained" in capsys.readouterr().err
 
 
-def test_evaluation_on_other_data_than_the_training_set_is_refused(
+def test_evaluation_on_data_of_another_training_is_refused(
     trained: Path, prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels = ["--labels", str(prepared.data.parent / "labels.jsonl"), "--judge", "omnieval_en", "--seed", "1"]
@@ -212,7 +212,7 @@ def test_trained_judge_options_use_the_adapter(trained: Path) -> None:
         (("--model", "owner/model"), "revision: got '', expected the commit of 'owner/model'"),
     ],
 )
-def test_invalid_settings_are_reported(
+def test_rejected_settings_of_judge_training(
     prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
 ) -> None:
     assert train(prepared, tmp_path / "out", *more) == 2
@@ -234,7 +234,7 @@ def test_invalid_settings_are_reported(
         (None, "has no chat template, expected a chat model"),
     ],
 )
-def test_a_template_that_does_not_suit_is_refused(
+def test_unsuitable_chat_template_is_refused_for_training(
     prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str], template: str | None, said: str
 ) -> None:
     model = save_qwen2(tmp_path / "model", chat_template=template, max_tokens=WINDOW)

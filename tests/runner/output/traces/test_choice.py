@@ -32,7 +32,7 @@ def standings(*cells: CellResult, tied: str = "") -> Standings:
     return Standings(cells, ["f1"], choice=Choice(cells[0], groups, groups, cells, {}, weighs_tokens=True))
 
 
-def test_the_best_the_baseline_and_two_tied_cells_are_traced() -> None:
+def test_traced_cells_are_the_best_the_baseline_and_two_ties() -> None:
     cells = [cell("a", 0.9), cell("b", 0.8), cell("c", 0.7), cell("d", 0.6), cell("e", 0.5)]
     assert ids_of(traced_cells(standings(*cells, tied="bcd"), "e")) == ["a", "e", "b", "c"]
     assert ids_of(traced_cells(standings(*cells), "e")) == ["a", "e"]
@@ -46,13 +46,13 @@ def test_traced_cells_begin_with_the_cell_to_take() -> None:
     assert ids_of(traced_cells(Standings([best, cheap], ["f1"], choice=choice), "b")) == ["b", "a"]
 
 
-def test_cells_of_equal_value_come_after_others() -> None:
+def test_traced_cells_put_equal_values_last() -> None:
     cells = [cell("a", 0.9), cell("b", 0.9), cell("c", 0.8), cell("d", 0.8), cell("e", 0.7)]
     assert ids_of(traced_cells(standings(*cells, tied="bcde"), "a")) == ["a", "c", "e"]
     assert ids_of(traced_cells(standings(*cells[:2], tied="b"), "a")) == ["a", "b"]
 
 
-def test_cells_that_failed_are_not_traced() -> None:
+def test_failed_cells_are_not_traced() -> None:
     cells = [cell("a", 0.9), cell("b", 0.8, "FAILED")]
     assert ids_of(traced_cells(standings(*cells), "b")) == ["a"]
     assert traced_cells(Standings(cells, []), "a") == []
@@ -110,6 +110,6 @@ def test_traced_samples_represent_groups_proportionally(tmp_path: Path) -> None:
     assert chosen_samples(cells, tmp_path, ["f1"], 20) == chosen
 
 
-def test_only_samples_of_all_cells_are_traced(tmp_path: Path) -> None:
+def test_traced_samples_exist_in_all_cells(tmp_path: Path) -> None:
     cells = [written(tmp_path, "a", [0.5] * 40), written(tmp_path, "b", [0.5] * 10)]
     assert chosen_samples(cells, tmp_path, ["f1"], None) == [f"s{place:02}" for place in range(10)]

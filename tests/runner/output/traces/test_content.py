@@ -71,7 +71,7 @@ ROW: dict[str, Any] = {
 }
 
 
-def test_steps_stand_in_their_order_with_their_times() -> None:
+def test_trace_steps_follow_their_order_with_times() -> None:
     spans = sample_trace(ROW, CELL, CORPUS, None).spans
     assert [(span.name, span.kind, span.seconds) for span in spans] == [
         ("query", "TASK", 0.0),
@@ -86,7 +86,7 @@ def test_steps_stand_in_their_order_with_their_times() -> None:
     assert (spans[3].inputs, spans[3].outputs) == ("Answer: What?", "that")
 
 
-def test_passages_are_documents_with_rank_score_and_gold() -> None:
+def test_trace_passages_have_rank_score_and_gold() -> None:
     _, retrieve, context, _ = sample_trace(ROW, CELL, CORPUS, None).spans
     assert [passage["page_content"] for passage in retrieve.outputs] == ["other", "456789", "nin"]
     assert retrieve.outputs[1] == {
@@ -104,14 +104,14 @@ def test_passages_are_documents_with_rank_score_and_gold() -> None:
     assert [passage["id"] for passage in context.outputs] == ["d1[4:10]"]
 
 
-def test_many_hits_are_reported_down_to_the_last_in_the_context() -> None:
+def test_trace_hits_reach_down_to_the_last_in_the_context() -> None:
     hits = [hit("d1", n, n + 1, n == 11) for n in range(14)]
     _, retrieve, context, _ = sample_trace({**ROW, "retrieved": hits}, CELL, CORPUS, None).spans
     assert (len(retrieve.outputs), len(context.outputs)) == (12, 1)
     assert retrieve.attributes["n_found"] == 14
 
 
-def test_a_reranker_has_a_step_of_its_own() -> None:
+def test_trace_has_a_step_for_the_reranker() -> None:
     ranks = {"d2": 3, "d1": 1, "d9": 2}
     hits = [{**own, "rank_before_rerank": ranks[own["document_id"]]} for own in ROW["retrieved"]]
     cell = replace(CELL, axes={**CELL.axes, "reranker": "lexical"})
@@ -147,7 +147,7 @@ def test_cause_of_failure_is_reported_with_its_evidence() -> None:
     assert sample_trace(ROW, CELL, CORPUS, right).feedback[0].value == "none"
 
 
-def test_passages_without_their_texts_are_reported_by_their_places() -> None:
+def test_trace_passages_without_stored_texts_have_their_places() -> None:
     _, retrieve, *_ = sample_trace(ROW, CELL, None, None).spans
     assert [(hit["page_content"], hit["id"]) for hit in retrieve.outputs][1:2] == [
         ("(the document's text is not stored)", "d1[4:10]")
@@ -163,12 +163,12 @@ def test_trace_inputs_contain_question_history_and_id() -> None:
     }
 
 
-def test_an_answer_that_failed_is_an_error() -> None:
+def test_failed_answer_is_an_error_of_its_trace() -> None:
     trace = sample_trace({**ROW, "state": "error", "answer": "", "error": "timed out"}, CELL, CORPUS, None)
     assert trace.error == trace.spans[-1].error == "timed out"
 
 
-def test_expectations_hold_the_references_and_the_gold() -> None:
+def test_trace_expectations_hold_references_and_gold() -> None:
     assert sample_trace(ROW, CELL, None, None).expectations == {"expected_response": "this", "gold": ["d1[8:12]"]}
     several = sample_trace({**ROW, "references": ["a", "b"], "gold": [], "answerable": False}, CELL, None, None)
     assert several.expectations == {"expected_response": ["a", "b"], "answerable": False}

@@ -148,7 +148,7 @@ def test_prune_reports_an_abandoned_export_and_a_dry_run_keeps_it(
     assert (hidden(out.parent), n_links(folder)) == ([], before)
 
 
-def test_an_export_that_is_being_written_stays(
+def test_prune_keeps_an_export_that_is_being_written(
     folder: Path,
     cells: dict[str, ExportedCell],
     whole: dict[str, Files],
@@ -172,7 +172,7 @@ def test_an_export_that_is_being_written_stays(
     assert "removed" not in caplog.text
 
 
-def test_leftovers_that_have_no_record_here_are_named(
+def test_prune_names_leftovers_without_a_record(
     cells: dict[str, ExportedCell], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, owner in ((".W.a_b3c4d5", ""), (".W.01234567", "x.1\n/another store\n")):
@@ -198,7 +198,7 @@ def test_leftovers_that_have_no_record_here_are_named(
         '{"folder": "BESIDE", "out": "OUT", "host": ""}',
     ],
 )
-def test_a_record_never_removes_a_folder_without_its_name(
+def test_export_record_never_removes_a_folder_without_its_name(
     record: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A store may come from somebody else."""

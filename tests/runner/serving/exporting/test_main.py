@@ -123,9 +123,7 @@ def test_export_check_reports_different_answers(
     assert "... and 7 more" in out
 
 
-def test_a_question_is_answered_with_the_passages_that_were_read(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exported_pipeline_answers_with_the_passages_it_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipeline = load_pipeline(folder)
     first = pipeline.answer("罚款是多少?")
     assert (first.state, first.queries) == ("ok", ("罚款是多少?",))
@@ -140,7 +138,7 @@ def test_a_question_is_answered_with_the_passages_that_were_read(
     assert capsys.readouterr().out.startswith(f"{first.text}\n\n[1] ")
 
 
-def test_passages_are_parts_of_their_documents(sweep: Path, plain: Path) -> None:
+def test_exported_passages_are_parts_of_their_documents(sweep: Path, plain: Path) -> None:
     found = load_pipeline(plain).search("罚款是多少?", n=20)
     (entry,) = entries_by_kind(store_of(sweep))["corpus"]
     texts = {row["id"]: row["text"] for row in entry.part("documents").to_pylist()}
@@ -159,7 +157,7 @@ def test_question_without_hits_gives_an_empty_answer(question: str, folder: Path
     assert load_pipeline(folder).answer(question).passages  # vectors find passages for any question
 
 
-def test_invalid_questions_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exported_pipeline_refuses_invalid_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipeline = load_pipeline(folder)
     with pytest.raises(DataError, match="question: is empty"):
         pipeline.answer(" ")
@@ -236,7 +234,7 @@ def test_export_does_not_overwrite_an_unrelated_folder(
     assert texts_in(tmp_path) == {"thesis/README.md": b"years of work"}
 
 
-def test_an_earlier_export_is_replaced_by_equal_files(sweep: Path, plain: Path, tmp_path: Path) -> None:
+def test_repeated_export_replaces_the_folder_with_equal_files(sweep: Path, plain: Path, tmp_path: Path) -> None:
     assert export(sweep, RERANKED, tmp_path / "out") == 0
     (tmp_path / "out" / PIPELINE / "stages" / "left").touch()
     assert export(sweep, BM25, tmp_path / "out") == 0
@@ -252,7 +250,7 @@ def test_an_earlier_export_is_replaced_by_equal_files(sweep: Path, plain: Path, 
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_link_is_followed(sweep: Path, plain: Path, tmp_path: Path) -> None:
+def test_export_to_a_link_writes_its_target(sweep: Path, plain: Path, tmp_path: Path) -> None:
     (tmp_path / "newest").symlink_to("out")
     for _ in range(2):
         assert export(sweep, BM25, tmp_path / "newest") == 0
@@ -293,7 +291,7 @@ def test_failed_move_of_an_export_keeps_the_old_export(
     assert texts_in(tmp_path) == before
 
 
-def test_pipeline_answers_several_threads(folder: Path) -> None:
+def test_exported_pipeline_answers_several_threads(folder: Path) -> None:
     pipeline = load_pipeline(folder)
     questions = ["罚款是多少?", "公司的收入是多少?", "Hello!"] * 4
     with ThreadPoolExecutor(4) as threads:
@@ -326,7 +324,7 @@ def test_export_reports_missing_or_damaged_stages(
 
 
 @pytest.mark.parametrize("is_fifo", [False, True])
-def test_damaged_samples_of_a_cell_are_named(
+def test_export_names_damaged_samples_of_a_cell(
     sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], is_fifo: bool
 ) -> None:
     shutil.copytree(sweep / "results", tmp_path / "results", copy_function=shutil.copyfile)
@@ -391,7 +389,7 @@ def test_non_regular_description_file_is_rejected(folder: Path, tmp_path: Path) 
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # MLflow on its own type hints
-def test_an_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp_path: Path) -> None:
+def test_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp_path: Path) -> None:
     path = shutil.copytree(folder / PIPELINE, tmp_path / "pipeline") / "pipeline.json"
     told = json.loads(read_unsealed(path))
     del told["components"]["retriever"]
@@ -400,14 +398,14 @@ def test_an_agent_of_a_damaged_folder_ends_with_the_same_error(folder: Path, tmp
         make_agent().load_context(SimpleNamespace(artifacts={PIPELINE.name: str(path.parent)}))
 
 
-def test_the_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
+def test_export_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
     page = (folder / "README.md").read_text(encoding="utf-8")
     assert "| retriever | hybrid_rerank |" in page
     assert "| ndcg@10 | 0." in page
     assert "dataset.limit" not in page
 
 
-def test_a_hostile_sweep_name_is_escaped(sweep: Path, tmp_path: Path) -> None:
+def test_export_escapes_a_hostile_sweep_name(sweep: Path, tmp_path: Path) -> None:
     name = '"""\nboom = 1\n"""<script>|`\x1b[31m'
     shutil.copytree(sweep / "results" / SWEEP_ID, tmp_path / "results" / name)
     out, store = tmp_path / "out", sweep / "results" / "store"
@@ -425,7 +423,7 @@ def test_export_requires_exactly_the_packages_answering_imports(folder: Path) ->
     assert sys.version_info >= (3, 11)
 
 
-def test_no_secret_is_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exported_folder_contains_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     from tests.llms.chat_server import Reply, chat_server
 

@@ -9,7 +9,7 @@ from runner.serving.folder_description import PIPELINE
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # MLflow on its own type hints
-def test_a_folder_whose_name_looks_percent_encoded_gets_a_model(tmp_path: Path) -> None:
+def test_folder_with_a_percent_encoded_name_gets_an_mlflow_model(tmp_path: Path) -> None:
     """MLflow decodes paths, so it would look for `a b`."""
     folder = tmp_path / "a%20b"
     (folder / PIPELINE).mkdir(parents=True)

@@ -121,7 +121,7 @@ def loaded(folder: Path) -> Pipeline:
     return pipeline
 
 
-def test_search_conditions_filter_passages_of_an_export(folder: Path) -> None:
+def test_exported_pipeline_filters_passages_by_search_conditions(folder: Path) -> None:
     pipeline = loaded(folder / "filter")
     asked = "When did acme sell tea?"
     assert pipeline.search(asked)[0].document_id == "acme-tea"
@@ -145,7 +145,7 @@ def test_exported_rerankers_are_chosen_by_subset(folder: Path) -> None:
         pipeline.search("When?", subset="other")
 
 
-def test_caller_passes_the_history_of_a_question(folder: Path) -> None:
+def test_exported_pipeline_reads_the_history_of_the_caller(folder: Path) -> None:
     pipeline = loaded(folder / "own")
     first = pipeline.answer("When did acme sell tea?")
     assert "indeed" in first.text
@@ -153,7 +153,7 @@ def test_caller_passes_the_history_of_a_question(folder: Path) -> None:
     assert "tea" in again.queries[0], "earlier questions are searched for too"
 
 
-def test_examples_are_exported(folder: Path) -> None:
+def test_exported_pipeline_contains_its_examples(folder: Path) -> None:
     pipeline = loaded(folder / "examples")
     assert pipeline.description.pool
     assert pipeline.answer("When did acme sell tea?").state == "ok"
@@ -174,7 +174,7 @@ def test_user_code_is_exported_and_requires_trust(folder: Path, tmp_path: Path) 
     assert done.stdout.startswith("12 of 12 answers equal, 12 of 12 rankings equal (")
 
 
-def test_a_model_that_fails_gives_no_answer(folder: Path, tmp_path: Path) -> None:
+def test_failing_model_of_an_export_gives_no_answer(folder: Path, tmp_path: Path) -> None:
     other = shutil.copytree(folder / "filter", tmp_path / "other")
     path = other / PIPELINE / "pipeline.json"
     told = json.loads(read_unsealed(path))
