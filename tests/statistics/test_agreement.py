@@ -22,7 +22,7 @@ def raters() -> tuple[list[str], list[str]]:
     return [str(x) for x in labels], [str(x) for x in judged]
 
 
-def test_agreement_values_equal_those_of_scikit_learn(raters: tuple[list[str], list[str]]) -> None:
+def test_agreement_values_equal_scikit_learn(raters: tuple[list[str], list[str]]) -> None:
     from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
     labels, judged = raters
@@ -55,7 +55,7 @@ def test_answers_to_one_question_are_one_observation(raters: tuple[list[str], li
     assert bounds(fourfold.kappa) == pytest.approx(once, abs=0.02)
 
 
-def test_one_class_throughout_has_no_kappa() -> None:
+def test_single_class_has_no_kappa() -> None:
     found = agree(["2"] * 9, ["2"] * 9, range(9))
     assert (found.accuracy.value, found.kappa, found.weighted_kappa) == (1.0, Measure(None, None), Measure(None, None))
 
@@ -69,7 +69,7 @@ def test_constant_judge_has_zero_kappa_with_an_interval() -> None:
         assert high > 0.05
 
 
-def test_agreement_on_all_items_is_not_certain_to_be_perfect() -> None:
+def test_full_agreement_has_an_uncertain_interval() -> None:
     found = agree(["0", "2"] * 10, ["0", "2"] * 10, range(20))
     assert (found.accuracy.value, found.kappa.value) == (1.0, 1.0)
     for measure, most in ((found.accuracy, 0.95), (found.kappa, 0.9), (found.weighted_kappa, 0.9)):
@@ -78,7 +78,7 @@ def test_agreement_on_all_items_is_not_certain_to_be_perfect() -> None:
         assert high == 1.0
 
 
-def test_a_disagreement_by_one_grade_weighs_less_than_one_by_two() -> None:
+def test_one_grade_of_disagreement_weighs_less_than_two() -> None:
     labels = ["0", "1", "2"] * 10
     near = agree(labels, ["0", "1", "1"] * 10, range(30))
     far = agree(labels, ["0", "1", "0"] * 10, range(30))
@@ -88,17 +88,17 @@ def test_a_disagreement_by_one_grade_weighs_less_than_one_by_two() -> None:
     assert near.weighted_kappa.value > far.weighted_kappa.value + 0.3
 
 
-def test_only_grades_have_a_distance() -> None:
+def test_weighted_kappa_uses_only_grades() -> None:
     found = agree(["0", "2", "2", "not_applicable"] * 5, ["0", "2", "unparsable", "2"] * 5, range(20))
     assert (found.n, found.n_graded, found.weighted_kappa.value) == (20, 10, 1.0)
 
 
-def test_few_questions_have_no_interval() -> None:
+def test_agreement_of_few_questions_has_no_interval() -> None:
     found = agree(["0", "1", "2", "2"], ["0", "1", "2", "1"], range(4))
     assert found.accuracy == Measure(0.75, None)
 
 
-def test_the_same_raters_give_the_same_intervals(raters: tuple[list[str], list[str]]) -> None:
+def test_agreement_intervals_are_deterministic(raters: tuple[list[str], list[str]]) -> None:
     assert agree(*raters, range(150)).kappa == agree(*raters, range(150)).kappa
 
 
@@ -135,7 +135,7 @@ def judged_like(labels: list[str], share_wrong: float, seed: int) -> list[str]:
     return [str((int(label) + 1) % 3) if is_wrong else label for label, is_wrong in zip(labels, wrong, strict=True)]
 
 
-def test_a_gain_is_the_difference_of_agreements(raters: tuple[list[str], list[str]]) -> None:
+def test_agreement_gain_is_the_difference_of_agreements(raters: tuple[list[str], list[str]]) -> None:
     labels, before = raters
     after = judged_like(labels, 0.1, 5)
     found, old, new = gain(labels, before, after, range(150)), *(agree(labels, j, range(150)) for j in (before, after))
@@ -146,7 +146,7 @@ def test_a_gain_is_the_difference_of_agreements(raters: tuple[list[str], list[st
         assert low < value < high
 
 
-def test_a_gain_is_drawn_in_pairs(raters: tuple[list[str], list[str]]) -> None:
+def test_agreement_gain_is_resampled_in_pairs(raters: tuple[list[str], list[str]]) -> None:
     """The second judge is the first one, mended in a few places: far surer than of two judges that err apart."""
     labels, before = raters
     mended = [label if i % 10 == 0 else said for i, (label, said) in enumerate(zip(labels, before, strict=True))]

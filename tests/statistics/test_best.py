@@ -30,7 +30,7 @@ def cells(seed: int, *means: float) -> list[NDArray[np.float64]]:
     return [hard + random.normal(mean, 0.5, N) for mean in means]
 
 
-def test_two_cells_are_a_permutation_test_of_their_difference() -> None:
+def test_best_of_two_cells_equals_a_permutation_test() -> None:
     """P is at least that of a permutation test. By chance one tail is heavier than the other, and p then rises up to
     twofold.
     """
@@ -49,7 +49,7 @@ def test_two_cells_are_a_permutation_test_of_their_difference() -> None:
     assert expected - 0.005 <= found.p[1] <= 2 * expected
 
 
-def test_the_more_cells_the_larger_a_difference_must_be() -> None:
+def test_critical_value_of_the_best_grows_with_the_cells() -> None:
     few, many = (best(scores_of(cells(3, *[0.0] * n), np.arange(N))) for n in (2, 20))
     assert few.critical is not None
     assert many.critical is not None
@@ -57,7 +57,7 @@ def test_the_more_cells_the_larger_a_difference_must_be() -> None:
     assert many.critical > 3.0
 
 
-def test_cell_may_be_dropped_because_of_a_cell_that_is_not_the_best() -> None:
+def test_cell_may_be_dropped_because_of_another_dropped_cell() -> None:
     """A close relative of the second shows that it is not the best; the best, which varies on its own, does not."""
     random = np.random.default_rng(4)
     second = random.normal(size=N)
@@ -107,20 +107,20 @@ def test_later_rounds_reuse_the_resamples_of_the_first_round(monkeypatch: pytest
     assert n_measured == 2, "once by sign changes, once by redrawing"
 
 
-def test_best_cells_respect_a_metric_to_minimize() -> None:
+def test_best_cells_respect_a_minimized_metric() -> None:
     scores = scores_of(cells(7, 0.0, 2.0), np.arange(N))
     assert best(scores).p == pytest.approx([0.0, 1.0], abs=0.001)
     assert best(scores, larger_is_better=False).p == pytest.approx([1.0, 0.0], abs=0.001)
 
 
-def test_equal_cells_are_all_the_best() -> None:
+def test_equal_cells_are_all_best() -> None:
     (values,) = cells(8, 0.0)
     found = best(scores_of([values, values, values], np.arange(N)))
     assert found.p.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(("n_clusters", "may_fall"), [(1, False), (5, False), (8, True)])
-def test_few_clusters_drop_no_cell(n_clusters: int, may_fall: bool) -> None:
+def test_few_clusters_exclude_no_cell(n_clusters: int, may_fall: bool) -> None:
     clusters = np.arange(N) % n_clusters
     found = best(scores_of(cells(10, 0.0, 3.0), clusters))
     assert (found.p[0] <= 0.05) == may_fall
@@ -139,7 +139,7 @@ def test_equality_p_value_is_the_smallest_cell_p_value(difference: float) -> Non
     assert p_of_equality(scores, n_resamples=4000, seed=0) == pytest.approx(found.p.min(), abs=1e-9)
 
 
-def test_cells_that_are_clearly_equal_take_few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clearly_equal_cells_take_few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     n_made = []
     of_all = best_module.swaps
     monkeypatch.setattr(best_module, "swaps", lambda n, made, seed: n_made.append(made) or of_all(n, made, seed))
@@ -163,7 +163,7 @@ def test_cells_within_one_standard_error_are_near_the_first() -> None:
     assert {True, False} == set(expected)
 
 
-def test_only_equal_cells_are_near_if_no_spread_is_known() -> None:
+def test_cells_of_unknown_spread_are_near_only_if_equal() -> None:
     first, second = cells(6, 0.1, 0.1)
     scores = scores_of([first, second, first], np.zeros(N, np.int64))
     assert within_standard_error(contributions(scores)).tolist() == [True, False, True]

@@ -32,7 +32,7 @@ def weights(n_cells: int) -> np.ndarray:
     return found
 
 
-def test_a_single_contrast_is_the_paired_test() -> None:
+def test_single_contrast_equals_the_paired_test() -> None:
     scores = scores_of(values(1, 0.0, 0.1), np.arange(N))
     (expected,) = PairedTest(n_resamples=999).compare(scores, 0.05)
     found = contrasts(contributions(scores), np.array([[-1.0], [1.0]]), 999, 0)
@@ -42,7 +42,7 @@ def test_a_single_contrast_is_the_paired_test() -> None:
     assert found.tail().critical(0.05) == pytest.approx(expected.critical)
 
 
-def test_levels_of_one_cell_each_are_the_best_cells() -> None:
+def test_levels_of_one_cell_each_equal_the_best_cells() -> None:
     scores = scores_of(values(2, 0.3, 0.2, 0.0, -0.4), np.arange(N))
     expected = best_cells(scores, larger_is_better=True, alpha=0.05, n_resamples=1999, seed=0)
     found = contributions(scores)
@@ -52,7 +52,7 @@ def test_levels_of_one_cell_each_are_the_best_cells() -> None:
     assert p.max() == 1.0
 
 
-def test_p_and_critical_value_agree_at_every_level() -> None:
+def test_contrast_p_value_and_critical_value_agree() -> None:
     """A contrast is beyond the critical value of a level exactly where its p is at most that level."""
     scores = scores_of(values(3, 0.12, 0.05, 0.0), np.arange(N))
     found = contrasts(contributions(scores), weights(3), 999, 0)
@@ -62,13 +62,13 @@ def test_p_and_critical_value_agree_at_every_level() -> None:
     assert found.tail().critical(1 / 1001) == np.inf
 
 
-def test_the_largest_of_many_normal_differences_is_tukeys() -> None:
+def test_critical_value_of_normal_differences_equals_tukeys() -> None:
     scores = scores_of(values(4, *[0.0] * 6, n=400), np.arange(400))
     critical = contrasts(contributions(scores), weights(6), 4999, 0).tail().critical(0.05)
     assert critical == pytest.approx(critical_value_of_any_two(6, 399, 0.05), rel=0.05)
 
 
-def test_intervals_of_all_pairs_hold_together() -> None:
+def test_intervals_of_all_pairs_cover_simultaneously() -> None:
     """Forty groups of unequal size, four equally good levels: scipy's normal critical value alone holds too rarely."""
     random = np.random.default_rng(5)
     sizes = np.clip(np.ceil(random.pareto(1.5, 40)), 1, 12).astype(int)
@@ -84,7 +84,7 @@ def test_intervals_of_all_pairs_hold_together() -> None:
     assert missed <= most < missed_alone
 
 
-def test_equal_levels_are_all_the_best() -> None:
+def test_equal_levels_are_all_best() -> None:
     (one,) = values(6, 0.0)
     found = contributions(scores_of([one, one, one], np.arange(N)))
     differences = contrasts(found, weights(3), 99, 0)

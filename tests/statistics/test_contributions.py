@@ -45,7 +45,7 @@ class TestOfAMean:
         assert found.values == pytest.approx([(cells[1] - cells[0]).mean()])
         assert found.total[:, 0] == pytest.approx((cells[1] - cells[0]).reshape(30, 3).sum(axis=1) / 90)
 
-    def test_squares_add_up_to_the_variance(self, cells: list[NDArray[np.float64]]) -> None:
+    def test_squared_contributions_sum_to_the_variance(self, cells: list[NDArray[np.float64]]) -> None:
         found = contributions(scores_of(cells, CLUSTERS))
         means = cells[1].reshape(30, 3).mean(axis=1)
         assert (found.centred[:, 1] ** 2).sum() == pytest.approx(means.var(ddof=1) / 30)
@@ -64,7 +64,7 @@ class TestOfTheMacroMean:
         assert found.values == pytest.approx([(values[:60].mean() + values[60:].mean()) / 2 for values in cells])
         assert found.total.sum(axis=0) == pytest.approx(found.values)
 
-    def test_a_subset_of_one_cluster_shows_no_spread(self, cells: list[NDArray[np.float64]]) -> None:
+    def test_subset_of_one_cluster_has_no_spread(self, cells: list[NDArray[np.float64]]) -> None:
         clusters = np.append(np.arange(60), np.full(30, 60))
         found = contributions(scores_of(cells, clusters, self.strata))
         assert (found.n_lone_strata, found.has_spread) == (1, False)

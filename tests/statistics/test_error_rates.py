@@ -43,7 +43,7 @@ def n_found(p: NDArray[np.float64]) -> int:
     return int((p <= ALPHA).sum())
 
 
-def test_equal_cells_are_called_different_as_often_as_alpha_says() -> None:
+def test_equal_cells_differ_at_the_rate_of_alpha() -> None:
     values = sweeps(1, [0.0, 0.0])
     assert FEWEST <= n_found(p_values(values[:, :, 1:], values[:, :, 0], np.arange(100))) <= MOST
 
@@ -54,7 +54,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
     """
 
     @pytest.mark.parametrize("setting", [s for s in error_rates.SETTINGS if s.noise is error_rates.oppositely_skewed])
-    def test_tests_of_two_cells_keep_their_rate(self, setting: error_rates.Setting) -> None:
+    def test_tests_of_two_cells_keep_their_error_rate(self, setting: error_rates.Setting) -> None:
         random = np.random.default_rng(8)
         n_sweeps = 300
         n_false = sum(
@@ -66,7 +66,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
         ("setting", "n_cells", "n_sweeps"),
         [*((setting, 10, 60) for setting in error_rates.SETTINGS), (error_rates.SETTINGS[2], 40, 10)],
     )
-    def test_tests_of_many_cells_keep_their_rate(
+    def test_tests_of_many_cells_keep_their_error_rate(
         self, setting: error_rates.Setting, n_cells: int, n_sweeps: int
     ) -> None:
         random = np.random.default_rng((9, n_cells))
@@ -77,7 +77,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
     @pytest.mark.parametrize(
         ("noise", "n_clusters", "most"), [("log-normal noise, sigma 1.5", 20, 0.15), ("rare, bad failures", 60, 0.3)]
     )
-    def test_extreme_skew_breaks_the_promise_as_the_docs_say(self, noise: str, n_clusters: int, most: float) -> None:
+    def test_extreme_skew_breaks_the_error_rate_as_documented(self, noise: str, n_clusters: int, most: float) -> None:
         (setting,) = (s for s in error_rates.BEYOND if (s.name, s.n_clusters) == (noise, n_clusters))
         random = np.random.default_rng(8)
         n_sweeps = 200
@@ -94,7 +94,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
         calls = [error_rates.has_false_call(error_rates.scores(setting, 2, random), 299) for _ in range(200)]
         assert np.sum(calls, axis=0).max() <= stats.binom.ppf(0.995, 200, error_rates.BOUND)
 
-    def test_tests_of_many_cells_in_a_few_large_groups_keep_their_rate(self) -> None:
+    def test_tests_of_cells_in_few_large_groups_keep_their_error_rate(self) -> None:
         """Twenty groups, six of which have nearly all samples. Counted as twenty, 8 of 20 sweeps had a false call."""
         clusters = np.repeat(np.arange(20), [*[40] * 3, *[20] * 3, *[1] * 14])
         random = np.random.default_rng(1)
@@ -107,7 +107,7 @@ class TestSettingsInWhichTestsAreOftenWrong:
             n_false += bool((found.p <= ALPHA).any())
         assert n_false <= stats.binom.ppf(0.995, n_sweeps, error_rates.BOUND)
 
-    def test_sign_changes_alone_give_many_false_calls(self) -> None:
+    def test_sign_change_test_alone_gives_many_false_calls(self) -> None:
         """Forty cells, twenty samples: in a third of the sweeps, so the tests above can fail."""
         setting = error_rates.Setting("", error_rates.oppositely_skewed, 20)
         random = np.random.default_rng(9)
@@ -164,7 +164,7 @@ class TestTheBestOfManyCells:
         best = np.array(means) == 0.0
         assert int(self.fallen(means)[:, best].any(axis=1).sum()) <= self.most
 
-    def test_worse_cells_are_dropped(self) -> None:
+    def test_worse_cells_are_excluded_from_the_best(self) -> None:
         fallen = self.fallen([0.0, 0.0, -0.3, -1.0])
         assert fallen[:, 3].all()
         assert fallen[:, 2].mean() > 0.3
@@ -240,12 +240,12 @@ class TestClusters:
         random = np.random.default_rng(7)
         return random.normal(size=(40, N_SWEEPS))[self.clusters] + random.normal(size=(200, N_SWEEPS))
 
-    def test_ignoring_clusters_finds_differences_in_noise(self) -> None:
+    def test_test_ignoring_clusters_finds_differences_in_noise(self) -> None:
         noise = self.differences()
         p = p_values(noise[:, :, np.newaxis], np.zeros_like(noise), np.arange(200))
         assert n_found(p) > 2 * MOST
 
-    def test_keeping_clusters_together_keeps_the_error_rate(self) -> None:
+    def test_clustered_test_keeps_its_error_rate(self) -> None:
         noise = self.differences()
         assert FEWEST <= n_found(p_values(noise[:, :, np.newaxis], np.zeros_like(noise), self.clusters)) <= MOST
 
@@ -262,7 +262,7 @@ class TestGroupsOfUnequalSize:
         return noise + random.normal(size=(len(clusters), self.n_sweeps)), clusters
 
     @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17, [100] + [1] * 50])
-    def test_intervals_hold_the_difference_and_agree_with_p(self, sizes: list[int]) -> None:
+    def test_unequal_group_intervals_cover_the_difference_and_agree_with_p(self, sizes: list[int]) -> None:
         noise, clusters = self.differences(sizes)
         found = TEST.compare(scores_of([np.zeros(len(clusters)), *noise.T], clusters), ALPHA)
         holds = [one.low is None or one.high is None or one.low <= 0.0 <= one.high for one in found]

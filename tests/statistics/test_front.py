@@ -3,7 +3,7 @@ import numpy as np
 from components.statistics import dominators, pareto_front
 
 
-def test_pareto_front_contains_cells_no_other_cell_dominates() -> None:
+def test_pareto_front_contains_the_cells_without_a_dominator() -> None:
     quality = np.array([0.9, 0.8, 0.8, 0.5, 0.4])
     cost = np.array([9.0, 3.0, 4.0, 1.0, 1.0])
     assert pareto_front(quality, cost).tolist() == [True, True, False, True, False]
@@ -14,11 +14,11 @@ def test_dominators_are_no_worse_in_both_and_better_in_one() -> None:
     assert dominators(quality, cost).tolist() == [[False, True, True], [False, False, False], [False, False, False]]
 
 
-def test_equal_cells_share_their_fate() -> None:
+def test_equal_cells_are_on_the_front_together() -> None:
     assert pareto_front(np.array([0.5, 0.5, 0.4]), np.array([1.0, 1.0, 1.0])).tolist() == [True, True, False]
 
 
-def test_a_front_agrees_with_the_definition_on_random_cells() -> None:
+def test_pareto_front_equals_its_definition_on_random_cells() -> None:
     random = np.random.default_rng(0)
     quality, cost = random.integers(6, size=40) / 5, random.integers(6, size=40) / 5
     points = list(zip(quality, cost, strict=True))
@@ -28,5 +28,5 @@ def test_a_front_agrees_with_the_definition_on_random_cells() -> None:
     assert pareto_front(quality, cost).tolist() == expected
 
 
-def test_the_front_of_no_cells_is_empty() -> None:
+def test_front_of_an_empty_cell_list_is_empty() -> None:
     assert pareto_front(np.zeros(0), np.zeros(0)).shape == (0,)

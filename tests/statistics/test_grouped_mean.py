@@ -9,7 +9,7 @@ SIZES = (7, 2, 2, 1)
 CLUSTERS = np.repeat(np.arange(len(SIZES)), SIZES)
 
 
-def test_the_variance_is_the_jackknifes() -> None:
+def test_grouped_variance_equals_the_jackknife() -> None:
     values = np.random.default_rng(0).normal(size=len(CLUSTERS))
     without = np.array([values[cluster != CLUSTERS].mean() for cluster in range(len(SIZES))])
     expected = (len(SIZES) - 1) / len(SIZES) * ((without - values.mean()) ** 2).sum()
@@ -22,6 +22,6 @@ def test_grouped_variance_of_independent_samples_equals_the_plain_variance() -> 
     assert variance_of_sum(shifts(values, alone), alone) == pytest.approx(values.var(ddof=1) / 20)
 
 
-def test_clusters_of_equal_size_count_whole_and_a_large_one_less() -> None:
+def test_effective_number_counts_large_clusters_less() -> None:
     assert n_effective(np.repeat(np.arange(20), 3)) == 20
     assert n_effective(CLUSTERS) == pytest.approx(12**2 / (49 + 4 + 4 + 1))

@@ -20,7 +20,7 @@ UNITS = tuple(zip(*RATERS, strict=True))
     ("level", "published"),
     [(MeasurementLevel.NOMINAL, 0.743), (MeasurementLevel.ORDINAL, 0.815), (MeasurementLevel.INTERVAL, 0.849)],
 )
-def test_alpha_equals_krippendorffs_published_example(level: MeasurementLevel, published: float) -> None:
+def test_krippendorff_alpha_equals_his_published_example(level: MeasurementLevel, published: float) -> None:
     found = krippendorff_alpha(UNITS, level)
     assert found.value == pytest.approx(published, abs=0.0005)
     assert (found.n_units, found.n_values) == (11, 40)
@@ -40,19 +40,19 @@ def test_nominal_alpha_of_two_raters_equals_the_published_value() -> None:
     assert found.value == pytest.approx(1 - observed / expected)
 
 
-def test_values_may_be_missing_and_in_any_order() -> None:
+def test_krippendorff_alpha_ignores_missing_values_and_order() -> None:
     shuffled = [tuple(value for value in unit[::-1] if value is not None) for unit in UNITS]
     for level in MeasurementLevel:
         assert krippendorff_alpha(shuffled, level).value == pytest.approx(krippendorff_alpha(UNITS, level).value)
 
 
-def test_interval_data_may_be_moved_and_stretched() -> None:
+def test_interval_alpha_is_invariant_to_shift_and_scale() -> None:
     moved = [tuple(None if value is None else 1e-3 + 1e-9 * value for value in unit) for unit in UNITS]
     assert krippendorff_alpha(moved, MeasurementLevel.INTERVAL).value == pytest.approx(0.849, abs=0.0005)
     assert krippendorff_alpha(moved, MeasurementLevel.ORDINAL).value == pytest.approx(0.815, abs=0.0005)
 
 
-def test_alpha_is_zero_by_chance_and_one_for_agreement() -> None:
+def test_krippendorff_alpha_is_zero_by_chance_and_one_for_agreement() -> None:
     random = np.random.default_rng(0)
     by_chance = random.integers(4, size=(2000, 3)).tolist()
     for level in MeasurementLevel:
@@ -61,14 +61,14 @@ def test_alpha_is_zero_by_chance_and_one_for_agreement() -> None:
         assert (agreed.value, agreed.low, agreed.high) == (1.0, None, None)
 
 
-def test_alpha_is_undefined_without_comparable_values() -> None:
+def test_krippendorff_alpha_is_undefined_without_comparable_values() -> None:
     assert krippendorff_alpha([], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
     assert krippendorff_alpha([("a",), (None, "b"), ()], MeasurementLevel.NOMINAL) == Alpha(None, None, None, 0, 0)
     assert krippendorff_alpha([("a", "a")] * 9, MeasurementLevel.NOMINAL) == Alpha(None, None, None, 9, 18)
     assert krippendorff_alpha([(3, 3)] * 9, MeasurementLevel.INTERVAL) == Alpha(None, None, None, 9, 18)
 
 
-def test_units_of_a_cluster_are_drawn_together() -> None:
+def test_krippendorff_draws_clusters_as_a_whole() -> None:
     copies = [unit for unit in UNITS for _ in range(10)]
     alone = krippendorff_alpha(copies, MeasurementLevel.NOMINAL)
     together = krippendorff_alpha(
@@ -85,7 +85,7 @@ def test_units_of_a_cluster_are_drawn_together() -> None:
     assert widths[1] == pytest.approx(widths[2], rel=0.15)
 
 
-def test_few_clusters_have_no_interval_and_the_seed_decides_the_draws() -> None:
+def test_krippendorff_interval_needs_five_clusters_and_follows_the_seed() -> None:
     few = krippendorff_alpha(UNITS, MeasurementLevel.NOMINAL, clusters=[place % 4 for place in range(12)])
     assert few.value is not None
     assert (few.low, few.high) == (None, None)

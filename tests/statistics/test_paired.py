@@ -36,7 +36,7 @@ def test_documented_group_numbers_equal_the_smallest_significant_ones() -> None:
 
 class TestP:
     @pytest.mark.parametrize("seed", range(4))
-    def test_p_value_is_never_smaller_than_that_of_sign_changes(self, seed: int) -> None:
+    def test_p_value_is_at_least_the_p_value_of_sign_changes(self, seed: int) -> None:
         cell, baseline = differences(seed, 0.5, n=12), differences(seed + 100, n=12)
         exact = stats.permutation_test(
             (cell, baseline), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
@@ -45,7 +45,7 @@ class TestP:
         assert found.p is not None
         assert found.p >= exact - 4 * np.sqrt(exact * (1 - exact) / TEST.n_resamples)
 
-    def test_p_value_of_many_samples_equals_that_of_sign_changes(self) -> None:
+    def test_p_value_of_many_samples_equals_the_sign_change_test(self) -> None:
         """Above a thousand clusters nothing else is asked."""
         values = differences(12, 0.05, n=1500)
         by_scipy = stats.permutation_test(
@@ -106,14 +106,14 @@ class TestP:
         (found,) = TEST.compare(scores_of([baseline, (baseline + 0.1) - 0.1], CLUSTERS), 0.05)
         assert (found.p, found.difference) == (1.0, 0.0)
 
-    def test_p_is_never_zero(self) -> None:
+    def test_p_value_is_never_zero(self) -> None:
         even = np.repeat(np.arange(20), 3)
         graded, right = (compare(np.full(60, value), even) for value in (3.0, 1.0))
         assert graded.n_effective == right.n_effective == pytest.approx(20)
         assert graded.p == pytest.approx(TEST.smallest_p(20, 20.0)) == pytest.approx((2 / 3) ** 20)
         assert right.p == TEST.smallest_p(20, 20.0, is_right_or_wrong=True) > 0
 
-    def test_p_of_unequal_groups_is_bounded_by_their_effective_number(self) -> None:
+    def test_p_value_of_unequal_groups_is_bounded_by_their_effective_number(self) -> None:
         """Half of the samples in one group and a quarter in each of two are worth 1 / .375 groups."""
         clusters, n_effective = np.repeat([0, 1, 2], [4, 2, 2]), 1 / 0.375
         for difference, base in ((0.3, 2 / 3), (1.0, 1 / 2)):
@@ -140,7 +140,7 @@ class TestP:
         found = compare(np.repeat([0.0, 0.5], [40, 9]), clusters)
         assert found.p == pytest.approx((2 / 3) ** 9, rel=0.01)
 
-    def test_p_does_not_depend_on_names_of_clusters_or_the_order_of_samples(self) -> None:
+    def test_p_value_ignores_cluster_names_and_sample_order(self) -> None:
         values = differences(8, 0.3)
         order = np.random.default_rng(0).permutation(N)
         assert compare(values, CLUSTERS + 5) == compare(values)
@@ -157,13 +157,13 @@ class TestP:
 
 
 class TestInterval:
-    def test_interval_is_about_students_for_symmetric_differences(self) -> None:
+    def test_interval_of_symmetric_differences_is_near_students_t(self) -> None:
         values = differences(2, 0.2, n=80)
         found = compare(values, np.arange(80))
         expected = stats.ttest_1samp(values, 0.0).confidence_interval()
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.02)
 
-    def test_interval_is_never_narrower_than_students(self) -> None:
+    def test_interval_is_never_narrower_than_students_t(self) -> None:
         values = differences(3, 0.2, n=8)
         found = compare(values, np.arange(8))
         expected = stats.ttest_1samp(values, 0.0).confidence_interval()
@@ -171,7 +171,7 @@ class TestInterval:
         assert found.high is not None
         assert found.high - found.low >= expected.high - expected.low - 1e-12
 
-    def test_interval_includes_zero_if_no_p_value_could_exclude_zero(self) -> None:
+    def test_interval_includes_zero_unless_a_p_value_can_exclude_zero(self) -> None:
         found = compare(-np.linspace(0.4, 0.6, 7), np.arange(7))
         assert found.p == pytest.approx((2 / 3) ** 7)
         assert found.high == pytest.approx(0.0)
@@ -211,7 +211,7 @@ class TestStandardError:
 
 
 class TestSamples:
-    def test_comparing_no_samples_gives_no_numbers(self) -> None:
+    def test_comparison_without_samples_has_no_values(self) -> None:
         assert compare(np.zeros(0), np.zeros(0, dtype=np.int64)) == Comparison(0, 0)
 
     def test_samples_of_one_cluster_are_never_significant(self) -> None:

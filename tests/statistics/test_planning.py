@@ -27,7 +27,7 @@ def cells(n_cells: int, n: int = 60, *, skewed: bool = False) -> list[NDArray[np
 
 
 class TestTheLargestOfManyDifferences:
-    def test_critical_value_of_two_cells_equals_that_of_one_comparison(self) -> None:
+    def test_critical_value_of_two_cells_equals_a_single_comparison(self) -> None:
         assert critical_value_of_any_two(2, 17, ALPHA) == pytest.approx(critical_value(17, ALPHA))
 
     @pytest.mark.parametrize(("n_cells", "df", "tabled"), [(3, 10, 3.877), (10, 60, 4.646)])
@@ -49,7 +49,7 @@ class TestMeasured:
         expected = [minimum_detectable_difference(error, 24, critical=critical) for error in errors]
         assert precision.detectable(4) == pytest.approx([min(expected), max(expected)], rel=0.05)
 
-    def test_measured_precision_respects_a_metric_to_minimize(self) -> None:
+    def test_measured_precision_respects_a_minimized_metric(self) -> None:
         values = cells(3)
         precision = measured_precision(scores_of(values, np.arange(60)), larger_is_better=False)
         assert precision is not None
@@ -87,25 +87,25 @@ class TestAssumed:
         found = assumed_precision(np.repeat(np.arange(25), 4), deviation=0.25, correlation=1.0)
         assert found == Precision((0.05, 0.05), 24, 25, 25.0)
 
-    def test_no_difference_is_detectable_without_samples(self) -> None:
+    def test_planned_difference_without_samples_is_infinite(self) -> None:
         nothing = assumed_precision(np.zeros(0, dtype=np.int64), deviation=0.25, correlation=0.1)
         assert nothing.detectable(2) == [np.inf, np.inf]
 
 
-def test_the_more_cells_the_larger_a_difference_must_be() -> None:
+def test_detectable_difference_grows_with_the_number_of_cells() -> None:
     precision = Precision((0.01, 0.01), 99, 100, 100.0)
     sizes = [precision.detectable(n_cells)[0] for n_cells in (2, 6, 40)]
     assert sizes == pytest.approx([0.0283, 0.0375, 0.0486], abs=1e-4)
 
 
 @pytest.mark.parametrize(("n_clusters", "is_enough"), [(7, False), (8, True)])
-def test_no_difference_is_detectable_with_too_few_clusters(n_clusters: int, *, is_enough: bool) -> None:
+def test_planned_difference_is_infinite_below_eight_clusters(n_clusters: int, *, is_enough: bool) -> None:
     size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters, n_clusters).detectable(2)
     assert np.isfinite(size) == is_enough
 
 
 @pytest.mark.parametrize(("largest", "is_enough"), [(20, True), (60, False)])
-def test_no_difference_is_detectable_with_a_dominant_cluster(largest: int, *, is_enough: bool) -> None:
+def test_planned_difference_of_a_dominant_cluster_is_infinite(largest: int, *, is_enough: bool) -> None:
     """Forty clusters have one to four samples each, and one of them is larger. (2 / 3)^7.39 is .05."""
     sizes = np.array([largest, *np.resize([1, 2, 3, 4], 39)])
     clusters = np.repeat(np.arange(40), sizes)
@@ -125,7 +125,7 @@ def test_estimated_number_of_clusters_makes_the_difference_detectable(n_clusters
         assert alone.detectable(6, times) == pytest.approx([0.02, 0.02], rel=0.03)
 
 
-def test_the_planned_difference_is_found_with_the_stated_power() -> None:
+def test_planned_difference_is_found_with_the_stated_power() -> None:
     """The best of six cells, and the worst one; the differences are as assumed, in groups of one to eight samples."""
     clusters = np.repeat(np.arange(60), np.resize([1, 2, 4, 8], 60))
     deviation, correlation, n_sweeps = 0.25, 0.1, 200

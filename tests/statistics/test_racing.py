@@ -36,7 +36,7 @@ def graded(seed: int, n_samples: int = 300, n_cells: int = 6) -> Scores:
         (-0.1, [1.0, 0.5932084309, 0.5932084309, 0.5756446534, 0.5305031798, 0.5305031798, 0.4740236455]),
     ],
 )
-def test_wealth_equals_that_of_confseq(margin: float, expected: list[float]) -> None:
+def test_wealth_equals_the_wealth_of_confseq(margin: float, expected: list[float]) -> None:
     """From confseq 0.0.11 with the same bets: `betting_mart((1 - d) / 2, (1 - margin) / 2, N=40, theta=1,
     convex_comb=True, trunc_scale=.9, lambdas_fn_positive=...)`, whose function returns 2 max(0, g / (v + g^2)).
     """
@@ -53,13 +53,13 @@ def test_wealth_continues_across_blocks() -> None:
     np.testing.assert_allclose(np.concatenate([first, second]), whole)
 
 
-def test_looks_are_at_fixed_numbers_of_samples() -> None:
+def test_race_looks_at_fixed_numbers_of_samples() -> None:
     assert RULES.looks(100) == [20, 30, 40, 50, 60, 70, 80, 90]
     assert RULES.looks(1000)[:3] == [20, 53, 86]
     assert RULES.looks(20) == []
 
 
-def test_worse_cells_stop_and_the_winner_stays() -> None:
+def test_race_stops_worse_cells_and_keeps_the_winner() -> None:
     race, stops = finished(graded(1))
     assert race.live.tolist() == [False, False, False, False, False, True]
     assert [stop.opponent for stop in stops] == [5] * 5
@@ -67,28 +67,28 @@ def test_worse_cells_stop_and_the_winner_stays() -> None:
     assert all(stop.wealth >= 1 / RULES.alpha for stop in stops)
 
 
-def test_a_cell_that_cannot_catch_up_stops_without_bets() -> None:
+def test_race_stops_a_cell_that_cannot_catch_up_without_bets() -> None:
     """After 60 of 100 samples it is 60 behind, and can gain 40. With the smallest alpha, no bet decides."""
     scores = np.column_stack([np.ones(100), np.zeros(100)])
     _, (stop,) = finished(scores, RaceRules(alpha=1e-300))
     assert stop == Stop(cell=1, n_seen=60, opponent=0, wealth=np.inf)
 
 
-def test_a_cell_that_may_not_stop_is_an_opponent_only() -> None:
+def test_race_keeps_an_unstoppable_cell_as_an_opponent() -> None:
     race, stops = finished(graded(1), stoppable=[False, True, True, True, True, False])
     assert race.live.tolist() == [True, False, False, False, False, True]
     assert {stop.opponent for stop in stops} == {5}
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
-def test_equal_cells_all_finish(value: float) -> None:
+def test_race_lets_equal_cells_finish(value: float) -> None:
     race, stops = finished(np.full((200, 4), value))
     assert not stops
     assert race.live.all()
     assert race.shortfall(2) == 0.0
 
 
-def test_cells_with_equal_scores_share_their_fate() -> None:
+def test_race_treats_cells_with_equal_scores_equally() -> None:
     scores = graded(2)
     _, stops = finished(scores[:, [0, 0, 3, 3, 5]])
     by_cell = {stop.cell: stop.n_seen for stop in stops}
@@ -119,7 +119,7 @@ def test_race_ignores_later_scores_of_stopped_cells(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("scores", [graded, lambda seed: np.round(graded(seed) * 2) / 2], ids=["graded", "ties"])
-def test_stopped_cell_is_behind_a_live_leader(seed: int, scores: object) -> None:
+def test_cell_stopped_by_a_race_is_behind_a_live_leader(seed: int, scores: object) -> None:
     values: Scores = scores(seed)  # type: ignore[operator]
     race, n_stops = Race(6, 300, RULES), 0
     for n_seen in RULES.looks(300):
@@ -151,26 +151,26 @@ class TestErrorRate:
     most = stats.binom.ppf(0.995, n_sweeps, RULES.alpha)
 
     @pytest.mark.parametrize("kind", simulations.KINDS)
-    def test_a_race_rarely_stops_the_winner(self, kind: str) -> None:
+    def test_race_rarely_stops_the_winner(self, kind: str) -> None:
         random = np.random.default_rng(3)
         lost = sum(simulations.simulated(kind, random, RULES).is_lost for _ in range(self.n_sweeps))
         assert lost <= self.most
 
     @pytest.mark.parametrize("kind", ["normal noise", "binary, .98", "graded cells"])
     @pytest.mark.parametrize("mode", ["targets", "cost"])
-    def test_a_race_rarely_stops_the_winner_of_any_target_or_cost(self, kind: str, mode: str) -> None:
+    def test_race_rarely_stops_the_winner_of_any_target_or_cost(self, kind: str, mode: str) -> None:
         random = np.random.default_rng(3)
         losses = [simulations.simulated(kind, random, RULES, mode).losses for _ in range(self.n_sweeps)]
         assert (np.array(losses) > 0).sum(axis=0).max() <= self.most
 
     @pytest.mark.parametrize("kind", ["normal noise", "binary, .98", "rare, bad failures"])
-    def test_a_race_with_a_margin_rarely_loses_more(self, kind: str) -> None:
+    def test_race_with_a_margin_rarely_loses_more(self, kind: str) -> None:
         random, rules = np.random.default_rng(3), RaceRules(margin=0.02)
         races = [simulations.simulated(kind, random, rules) for _ in range(self.n_sweeps)]
         assert sum(race.loss > rules.margin for race in races) <= self.most
         assert any(race.is_lost for race in races), "otherwise the margin is not tested"
 
-    def test_stopping_at_every_lead_loses_many_winners(self) -> None:
+    def test_race_that_stops_at_every_lead_loses_many_winners(self) -> None:
         """So the tests above can fail."""
         random = np.random.default_rng(3)
         lost = [simulations.simulated("normal noise", random, RaceRules(alpha=0.9)).is_lost for _ in range(40)]
@@ -180,7 +180,7 @@ class TestErrorRate:
 class TestTargets:
     """Races for several groups of samples."""
 
-    def test_a_cell_that_wins_a_subset_finishes(self) -> None:
+    def test_racing_lets_the_winner_of_a_subset_finish(self) -> None:
         scores, members = graded(1), np.ones((300, 2), dtype=np.bool_)
         members[::3, 1] = False
         scores[members[:, 1], 0] += 0.1
@@ -196,7 +196,7 @@ class TestTargets:
         scores, members = graded(3), np.ones((300, 2), dtype=np.bool_)
         assert replay(scores, members=members).share == replay(scores).share
 
-    def test_a_stop_tells_the_samples_of_all_targets(self) -> None:
+    def test_race_stop_counts_samples_of_all_targets(self) -> None:
         scores, members = graded(1), np.ones((300, 2), dtype=np.bool_)
         members[::2, 1] = False
         races = Races(6, members, RULES)
@@ -209,7 +209,7 @@ class TestTargets:
 class TestCosts:
     """Races in which a cell stops only behind cells that cost no more."""
 
-    def test_the_front_of_quality_and_cost_survives(self) -> None:
+    def test_cost_race_keeps_the_front_of_quality_and_cost(self) -> None:
         """Quality rises from cell to cell: the dearest three are worse than the cheap last one."""
         raced = replay(graded(1, 1000), costs=[1, 2, 3, 5, 5, 4])
         assert raced.live.tolist() == [True, True, True, False, False, True]
@@ -229,7 +229,7 @@ class TestCosts:
             True,
         ]
 
-    def test_more_costs_need_more_evidence(self) -> None:
+    def test_further_costs_require_more_evidence(self) -> None:
         """Otherwise some cell of a large front would be stopped more often than alpha."""
         scores = graded(1)[:, [3] + [5] * 9]
         assert replay(scores, costs=range(10, 0, -1)).share > replay(scores).share
@@ -238,7 +238,7 @@ class TestCosts:
 class TestShortfall:
     """The bound on how far a cell is behind the winner of the full run."""
 
-    def test_a_stopped_cell_is_behind(self) -> None:
+    def test_shortfall_of_a_stopped_cell_is_positive_and_below_the_truth(self) -> None:
         scores = graded(1)
         race, stops = finished(scores)
         behind = scores.mean(axis=0).max() - scores.mean(axis=0)
@@ -246,12 +246,12 @@ class TestShortfall:
         assert all(0 < bound < behind[cell] for cell, bound in bounds.items())
         assert bounds[0] > bounds[4]
 
-    def test_a_lead_that_perfect_scores_cannot_make_up_for_is_known(self) -> None:
+    def test_shortfall_includes_a_lead_that_perfect_scores_cannot_close(self) -> None:
         race = Race(2, 100, RaceRules(alpha=1e-300))
         race.look(np.column_stack([np.ones(70), np.zeros(70)]))
         assert race.shortfall(1) == pytest.approx(0.4, abs=1e-3)
 
-    def test_the_bound_covers_the_truth(self) -> None:
+    def test_shortfall_bound_covers_the_truth(self) -> None:
         random, wrong = np.random.default_rng(5), 0
         for _ in range(60):
             scores = random.random((200, 3))
@@ -261,6 +261,6 @@ class TestShortfall:
         assert wrong <= 3 * stats.binom.ppf(0.99, 60, RULES.alpha)
 
 
-def test_more_is_asked_of_cells_that_are_closer_to_the_winner() -> None:
+def test_cells_near_the_winner_are_asked_for_more_samples() -> None:
     """The shares of cells that end 3, 4, 6, 8 and 12 standard errors behind."""
     assert [round(share_asked(z), 2) for z in (0, 3, 4, 6, 8, 12)] == [1.0, 0.53, 0.38, 0.22, 0.14, 0.06]

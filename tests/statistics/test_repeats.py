@@ -61,7 +61,7 @@ def test_missing_repeats_move_variance_to_the_previous_component() -> None:
     assert judgements_alone.sample.value == pytest.approx(0.13, rel=0.08)
 
 
-def test_a_missing_component_is_near_zero_and_never_negative() -> None:
+def test_missing_variance_component_is_near_zero_and_never_negative() -> None:
     for seed in range(20):
         split = variance_split(simulated(30, (2, 2), (0.3, 0.0, 0.3), seed), np.arange(30))
         assert split is not None
@@ -70,7 +70,7 @@ def test_a_missing_component_is_near_zero_and_never_negative() -> None:
         assert 0 <= low <= split.generation.value <= high < 0.09
 
 
-def test_samples_that_belong_together_make_wider_intervals() -> None:
+def test_samples_in_groups_make_wider_intervals() -> None:
     values = simulated(200, (2, 1), (0.3, 0.2, 0.0))
     alone = variance_split(values, np.arange(200))
     four = variance_split(np.tile(values, (4, 1, 1)), np.tile(np.arange(200), 4))
@@ -80,7 +80,7 @@ def test_samples_that_belong_together_make_wider_intervals() -> None:
     assert widths[1] == pytest.approx(widths[0], rel=0.1)
 
 
-def test_the_error_of_the_mean_is_right_for_samples_in_groups() -> None:
+def test_error_of_the_mean_is_right_for_grouped_samples() -> None:
     """Against the spread of simulated means; a third of a sample's value is its group's."""
     clusters = np.repeat(np.arange(33), 9)
     squared_errors, means = [], []
@@ -112,13 +112,13 @@ def test_few_or_very_unequal_groups_have_no_intervals(sizes: list[int]) -> None:
     assert split.error_of_choice is not None
 
 
-def test_a_single_group_has_no_error() -> None:
+def test_single_group_has_no_error() -> None:
     split = variance_split(simulated(30, (2, 1), (0.3, 0.2, 0.0)), np.zeros(30, dtype=np.int64))
     assert split is not None
     assert (split.standard_error(2, 1), split.error_of_choice, split.sample.low) == (None, None, None)
 
 
-def test_one_sample_has_no_spread() -> None:
+def test_single_sample_has_no_spread() -> None:
     assert variance_split(np.zeros((1, 2, 2)), np.zeros(1, dtype=np.int64)) is None
 
 

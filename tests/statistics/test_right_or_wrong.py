@@ -58,7 +58,7 @@ class TestCellSimilarity:
 
 
 class TestTheDifferenceWithItsOwnVariance:
-    def test_the_correction_matches_mcnemars_table(self) -> None:
+    def test_right_or_wrong_variance_matches_mcnemars_table(self) -> None:
         """If cells disagree on a share q + d of n independent pairs, the variance is (q + d - d^2) / n."""
         n, disagreement, critical = 200, 0.05, 2.8
         d = RightOrWrong(disagreement, 1.0).with_effect(critical * (disagreement / n) ** 0.5)
@@ -72,20 +72,20 @@ class TestTheDifferenceWithItsOwnVariance:
     def test_impossible_detectable_difference_is_infinite(self) -> None:
         assert RightOrWrong(0.1, 0.6).with_effect(0.5) == np.inf
 
-    def test_few_clusters_leave_no_room_for_a_difference(self) -> None:
+    def test_few_clusters_leave_no_detectable_difference(self) -> None:
         for n_clusters, is_told in ((14, False), (15, True)):
             (scores,) = right_or_wrong(scores_of(three_cells(), np.arange(20) % n_clusters), FIRST_TWO)
             assert scores is not None
             assert np.isfinite(scores.with_effect(0.01)) == is_told
 
-    def test_the_required_number_of_samples_makes_the_difference_detectable(self) -> None:
+    def test_required_number_of_samples_makes_the_difference_detectable(self) -> None:
         precision = measured_precision(scores_of(three_cells(), np.arange(20)), larger_is_better=True)
         assert precision is not None
         times = precision.times_as_many(0.1, 3)
         found = [precision.detectable(3, own)[place] for place, own in enumerate(times)]
         assert found == pytest.approx([0.1, 0.1], rel=0.03)
 
-    def test_an_assumed_precision_does_not_use_the_scores(self) -> None:
+    def test_assumed_precision_does_not_use_the_scores(self) -> None:
         assert assumed_precision(np.arange(20), deviation=0.2, correlation=0).right_or_wrong == (None, None)
 
 
@@ -112,7 +112,7 @@ def pairs_of_cells(
 
 
 @pytest.mark.parametrize("share_right", [0.93, 0.7])
-def test_near_the_ceiling_the_stated_difference_is_found(share_right: float) -> None:
+def test_stated_difference_is_found_near_the_ceiling(share_right: float) -> None:
     n_pairs, test = 100, PairedTest(n_resamples=499)
     random = np.random.default_rng(5)
     cells, clusters = pairs_of_cells(n_pairs, share_right, np.zeros(n_pairs), random)

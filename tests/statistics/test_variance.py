@@ -53,7 +53,7 @@ def test_variance_shares_sum_to_one_in_a_balanced_grid() -> None:
     assert sum(term.share.raw for term in found.terms) + found.residual.raw == pytest.approx(1.0)
 
 
-def test_variance_are_sorted_and_do_not_depend_on_the_order_of_axes() -> None:
+def test_variance_terms_are_sorted_regardless_of_axis_order() -> None:
     axes, values = grid(4)
     found = shares_of(values, axes)
     shares = [term.share.raw for term in found.terms]
@@ -77,7 +77,7 @@ def test_variance_shares_find_an_interaction_without_main_effects() -> None:
     assert found.terms[0].share.raw == pytest.approx(1.0)
 
 
-def test_an_axis_with_one_value_is_not_a_term() -> None:
+def test_axis_with_one_value_is_no_variance_term() -> None:
     axes, values = grid()
     axes["one"] = ["same"] * len(values)
     axes["used by some"] = ["same" if a == "x" else None for a in axes["a"]]
@@ -121,7 +121,7 @@ class TestAliases:
         assert found.terms == ()
         assert set(found.aliased) == {("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c")}
 
-    def test_contrasts_that_are_lost_are_counted(self) -> None:
+    def test_lost_contrasts_are_counted(self) -> None:
         axes = {"a": ["1", "1", "2", "2", "3", "3"], "b": ["x", "y", "x", "y", "z", "z"]}
         found = shares_of(np.array([1.0, 2.0, 3.0, 5.0, 9.0, 9.5]), axes)
         main = next(term for term in found.terms if term.axes == ("a",))
@@ -154,7 +154,7 @@ class TestNoise:
         assert len(shown) <= 16  # 5 % of 150, and what chance adds to it
         assert not any(term.share.low is not None and term.share.low > 0.8 for one in found for term in one.terms)
 
-    def test_noise_is_taken_off_and_intervals_hold_the_share(self) -> None:
+    def test_variance_shares_exclude_noise_and_intervals_cover_them(self) -> None:
         means = [0.0, 0.3, 0.5, 0.8]
         true = {("a",): 0.25 / 0.34, ("b",): 0.09 / 0.34, ("a", "b"): 0.0}
         found = [one for one in (self.found(means, seed) for seed in range(120)) if one.p is not None and one.p <= 0.05]
@@ -166,7 +166,7 @@ class TestNoise:
             assert np.mean([one.corrected for one in own]) == pytest.approx(share, abs=0.05)
 
     @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17, [100] + [1] * 50])
-    def test_noise_of_groups_of_unequal_size_is_not_an_effect(self, sizes: list[int]) -> None:
+    def test_noise_of_unequal_groups_is_not_an_effect(self, sizes: list[int]) -> None:
         """Groups go wrong together, and a few have most of the samples; the cells are equally good."""
         random = np.random.default_rng(14)
         clusters = np.repeat(np.arange(len(sizes)), sizes)
@@ -184,7 +184,7 @@ class TestNoise:
         ("sizes", "n_effective", "is_known"),
         [([3] * 20, 20, True), ([3] * 19, 19, False), ([30] + [1] * 70, 10_000 / 970, False)],
     )
-    def test_noise_is_taken_off_where_the_groups_are_worth_twenty(
+    def test_noise_is_subtracted_for_twenty_effective_groups(
         self, sizes: list[int], n_effective: float, is_known: bool
     ) -> None:
         clusters = np.repeat(np.arange(len(sizes)), sizes)
