@@ -162,7 +162,7 @@ def test_text_without_the_secret_is_unchanged() -> None:
         ("%2Fx9/Ab+cd=%2Fx9/Ab+cd=", "******"),
     ],
 )
-def test_text_around_an_escaped_secret_stays(text: str, safe: str) -> None:
+def test_mask_keeps_the_text_around_an_escaped_secret(text: str, safe: str) -> None:
     assert Mask(secret_forms({"MY_API_KEY": "/x9/Ab+cd="})).hide_known(text) == safe
 
 
@@ -184,7 +184,7 @@ def test_base64_of_a_secret_is_hidden_for_all_escapes() -> None:
     "piece",
     ["\\", "%25", "25", "%", "&#", "&amp;", "amp;", "\\u005c", "\\x", "%5c", "&#0", "0", "\\ud83d", "&a", "%26amp%3B"],
 )
-def test_masking_many_signs_of_escapes_takes_linear_time(piece: str) -> None:
+def test_masking_many_escape_signs_takes_linear_time(piece: str) -> None:
     mask = Mask(secret_forms({f"A{number}_KEY": f"sk-Ab+/{number}%cdefgh'\\x4" for number in range(20)}))
     mask.hide_known("%25")
     text = {"25": "%", "amp;": "&", "0": "&#"}.get(piece, "") + piece * (10**6 // len(piece))

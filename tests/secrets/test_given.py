@@ -35,7 +35,7 @@ NEVER = "x7Qm2f9LkT4vWz8RbN3c"
         ("curl -H 'Authorization: Bearer {}' https://server", "holds a header with a secret"),
     ],
 )
-def test_secrets_are_found_and_not_repeated(line: str, how: str) -> None:
+def test_secrets_in_a_line_are_described_without_their_value(line: str, how: str) -> None:
     found = secret_in(line.format(NEVER))
     assert found == how
     assert NEVER not in found

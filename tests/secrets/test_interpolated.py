@@ -33,7 +33,7 @@ def test_secrets_in_hydra_nodes_are_rejected(override: str, monkeypatch: pytest.
 @pytest.mark.parametrize(
     "override", ["hydra.sweep.dir='results/{}'", "hydra.job.name='{}'", "hydra.output_subdir='{}'"]
 )
-def test_a_variable_that_is_named_for_a_key_counts(
+def test_variable_with_a_key_like_name_is_rejected_in_hydra_nodes(
     override: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sweeps").mkdir()
@@ -47,7 +47,7 @@ def test_a_variable_that_is_named_for_a_key_counts(
         assert NEVER not in str(raised.value)
 
 
-def test_an_override_that_names_a_variable_hides_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_override_that_names_a_variable_hides_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "_marked", set())
     monkeypatch.setenv("MY_LLM", NEVER)
     with pytest.raises(ConfigError, match="llm: holds the secret of the environment variable MY_LLM") as raised:
@@ -55,14 +55,14 @@ def test_an_override_that_names_a_variable_hides_its_value(monkeypatch: pytest.M
     assert NEVER not in str(raised.value)
 
 
-def test_generation_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generation_error_shows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "_marked", set())
     monkeypatch.setenv("MY_LLM", NEVER)
     with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_LLM"):
         compose_generation(["llm=openai", "llm.api_key_env=MY_LLM", "llm.model='${oc.env:MY_LLM}'"])
 
 
-def test_a_variable_that_jobs_copy_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variable_copied_to_jobs_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", NEVER)
     assert compose_config(["hydra.job.env_copy=[MY_API_KEY]"])["top_k"] == 5
 

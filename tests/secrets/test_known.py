@@ -23,13 +23,13 @@ PAIR = base64.b64encode(f"user:{PASSWORD}".encode()).decode()
         "TENCENTCLOUD_SECRETID", "SECRET_ID", "GITHUB_CREDS", "OPENAI_API_KEY_2",
     ],
 )  # fmt: skip
-def test_telling_name_is_recognised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variable_with_a_telling_name_hides_its_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "kestrel-moss-42")
     assert without_secrets("it is kestrel-moss-42 here") == "it is *** here"
 
 
 @pytest.mark.parametrize("name", ["QIANFAN_AK", "VOLC_SK", "APP_SIGNING"])
-def test_name_that_may_tell_needs_a_random_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ambiguous_variable_name_hides_only_a_random_value(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, KEY)
     assert without_secrets(f"it is {KEY} here") == "it is *** here"
     monkeypatch.setenv(name, "Slovak-translation-2024")
@@ -38,24 +38,24 @@ def test_name_that_may_tell_needs_a_random_value(name: str, monkeypatch: pytest.
 
 @pytest.mark.parametrize("name", ["SONAR_PROJECT_KEY", "LANGUAGE_TOKEN", "SERVICE_AUTH"])
 @pytest.mark.parametrize("value", ["Harrowmere Transit", "Simplified Chinese", "中华人民共和国民法典第一千零七十七条"])
-def test_words_are_no_key(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_in_a_key_variable_are_not_hidden(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     assert without_secrets(f"it is {value} here") == f"it is {value} here"
 
 
 @pytest.mark.parametrize("name", ["MY_PASSWORD", "SSH_PASSPHRASE", "CLIENT_SECRET", "DB_PW"])
-def test_words_may_be_a_password(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_in_a_password_variable_are_hidden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "correct horse battery staple")
     assert without_secrets("it is correct horse battery staple here") == "it is *** here"
 
 
-def test_one_word_with_capitals_may_be_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mixed_case_word_in_a_key_variable_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "qpéJoosDoWert")
     assert without_secrets("it is qpéJoosDoWert here") == "it is *** here"
 
 
 @pytest.mark.parametrize("value", ["/opt/no/such/key_1", "~/E49dKHkTRA", "data/keys/list1.txt", "kestrel and the moss"])
-def test_value_of_a_marked_variable_is_a_secret_in_any_shape(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_of_a_marked_variable_is_hidden_in_any_shape(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.secrets.known._marked", set[str]())
     monkeypatch.setenv("MY_KEY", value)
     assert without_secrets(f"it is {value} here") == f"it is {value} here"
@@ -92,7 +92,7 @@ def test_value_of_a_marked_variable_is_a_secret_in_any_shape(value: str, monkeyp
         ("MY_AUTH", "Authorization: Bearer {0}", (KEY,)),
     ],
 )
-def test_part_of_a_value_is_hidden(
+def test_secret_part_of_a_variable_is_hidden(
     name: str, value: str, secrets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value.format(*secrets))
@@ -127,14 +127,14 @@ def test_password_in_base64_is_hidden(name: str, value: str, monkeypatch: pytest
         ("API_KEYS", "[" * 100_000),
     ],
 )
-def test_other_part_of_a_value_is_no_secret(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harmless_part_of_a_variable_is_not_hidden(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     text = "my-client-1 my-client-2 cert1.pem 12345678 the-name-of-a-service /opt/no/such/key_1"
     for each in (text, json.dumps(text)):
         assert without_secrets(each) == each
 
 
-def test_variables_of_a_text_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_whose_values_occur_in_a_text_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     monkeypatch.setenv("B_KEY", OTHER)
     assert list(variables_of(f"{KEY} and {OTHER}")) == ["A_KEY", "B_KEY"]
@@ -142,14 +142,14 @@ def test_variables_of_a_text_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("text", ["://" * 333_333, "://a:" * 200_000, "http://u:p/x" * 80_000])
-def test_addresses_without_an_end_take_linear_time(text: str) -> None:
+def test_unterminated_addresses_take_linear_time(text: str) -> None:
     masked("warm")
     began = time.process_time()
     assert masked(text) == text
     assert time.process_time() - began < 1.5
 
 
-def test_relative_path_of_a_file_that_exists_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_of_an_existing_file_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "certs").mkdir()
     (tmp_path / "certs" / "server-key").touch()
     monkeypatch.chdir(tmp_path)

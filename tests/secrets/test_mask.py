@@ -57,7 +57,7 @@ def random_secret(chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_encoded_secrets_of_the_environment_are_hidden(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoded_secrets_in_environment_variables_are_hidden(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(encoding)
     for _ in range(_N):
         secret = random_secret(chance)
@@ -74,7 +74,7 @@ def test_encoded_secrets_of_the_environment_are_hidden(encoding: str, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "AWS_ENDPOINT_URL", "MLFLOW_TRACKING_URI", "ANY_NAME"])
-def test_the_password_in_an_address_of_the_environment_is_hidden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_in_an_address_variable_is_hidden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(name)
     for _ in range(_N):
         password = random_secret(chance).replace(" ", "x")
@@ -103,7 +103,7 @@ def test_the_password_in_an_address_of_the_environment_is_hidden(name: str, monk
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nx", "***\nx"),
     ],
 )
-def test_text_that_looks_secret_is_hidden_in_messages_but_not_in_answers(text: str, safe: str) -> None:
+def test_text_that_looks_secret_is_hidden_only_in_messages(text: str, safe: str) -> None:
     assert masked(text) == safe
     assert masked(safe) == safe
     assert without_secrets(text) == text
@@ -173,7 +173,7 @@ def test_variable_marked_as_a_key_is_secret_despite_a_plain_name(monkeypatch: py
         ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "Authorization=Bearer%20{}", "abcd1234EFGH5678"),
     ],
 )
-def test_password_among_the_settings_of_a_connection_is_hidden(
+def test_password_in_a_connection_string_is_hidden(
     name: str, value: str, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value.format(secret))
@@ -199,7 +199,7 @@ def test_text_is_masked_before_it_is_shortened(monkeypatch: pytest.MonkeyPatch) 
     assert shortened("12345 Abcdefgh12345678", 15) == "12345 ***"
 
 
-def test_json_is_masked_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mask_hides_secrets_in_json_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", 'Abc"defgh12345678')
     value = {"a": [{"b": 'x Abc"defgh12345678'}, 3, None], 'Abc"defgh12345678': True}
     assert masked_values(value) == {"a": [{"b": "x ***"}, 3, None], "***": True}
@@ -219,7 +219,7 @@ def test_json_is_masked_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
         ("MY_KEY", r"C:\Users\me\key1"), ("GIT_SHA", "a94a8fe5ccb19ba61c4c0873d391e987982fbbd3"),
     ],
 )  # fmt: skip
-def test_ordinary_value_in_a_variable_is_no_secret(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ordinary_variable_value_is_not_hidden(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     for text in (f"it is {value}.", json.dumps([f"{value} \n 100%"])):
         assert without_secrets(text) == text
@@ -240,12 +240,14 @@ def test_ordinary_value_in_a_variable_is_no_secret(name: str, value: str, monkey
         ("MY_KEY", "{}", "/Passw0rd"),
     ],
 )
-def test_key_in_an_odd_variable_is_hidden(name: str, value: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_in_an_oddly_shaped_variable_is_hidden(
+    name: str, value: str, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(name, value.format(secret))
     assert without_secrets(f"it is {secret} here") == "it is *** here"
 
 
-def test_secret_in_pieces_of_a_reply_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_split_over_reply_parts_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = "sk-Ab12Cd34Ef", "56Gh78Ij90Kl"
     monkeypatch.setenv("MY_API_KEY", first + second)
     parts = [{"type": "text", "text": f"so {first}"}, {"type": "text", "text": f"{second} yes"}]
@@ -264,7 +266,7 @@ def test_secret_in_pieces_of_a_reply_is_hidden(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("tag", ["</think>", "<think>"])
-def test_key_that_a_tag_of_thoughts_divides_is_hidden(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_divided_by_a_thoughts_tag_is_hidden(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-Ab12Cd34Ef56Gh78Ij90Kl"
     monkeypatch.setenv("MY_API_KEY", key)
     mask = current_mask()

@@ -42,7 +42,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
         ({"llm": {"extra_body": f'{{"password": {{"value": "{NEVER}"}}}}'}}, "llm.extra_body.password.value"),
     ],
 )
-def test_secrets_are_named_by_their_place(config: Any, place: str) -> None:
+def test_misplaced_secret_is_named_by_its_place(config: Any, place: str) -> None:
     (problem,) = misplaced_secrets(config)
     assert problem.startswith(f"{place}: ")
     assert NEVER not in problem
@@ -59,7 +59,7 @@ def test_parameters_without_secrets_are_accepted(config: Any) -> None:
     assert list(misplaced_secrets(config)) == []
 
 
-def test_the_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(1)
     for _ in range(200):
         secret = random_secret(chance)
@@ -83,7 +83,7 @@ def test_the_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: p
         f"~sk-{NEVER}",
     ],
 )
-def test_overrides_are_refused_without_their_secret(override: str) -> None:
+def test_override_with_a_secret_is_refused_without_repeating_it(override: str) -> None:
     problem = misplaced_in_override(override)
     assert problem
     assert NEVER not in problem
@@ -124,7 +124,7 @@ def test_bundled_options_and_presets_contain_no_secret() -> None:
         ("GOOGLE_SA_JSON", True), ("USA_JSON", False), ("DBPASS_FILE", False),
     ],
 )  # fmt: skip
-def test_names_of_secrets_are_recognised(name: str, is_secret: bool) -> None:
+def test_secret_like_field_names_are_recognised(name: str, is_secret: bool) -> None:
     assert names_secret(name) is is_secret
 
 
@@ -138,16 +138,16 @@ def test_fields_with_secret_like_names_are_accepted(name: str) -> None:
     [("OPENAI_API_KEY", True), ("KEY_2", True), ("sk-abc", False), (NEVER, False), ("hf_" + NEVER, False),
      ("AKIAABCDEFGHIJKLMNOP", False), ("A1B2C3D4E5F6", False), ("", False)],
 )  # fmt: skip
-def test_variable_names_are_recognised(text: str, is_name: bool) -> None:
+def test_names_of_environment_variables_are_recognised(text: str, is_name: bool) -> None:
     assert is_variable_name(text) is is_name
 
 
-def test_variables_that_fields_name_are_found_at_any_depth() -> None:
+def test_variables_named_by_fields_are_found_at_any_depth() -> None:
     config = {"llm": {"api_key_env": "A_KEY"}, "judge": [{"token_env": "B"}, {"x": {"other_env": ""}}], "n": 1}
     assert sorted(named_variables(config)) == ["A_KEY", "B"]
 
 
-def test_a_key_in_the_place_of_a_name_is_not_repeated() -> None:
+def test_key_in_place_of_a_variable_name_is_not_repeated() -> None:
     chance = random.Random(2)
     for _ in range(200):
         secret = random_secret(chance)
@@ -156,7 +156,7 @@ def test_a_key_in_the_place_of_a_name_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("proxy", ["me:{}@host:3128", "http://me:{}/x@host:3128", "socks5://me:{}@host", "http://:x{}"])
-def test_an_unusable_proxy_is_refused_and_not_repeated(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_proxy_is_refused_without_its_password(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy.format(NEVER))
     monkeypatch.setenv("no_proxy", "")
     (problem,) = problems_of_proxy("http://model.invalid/v1")
@@ -165,7 +165,7 @@ def test_an_unusable_proxy_is_refused_and_not_repeated(proxy: str, monkeypatch: 
     assert problems_of_proxy("http://model.invalid/v1") == []
 
 
-def test_an_unusable_address_is_repeated_without_its_secret() -> None:
+def test_unusable_address_error_hides_its_secret() -> None:
     (problem,) = problems_of_url(f"ftp://hf_{NEVER}/v1")
     assert NEVER not in problem
 
@@ -179,9 +179,9 @@ def test_an_unusable_address_is_repeated_without_its_secret() -> None:
         "llm.pad_token='</s>'",
     ],
 )
-def test_keys_of_records_and_tokens_of_a_vocabulary_are_accepted(override: str) -> None:
+def test_record_key_and_vocabulary_token_fields_are_accepted(override: str) -> None:
     assert misplaced_in_override(override) == ""
 
 
-def test_a_name_that_only_begins_as_a_key_is_accepted() -> None:
+def test_model_name_that_begins_like_a_key_is_accepted() -> None:
     assert misplaced_in_override("llm.model=hf_multilingual_embedder_large") == ""

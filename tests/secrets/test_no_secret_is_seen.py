@@ -42,20 +42,20 @@ def _chosen() -> list[Trial]:
 
 
 @pytest.mark.parametrize("trial", _chosen(), ids=str)
-def test_no_file_and_no_output_shows_a_secret(trial: Trial, tmp_path: Path) -> None:
+def test_secret_appears_in_no_file_and_no_output(trial: Trial, tmp_path: Path) -> None:
     ended = attempt(trial, tmp_path, forked)
     assert ended.problem == ""
     assert ended.leaks == ()
 
 
-def test_every_kind_of_place_is_tried() -> None:
+def test_leak_trials_cover_every_kind_of_place() -> None:
     assert len(ENVIRONMENT) >= 10
     assert len(CONFIGURATION) >= 20
     assert len({place.name for place in PLACES}) == len(PLACES)
 
 
 @pytest.mark.parametrize("secret", ["sk-Abc123Def456Ghi789", "p4/w:'\"#%é ~xyz0123"])
-def test_the_search_finds_a_secret_in_every_encoding(secret: str, tmp_path: Path) -> None:
+def test_leak_search_finds_a_secret_in_every_encoding(secret: str, tmp_path: Path) -> None:
     import base64
     import gzip
     import json

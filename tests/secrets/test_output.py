@@ -31,7 +31,7 @@ raise KeyError(secret)
 """
 
 
-def test_no_output_of_a_process_shows_the_secret() -> None:
+def test_process_output_shows_no_secret() -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE], env={"MY_API_KEY": "Quite-Secret-77", "PYTHONPATH": ":".join(sys.path)},
         capture_output=True, text=True, check=False,

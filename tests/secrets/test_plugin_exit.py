@@ -18,7 +18,7 @@ KEY = "kX9/abQQ77+zzYY12345678="
         "retriever.call=leaving:search retriever=python retriever.revision=1",
     ],
 )
-def test_a_package_that_exits_at_import_is_one_masked_error(
+def test_plugin_that_exits_at_import_is_one_masked_error(
     override: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "leaving.py").write_text("import os\nraise SystemExit('left with ' + os.environ['MY_API_KEY'])\n")
@@ -38,7 +38,7 @@ def test_a_package_that_exits_at_import_is_one_masked_error(
     ],
 )
 @pytest.mark.parametrize("override", ["llm._target_=leaving.Model", "+hydra.callbacks.x._target_=leaving.Model"])
-def test_a_package_that_raises_anything_at_import_is_one_error(override: str, text: str, tmp_path: Path) -> None:
+def test_plugin_that_raises_at_import_is_one_error(override: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "leaving.py").write_text(text)
     done = run_command(tmp_path, override, "run.plugins=[leaving]")
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
