@@ -20,7 +20,7 @@ def test_count_matrix_does_not_depend_on_the_block_size(monkeypatch: pytest.Monk
     assert count_matrix(TERMS).toarray().tolist() == [[1, 2, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0]]
 
 
-def test_no_passages_have_an_empty_count_matrix() -> None:
+def test_empty_passage_list_has_an_empty_count_matrix() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     assert count_matrix(Terms(nothing.astype(np.int32), nothing, nothing, 4)).shape == (0, 4)
 

@@ -68,7 +68,7 @@ def test_amounts_of_money_are_compared_by_value(gold: str, answer: str, expected
         "OCTOBER 19TH 2021",
     ],
 )
-def test_dates_have_one_form(date: str) -> None:
+def test_dates_have_one_fact_form(date: str) -> None:
     assert contains(fact_form(date), fact_form("October 19, 2021"))
     assert not contains(fact_form(date), fact_form("October 1, 2021"))
 

@@ -42,7 +42,7 @@ def test_every_form_implements_its_protocol(form: TextForm) -> None:
     assert [list(found) for found in form.units(["北京", "b c"])] == [units(form, "北京"), units(form, "b c")]
 
 
-def test_white_space_is_a_word_or_not() -> None:
+def test_text_words_include_white_space_only_if_set() -> None:
     assert units(TextWords(), "北京 是\n首都") == ["北京", "是", "首都"]
     assert units(TextWords(white_space=True), "北京 是\n首都") == ["北京", " ", "是", "\n", "首都"]
 
@@ -108,7 +108,7 @@ def test_answers_have_their_normal_forms() -> None:
 
 @pytest.mark.parametrize("text", ["会议于8月15日举行。", "The cat, the U.S. cat.", "", " \n"])
 @pytest.mark.parametrize(("language", "tokenizer"), [("zh", "zh"), ("en", "13a")])
-def test_tokens_equal_those_of_sacrebleu(text: str, language: str, tokenizer: str) -> None:
+def test_sacrebleu_tokens_equal_the_package(text: str, language: str, tokenizer: str) -> None:
     expected = sacrebleu.BLEU(tokenize=tokenizer).tokenizer(text).split()
     assert units(SacreBleuTokens(language), text) == expected
 
@@ -127,7 +127,7 @@ def test_tokens_equal_those_of_sacrebleu(text: str, language: str, tokenizer: st
         "他说：“好。”然后走了",
     ],
 )
-def test_words_equal_those_of_rouge_chinese(text: str) -> None:
+def test_rouge_chinese_words_equal_the_package(text: str) -> None:
     """We compare with the words that rouge_chinese's sentence splitter returns for the same joined words."""
     joined = " ".join(JiebaWords().tokenize([text])[0])
     found = units(RougeChineseWords(), text)
@@ -135,11 +135,11 @@ def test_words_equal_those_of_rouge_chinese(text: str) -> None:
     assert found == [word for sentence in sentences for word in sentence.split(" ")]
 
 
-def test_an_unknown_language_is_an_error() -> None:
+def test_unknown_language_of_sacrebleu_tokens_is_an_error() -> None:
     assert SacreBleuTokens("fr").check() == ["language: got 'fr', expected one of zh, en, char"]
 
 
-def test_chinese_tokens_equal_those_of_sacrebleu() -> None:
+def test_chinese_tokens_of_random_texts_equal_sacrebleu() -> None:
     """We tokenize only the runs between Chinese characters with sacreBLEU, so their neighbours must not matter."""
     tokenize = sacrebleu.BLEU(tokenize="zh").tokenizer
     random = Random(0)

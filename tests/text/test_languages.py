@@ -26,9 +26,9 @@ def test_languages_are_detected(language: str, text: str) -> None:
     assert detect_language([text]) == language
 
 
-def test_the_bundled_benchmark_is_chinese() -> None:
+def test_bundled_benchmark_is_chinese() -> None:
     assert detect_language(Demo().load().documents.texts) == "zh"
 
 
-def test_no_texts_have_no_language() -> None:
+def test_empty_text_list_has_no_language() -> None:
     assert detect_language([]) == UNKNOWN

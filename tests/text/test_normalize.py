@@ -39,7 +39,7 @@ def test_word_characters_are_recognised() -> None:
     assert [character for character in "a字9½ _-。$\n\u0301" if is_word_character(character)] == list("a字9½\u0301")
 
 
-def test_every_character_is_shown_or_not_by_its_category() -> None:
+def test_answer_form_keeps_characters_by_their_category() -> None:
     for code in (*range(0x3100), *range(0x4E00, 0x4E10), *range(0xFE00, 0x10000), 0x1F600, 0xE0001):
         character = chr(code)
         category = unicodedata.category(character)

@@ -25,7 +25,7 @@ from components.text.normalize import answer_form
         ("5--3", "5 -3"),
     ],
 )
-def test_values_keep_their_sign_and_point(text: str, form: str) -> None:
+def test_numbers_keep_their_sign_and_point(text: str, form: str) -> None:
     assert answer_form(text) == form
 
 
@@ -86,5 +86,5 @@ def test_marks_between_digits_are_normalised(text: str, form: str) -> None:
         ("-0.5", "-05"),
     ],
 )
-def test_different_values_are_different_answers(one: str, other: str) -> None:
+def test_different_values_have_different_answer_forms(one: str, other: str) -> None:
     assert answer_form(one) != answer_form(other)

@@ -43,7 +43,7 @@ def test_chunk_of_several_pieces_has_their_places_in_order() -> None:
     assert places(spans((1, 3, 13)), REFINED.origins) == [[(1, 5, 6), (1, 6, 9), (1, 4, 6)]]
 
 
-def test_a_chunk_that_was_added_is_nowhere_and_keeps_its_document() -> None:
+def test_added_chunk_has_no_place_and_keeps_its_document() -> None:
     assert places(spans((1, 0, 1), (1, 4, 6), (1, 5, 7)), REFINED.origins) == [
         [(1, 2, 3)], [(1, 0, 0)], [(1, 6, 9)],
     ]  # fmt: skip

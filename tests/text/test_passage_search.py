@@ -13,12 +13,12 @@ def place_of(text: str, *hints: str, start: int | None = None) -> Place | None:
     return locate_passages([SoughtPassage(text, hints, start)], DOCUMENTS)[0]
 
 
-def test_an_exact_text_is_found_in_the_first_document() -> None:
+def test_exact_text_is_found_in_the_first_document() -> None:
     at = COPY.index("It has 3")
     assert place_of("It has 3 islands, and 6.5") == Place(0, at, at + 25, is_exact=True)
 
 
-def test_hints_decide_between_equal_texts_only() -> None:
+def test_hints_decide_only_between_equal_texts() -> None:
     assert place_of("It has 3 islands", "b/lake") == Place(1, 37, 53, is_exact=True)
     assert place_of("It has 3 islands", "The lake") == Place(1, 37, 53, is_exact=True)
     found = place_of("finished in 1420", "b/lake")
@@ -26,7 +26,7 @@ def test_hints_decide_between_equal_texts_only() -> None:
     assert found.document == 2
 
 
-def test_a_chunk_may_be_cut_within_words() -> None:
+def test_chunk_cut_within_words_is_found() -> None:
     assert place_of("e palace was finished in 14") == Place(2, 2, 29, is_exact=True)
 
 

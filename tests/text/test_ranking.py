@@ -3,7 +3,7 @@ import numpy as np
 from components.text.ranking import best_columns, best_of, empty_hits, sort_hits
 
 
-def test_sort_hits_orders_by_score_then_position_and_pads() -> None:
+def test_sorted_hits_are_ordered_by_score_then_position_and_padded() -> None:
     chunk = np.array([[5, -1, 2, 9], [-1, -1, -1, -1]], dtype=np.int32)
     score = np.array([[1.0, 99.0, 1.0, 3.0], [0.0, 0.0, 0.0, 0.0]], dtype=np.float32)
     hits = sort_hits(chunk, score, 5)
@@ -12,12 +12,12 @@ def test_sort_hits_orders_by_score_then_position_and_pads() -> None:
     assert (hits.chunk.dtype, hits.score.dtype) == (np.int32, np.float32)
 
 
-def test_ranking_keeps_the_depth_best() -> None:
+def test_sorted_hits_keep_the_best_of_the_depth() -> None:
     hits = sort_hits(np.array([[0, 1, 2]], dtype=np.int32), np.array([[1, 3, 2]], dtype=np.float32), 2)
     assert hits.chunk.tolist() == [[1, 2]]
 
 
-def test_best_of_takes_ties_at_the_last_place_by_position() -> None:
+def test_best_of_breaks_ties_by_position() -> None:
     chunk, score = best_of(np.array([1, 0, 2, 1, -1, 1], dtype=np.float32), 3)
     assert chunk.tolist() == [2, 0, 3]
     assert score.tolist() == [2, 1, 1]
@@ -28,7 +28,7 @@ def test_best_of_excludes_non_positive_scores() -> None:
     assert (chunk.tolist(), score.tolist()) == ([2], [0.5])
 
 
-def test_no_queries_give_no_hits() -> None:
+def test_empty_query_list_has_no_hits() -> None:
     assert empty_hits(0, 3).chunk.shape == (0, 3)
     assert sort_hits(np.zeros((0, 4), dtype=np.int32), np.zeros((0, 4), dtype=np.float32), 3).chunk.shape == (0, 3)
 

@@ -14,7 +14,7 @@ def test_running_heads_and_page_numbers_are_removed() -> None:
     assert [page.strip("\n") for page in cleaned.split("\f")] == ["First body.", "Second\nbody.", "Third body."]
 
 
-def test_numbers_that_do_not_grow_with_the_page_are_content() -> None:
+def test_numbers_that_do_not_grow_with_the_page_are_kept() -> None:
     text = "\f".join(f"Body {name}\nTotal {total}" for name, total in zip("abcd", (1200, 31, 31, 7), strict=True))
     assert strip_running_heads(text) == text
 

@@ -20,11 +20,11 @@ def test_run_across_two_documents_is_not_shared() -> None:
     assert covered(TEXT, TEXT[: RUN - 1], TEXT[RUN - 1 : 2 * RUN - 2]) == {}
 
 
-def test_runs_that_overlap_count_their_characters_once() -> None:
+def test_overlapping_shared_runs_count_their_characters_once() -> None:
     assert covered("aaaaaaaaaaaaaaa", "a" * 30) == {0: 15}
 
 
-def test_white_space_does_not_count() -> None:
+def test_shared_passages_ignore_white_space() -> None:
     assert covered("abcde fghij\nklmno", "abc def\u3000ghijklmno") == {0: 15}
 
 
@@ -49,7 +49,7 @@ def test_segments_are_equal_characters_in_places_of_both_texts() -> None:
     assert own >= set(range(5)) | set(range(18, 27))
 
 
-def test_a_passage_in_a_document_that_repeats_its_phrases_is_one_segment() -> None:
+def test_passage_in_a_repetitive_document_is_one_segment() -> None:
     passage = "The Company reported higher revenue. The Company reported lower costs."
     document = (
         f"The Company reported nothing. Lower costs. The Company reported higher. {passage} The Company reported."
@@ -64,11 +64,11 @@ def test_each_shared_character_has_one_place_in_the_longest_stretch() -> None:
     assert sum(segment.length for segment in found) == covered(passage, document)[0]
 
 
-def test_endless_repeats_end_in_time() -> None:
+def test_endless_repeats_are_compared_in_time() -> None:
     found = list(segments("." * 3_000, "." * 4_000))
     assert sum(segment.length for segment in found) == 3_000
 
 
-def test_the_share_of_repeated_numbers_is_computed() -> None:
+def test_share_of_repeated_numbers_is_computed() -> None:
     assert share_of_numbers("1,200 and 3.5 and 7", "7 1,200") == 2 / 3
     assert share_of_numbers("none", "7") == 1.0

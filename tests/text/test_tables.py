@@ -67,7 +67,7 @@ def test_query_terms_exclude_words_the_corpus_lacks() -> None:
     assert words_of(terms, table) == [["浙江", "首都", "paris", "首都"], [], []]
 
 
-def test_a_table_without_rows_has_no_index() -> None:
+def test_table_without_rows_has_no_index() -> None:
     table = build_term_table(("。", ""), RjiebaWords())
     assert len(table.vocabulary) == 0
     assert words_of(table.document_terms(), table) == [[], []]
@@ -75,7 +75,7 @@ def test_a_table_without_rows_has_no_index() -> None:
 
 
 @pytest.mark.parametrize("rows", [[[0, 1], [2, 3, 4]], [[1, 3], [0, 2, 4]], [[0, 1, 2, 3, 4], []]])
-def test_joined_tables_are_the_table_of_all_documents(rows: list[list[int]]) -> None:
+def test_joined_tables_equal_the_table_of_all_documents(rows: list[list[int]]) -> None:
     texts = ["西湖和故宫。", "故宫", "", "Paris and 长城", "长城 2024"]
     tables = [build_term_table([texts[row] for row in own], RjiebaWords()) for own in rows]
     joined = joined_tables(tables, [np.array(own, dtype=np.int64) for own in rows])

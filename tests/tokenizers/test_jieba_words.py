@@ -22,17 +22,17 @@ class TestWithoutHmm(TokenizerContract, WordTokenizerContract):
     component = JiebaWords(hmm=False)
 
 
-def test_hmm_finds_words_that_are_not_in_the_dictionary() -> None:
+def test_jieba_hmm_finds_words_outside_the_dictionary() -> None:
     text = "他来到了网易杭研大厦"  # the example of jieba's own documentation
     assert JiebaWords().tokenize([text]) == [["他", "来到", "了", "网易", "杭研", "大厦"]]
     assert JiebaWords(hmm=False).tokenize([text]) == [["他", "来到", "了", "网易", "杭", "研", "大厦"]]
 
 
-def test_white_space_is_kept() -> None:
+def test_jieba_words_keep_white_space() -> None:
     assert JiebaWords().tokenize(["北京 上海"]) == [["北京", " ", "上海"]]
 
 
-def test_changing_a_result_does_not_change_the_next() -> None:
+def test_changed_result_does_not_change_the_next() -> None:
     JiebaWords().tokenize(["北京欢迎你"])[0].clear()
     assert "".join(JiebaWords().tokenize(["北京欢迎你"])[0]) == "北京欢迎你"
 
@@ -65,7 +65,7 @@ def jiebas_own() -> jieba.Tokenizer:
     return segmenter
 
 
-def test_the_dictionary_is_jiebas(jiebas_own: jieba.Tokenizer) -> None:
+def test_dictionary_equals_the_jieba_dictionary(jiebas_own: jieba.Tokenizer) -> None:
     """The dictionary also contains beginnings of words, with a frequency of 0."""
     assert len(jiebas_own.FREQ) > 400_000
     assert [word for word, n in jiebas_own.FREQ.items() if rjieba.has_word(word) != (n > 0)] == []

@@ -38,6 +38,6 @@ def test_language_unknown_to_snowball_is_rejected() -> None:
     assert "got 'klingon', expected one of arabic," in problem
 
 
-def test_english_snowball_words_equal_those_of_the_english_tokenizer() -> None:
+def test_english_snowball_words_equal_the_english_tokenizer() -> None:
     own, english = SnowballStems("english").words(TEXTS), EnglishStems().words(TEXTS)
     assert [words.words for words in own] == [words.words for words in english]
