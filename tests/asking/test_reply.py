@@ -30,7 +30,7 @@ from components.asking.reply import (
         "{“reason”: “对”, “grade”: 2}",
     ],
 )
-def test_objects_are_read_from_replies(text: str) -> None:
+def test_json_objects_are_read_from_replies(text: str) -> None:
     found = read_object(text, "grade")
     assert found is not None
     assert (found["reason"], whole_number(found["grade"])) == ("对", 2)
@@ -46,7 +46,7 @@ def test_unescaped_quotes_and_line_breaks_in_a_reply_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "value"), [("2", "2"), (" **1**\n", "1"), ("<think>0?</think>-1", "-1"), ("２。", "２")]
 )
-def test_bare_values_are_read_as_objects(text: str, value: str) -> None:
+def test_bare_value_is_read_as_the_field_of_an_object(text: str, value: str) -> None:
     assert read_object(text, "grade") == {"grade": value}
 
 
@@ -115,13 +115,13 @@ def test_answers_next_to_examples_are_read(text: str) -> None:
         "-1 or 0",
     ],
 )
-def test_list_of_alternatives_is_not_a_value(value: str) -> None:
+def test_list_of_alternatives_is_not_read_as_a_value(value: str) -> None:
     assert read_object(f'{{"reason": "...", "grade": {value}, "quote": ""}}', "grade") is None
     assert read_object(f'{{"reason": "...", "grade": {value}}}', "grade") is None
 
 
 @pytest.mark.parametrize("value", ['"red or blue"', '2, "quote": "1 or 2"', "2"])
-def test_a_single_value_next_to_alternatives_is_read(value: str) -> None:
+def test_value_next_to_alternatives_in_another_field_is_read(value: str) -> None:
     assert read_object(f'{{"reason": "1 or 2", "grade": {value}}}', "grade") is not None
 
 
@@ -129,7 +129,7 @@ def test_a_single_value_next_to_alternatives_is_read(value: str) -> None:
     ("text", "is_placeholder"),
     [("keyword", True), ("...", True), ("……", True), ("", True), ("tram", False), ("+", False)],
 )
-def test_placeholders_of_a_form_are_recognized(text: str, is_placeholder: bool) -> None:
+def test_placeholders_of_a_reply_form_are_recognised(text: str, is_placeholder: bool) -> None:
     assert repeats_form(text, 'Print {"texts": ["keyword", "keyword", ...]}') == is_placeholder
 
 
@@ -149,7 +149,7 @@ def test_placeholders_of_a_form_are_recognized(text: str, is_placeholder: bool) 
         ("", False),
     ],
 )
-def test_headings_of_a_prompt_are_recognized(text: str, is_copied: bool) -> None:
+def test_headings_of_a_prompt_are_recognised(text: str, is_copied: bool) -> None:
     prompt = (
         "[Document] {title}\n{document}\n[A passage of it]\n[3] {chunk}\n【文档】\nThe question:\n问题：\n"
         "Short: {question}\nIn {n} words:\n\nPrint one sentence."
@@ -206,14 +206,14 @@ def test_flag_rejects_other_values(value: object) -> None:
 
 
 @pytest.mark.parametrize("escape", [r"\ud83d", r"\ude00", r"\uDBFF x"])
-def test_half_a_character_is_left_out(escape: str) -> None:
+def test_lone_surrogate_in_a_reply_is_left_out(escape: str) -> None:
     found = read_object(f'{{"reason": "so {escape}", "grade": 2}}', "grade")
     assert found is not None
     assert found["reason"].encode("utf-8").startswith(b"so")
     assert found["grade"] == 2
 
 
-def test_character_of_two_escapes_is_kept() -> None:
+def test_surrogate_pair_in_a_reply_is_one_character() -> None:
     found = read_object(r'{"reason": "\ud83d\ude00", "grade": 2}', "grade")
     assert found == {"reason": "\U0001f600", "grade": 2}
 
@@ -226,7 +226,7 @@ def test_repeated_brackets_contain_no_json_value(text: str) -> None:
     assert read_object(text, "grade") is None
 
 
-def test_the_form_of_a_prompt_is_removed_from_a_reply() -> None:
+def test_reply_form_of_the_prompt_is_removed_from_a_reply() -> None:
     prompt = 'Judge.\n\nPrint JSON: {"grades": [1, 4]}'
     assert strip_form('Print JSON: {"grades": [1, 4]}\n{"grades": [2]}', prompt, is_alone=False) == '\n{"grades": [2]}'
     assert strip_form('{"grades": [1, 4]}', prompt, is_alone=False) == '{"grades": [1, 4]}'

@@ -28,7 +28,7 @@ def result_of(*replies: tuple[AnswerState, str], inquiry: Inquiry[str] = INQUIRY
 
 
 @pytest.mark.parametrize("copied", ["It is the old", " It is the old\n", "<think>Hm.</think>It is the old"])
-def test_a_copy_of_a_truncated_reply_is_truncated(copied: str) -> None:
+def test_copied_truncated_reply_counts_as_truncated(copied: str) -> None:
     """SmolLM2 copies its own cut text from the conversation, and then ends it."""
     result = result_of((CUT, "It is the old"), (AnswerState.OK, copied))
     assert isinstance(result, Unread)
@@ -38,23 +38,23 @@ def test_a_copy_of_a_truncated_reply_is_truncated(copied: str) -> None:
     )
 
 
-def test_a_copy_of_a_copy_is_truncated() -> None:
+def test_copy_of_a_copied_truncated_reply_counts_as_truncated() -> None:
     assert isinstance(result_of((CUT, "It is"), (AnswerState.OK, "It is"), (AnswerState.OK, "It is")), Unread)
 
 
-def test_a_copied_object_that_was_cut_is_not_repaired() -> None:
+def test_copied_truncated_object_is_not_repaired() -> None:
     inquiry = Inquiry(
         INQUIRY.request, lambda text: str((read_object(text, "reason") or {}).get("reason") or "") or None
     )
     assert isinstance(result_of((CUT, '{"reason": "It'), (AnswerState.OK, '{"reason": "It'), inquiry=inquiry), Unread)
 
 
-def test_a_copy_of_the_shown_part_of_a_long_reply_is_unreadable() -> None:
+def test_copied_part_of_a_long_truncated_reply_is_unreadable() -> None:
     long = "It is " * 1000
     assert isinstance(result_of((CUT, long), (AnswerState.OK, long[:2000])), Unread)
 
 
-def test_truncated_reply_is_followed_by_a_second_read() -> None:
+def test_truncated_reply_is_requested_a_second_time() -> None:
     assert result_of((CUT, "It is the old"), (AnswerState.OK, "It is the old bridge.")) == "It is the old bridge."
     assert result_of((CUT, "It is the old"), (AnswerState.OK, "It is")) == "It is"
     assert result_of((AnswerState.EMPTY, ""), (AnswerState.OK, "It is")) == "It is"

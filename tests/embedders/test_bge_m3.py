@@ -68,12 +68,12 @@ class TestBgeM3AsEmbedder(EmbedderContract):
         self.component = BgeM3(folder)
 
 
-def test_dense_vectors_equal_those_of_the_package(chunks: Encodings, outputs: Any, folder: str) -> None:
+def test_bge_m3_dense_vectors_equal_those_of_the_package(chunks: Encodings, outputs: Any, folder: str) -> None:
     np.testing.assert_allclose(chunks.dense, outputs["dense_vecs"], atol=1e-5)
     np.testing.assert_allclose(BgeM3(folder).embed_chunks(Passages(CHUNKS), {}), chunks.dense, atol=1e-6)
 
 
-def test_token_weights_equal_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
+def test_bge_m3_token_weights_equal_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
     sparse = chunks.sparse
     assert len(outputs["lexical_weights"]) == len(sparse) == len(CHUNKS)
     for row, expected in enumerate(outputs["lexical_weights"]):
@@ -82,14 +82,14 @@ def test_token_weights_equal_those_of_the_package(chunks: Encodings, outputs: An
         np.testing.assert_allclose(sparse.weights[own], [expected[str(i)] for i in sparse.ids[own]], atol=1e-5)
 
 
-def test_token_vectors_equal_those_of_the_package_in_half_precision(chunks: Encodings, outputs: Any) -> None:
+def test_bge_m3_token_vectors_equal_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
     multi = chunks.multi
     assert multi.vectors.dtype == np.float16
     for row, expected in enumerate(outputs["colbert_vecs"]):
         np.testing.assert_allclose(multi.vectors[multi.first[row] : multi.last[row]], expected, atol=5e-4)
 
 
-def test_scores_equal_those_of_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
+def test_bge_m3_scores_equal_those_of_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
     queries = BgeM3(folder).encode_queries(Passages(QUERIES))
     late = LateInteraction(BgeM3(folder)).score_encoded(queries, chunks, PAIRS)
     np.testing.assert_allclose(late, scores["colbert"], atol=5e-4)
@@ -104,7 +104,7 @@ def test_scores_equal_those_of_the_package(chunks: Encodings, folder: str, score
     np.testing.assert_allclose([found.get((q, c), 0) for q, c in PAIRS.tolist()], scores["sparse"], atol=1e-5)
 
 
-def test_blank_texts_have_zero_vectors_and_no_weights(folder: str, chunks: Encodings) -> None:
+def test_bge_m3_gives_blank_texts_zero_vectors_and_no_weights(folder: str, chunks: Encodings) -> None:
     found = BgeM3(folder).encode_chunks(Passages(["", CHUNKS[1], " \n"]))
     assert not found.dense[[0, 2]].any()
     assert np.diff(found.weight_offsets).tolist() == [0, len(found.weights), 0]
@@ -112,31 +112,31 @@ def test_blank_texts_have_zero_vectors_and_no_weights(folder: str, chunks: Encod
     np.testing.assert_allclose(found.dense[1], chunks.dense[1], atol=1e-6)
 
 
-def test_no_texts_give_empty_outputs(folder: str) -> None:
+def test_bge_m3_gives_empty_outputs_without_texts(folder: str) -> None:
     found = BgeM3(folder).encode_chunks(Passages([]))
     assert (found.dense.shape, found.vectors.shape, len(found.weights)) == ((0, 32), (0, 32), 0)
 
 
-def test_small_batches_give_equal_encodings(folder: str, chunks: Encodings) -> None:
+def test_bge_m3_batch_size_does_not_change_encodings(folder: str, chunks: Encodings) -> None:
     found = replace(BgeM3(folder), batch_tokens=1).encode_chunks(Passages(CHUNKS))
     np.testing.assert_allclose(found.dense, chunks.dense, atol=1e-5)
     np.testing.assert_array_equal(found.weight_ids, chunks.weight_ids)
     np.testing.assert_allclose(found.vectors, chunks.vectors, atol=1e-3)
 
 
-def test_texts_are_cut_at_max_length(folder: str) -> None:
+def test_bge_m3_cuts_texts_at_max_length(folder: str) -> None:
     found = BgeM3(folder, max_length=10).encode_chunks(Passages(CHUNKS))
     assert np.diff(found.vector_offsets).max() == 9, "all but the first token have a vector"
 
 
-def test_tokens_are_counted_before_truncation(folder: str, chunks: Encodings) -> None:
+def test_bge_m3_counts_tokens_before_truncation(folder: str, chunks: Encodings) -> None:
     assert isinstance(BgeM3(folder), ReadsTokens)
     assert [BgeM3(folder).token_limit(), BgeM3(folder, max_length=10).token_limit()] == [MAX_TOKENS, 10]
     counts = BgeM3(folder).count_chunk_tokens(CHUNKS)
     assert np.minimum(counts, MAX_TOKENS).tolist() == (np.diff(chunks.vector_offsets) + 1).tolist()
 
 
-def test_the_component_implements_its_protocol(folder: str) -> None:
+def test_bge_m3_is_a_three_way_encoder_and_rejects_invalid_limits(folder: str) -> None:
     assert isinstance(BgeM3(folder), ThreeWayEncoder)
     assert isinstance(BgeM3(folder), SlowEmbedder)
     assert BgeM3(folder, max_length=2, batch_tokens=0).check() == [
@@ -145,7 +145,7 @@ def test_the_component_implements_its_protocol(folder: str) -> None:
     ]
 
 
-def test_batch_beyond_the_memory_suggests_a_smaller_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bge_m3_batch_beyond_the_memory_suggests_a_smaller_one(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     def refuse(*_: object) -> None:
@@ -157,14 +157,14 @@ def test_batch_beyond_the_memory_suggests_a_smaller_one(folder: str, monkeypatch
 
 
 @pytest.mark.parametrize("file", ["sparse_linear.pt", "colbert_linear.pt"])
-def test_model_folder_without_a_head_is_an_error(folder: str, tmp_path: Path, file: str) -> None:
+def test_bge_m3_folder_without_a_head_is_an_error(folder: str, tmp_path: Path, file: str) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / file).unlink()
     with pytest.raises(ComponentError, match=f"cannot be loaded .*{file}"):
         BgeM3(str(copy)).encode_chunks(Passages(CHUNKS))
 
 
-def test_code_in_the_file_of_a_head_is_not_run(folder: str, tmp_path: Path) -> None:
+def test_bge_m3_does_not_run_code_in_a_head_file(folder: str, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "sparse_linear.pt").write_bytes(pickle.dumps({"weight": Path("anything")}))
     with pytest.raises(ComponentError, match="cannot be loaded"):

@@ -35,7 +35,7 @@ class TestFlagEmbeddings(EmbedderContract):
 
 
 @pytest.mark.parametrize("pooling", FlagPooling)
-def test_vectors_equal_those_of_flag_model(bert: Path, pooling: FlagPooling) -> None:
+def test_flag_vectors_equal_those_of_flag_model(bert: Path, pooling: FlagPooling) -> None:
     from FlagEmbedding import FlagModel
 
     own = FlagModel(str(bert), use_fp16=False, devices="cpu", pooling_method=pooling.value)
@@ -43,7 +43,7 @@ def test_vectors_equal_those_of_flag_model(bert: Path, pooling: FlagPooling) -> 
     np.testing.assert_allclose(vectors(embedder(bert, pooling=pooling, max_length=100), TEXTS), expected, atol=1e-5)
 
 
-def test_query_instruction_equals_that_of_the_package(bert: Path) -> None:
+def test_flag_query_instruction_equals_that_of_the_package(bert: Path) -> None:
     from FlagEmbedding import FlagModel
 
     own = FlagModel(str(bert), use_fp16=False, devices="cpu", query_instruction_for_retrieval="上海：")
@@ -51,7 +51,7 @@ def test_query_instruction_equals_that_of_the_package(bert: Path) -> None:
     np.testing.assert_allclose(found, own.encode_queries(["北京"]), atol=1e-5)
 
 
-def test_max_length_is_capped_at_the_positions_of_the_model(bert: Path) -> None:
+def test_flag_embedder_caps_max_length_at_the_model_positions(bert: Path) -> None:
     longest = "北" * (2 * MAX_TOKENS)
     expected = vectors(embedder(bert, max_length=MAX_TOKENS), [longest])
     np.testing.assert_array_equal(vectors(embedder(bert, max_length=10_000), [longest]), expected)
@@ -59,23 +59,23 @@ def test_max_length_is_capped_at_the_positions_of_the_model(bert: Path) -> None:
     assert embedder(bert, passage_prefix="北京").count_chunk_tokens(["北京"]).tolist() == [6]
 
 
-def test_half_precision_requires_a_gpu(bert: Path) -> None:
+def test_flag_embedder_on_a_cpu_refuses_float16(bert: Path) -> None:
     with pytest.raises(ComponentError, match="dtype: float16 requires a GPU with FlagModel; use float32"):
         vectors(embedder(bert, dtype=Dtype.FLOAT16), ["北京"])
 
 
 @pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16])
-def test_half_precision_on_a_cpu_is_an_error_before_work(bert: Path, dtype: Dtype) -> None:
+def test_flag_embedder_check_refuses_half_precision_on_a_cpu(bert: Path, dtype: Dtype) -> None:
     (problem,) = embedder(bert, dtype=dtype).check()
     assert problem == f"dtype: {dtype} requires a GPU with FlagModel; use float32"
 
 
-def test_errors_are_found_without_loading(bert: Path) -> None:
+def test_flag_embedder_rejects_short_max_length_and_zero_batch_size(bert: Path) -> None:
     problems = embedder(bert, max_length=2, batch_size=0).check()
     assert [problem.partition(",")[0] for problem in problems] == ["max_length: got 2", "batch_size: got 0"]
 
 
-def test_progress_bars_of_the_package_are_hidden(bert: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_flag_embedder_hides_progress_bars(bert: Path, capfd: pytest.CaptureFixture[str]) -> None:
     vectors(embedder(bert, batch_size=2), ["北京"])
     capfd.readouterr()
     vectors(embedder(bert, batch_size=2), TEXTS)

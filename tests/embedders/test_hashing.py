@@ -27,7 +27,7 @@ def test_vectors_have_the_requested_dimensions() -> None:
     assert np.count_nonzero(Hashing(n_dimensions=4096, max_ngram=1).embed_queries(Passages(["西湖"]), {})) == 2
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_hashing_rejects_zero_dimensions_and_negative_ngrams() -> None:
     assert Hashing(0, -1).check() == [
         "n_dimensions: got 0, expected at least 1",
         "max_ngram: got -1, expected at least 1",

@@ -114,7 +114,7 @@ def test_late_chunking_vectors_equal_a_plain_implementation(folder: Path, n_read
     assert (component.count_chunk_tokens(DOCUMENTS) > n_read).any()
 
 
-def test_a_chunk_that_begins_within_a_token_has_the_whole_token(folder: Path) -> None:
+def test_chunk_that_begins_within_a_token_reads_the_whole_token(folder: Path) -> None:
     """Both neighbours of a cut through a token read it."""
     texts = ["北京 abcabc 上海"]
     chunks = spans_of([(0, 0, 5), (0, 5, 11)])
@@ -131,26 +131,26 @@ def test_late_vector_of_equal_words_depends_on_the_document(bert: Path) -> None:
     np.testing.assert_allclose(alone[0], alone[1], atol=1e-6)
 
 
-def test_a_chunk_without_a_token_is_zero(bert: Path) -> None:
+def test_chunk_without_a_token_has_a_zero_vector(bert: Path) -> None:
     texts = ["北京   \n\n  上海"]
     found = embedder(bert).embed_in_documents(texts, spans_of([(0, 0, 2), (0, 2, 9), (0, 9, 11)]))
     assert found.any(axis=1).tolist() == [True, False, True]
 
 
-def test_no_chunks_give_no_vectors(bert: Path) -> None:
+def test_late_chunking_without_chunks_gives_no_vectors(bert: Path) -> None:
     assert embedder(bert).embed_in_documents([], spans_of([])).shape == (0, 32)
     assert embedder(bert).embed_in_documents(["北京"], spans_of([])).shape == (0, 32)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 100_000])
-def test_batch_size_changes_only_rounding(bert: Path, batch_tokens: int) -> None:
+def test_late_chunking_batch_size_changes_only_rounding(bert: Path, batch_tokens: int) -> None:
     chunks = chunks_of(DOCUMENTS)
     expected = embedder(bert).embed_in_documents(DOCUMENTS, chunks)
     found = embedder(bert, batch_tokens=batch_tokens).embed_in_documents(DOCUMENTS, chunks)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_a_prefix_precedes_every_window_and_is_no_part_of_a_chunk(bert: Path) -> None:
+def test_passage_prefix_precedes_every_window_outside_of_chunks(bert: Path) -> None:
     texts, chunks = ["北京上海"], spans_of([(0, 0, 2), (0, 2, 4)])
     found = embedder(bert, passage_prefix="abc ").embed_in_documents(texts, chunks)
     expected = plain(bert, ["abc 北京上海"], spans_of([(0, 4, 6), (0, 6, 8)]))
@@ -158,13 +158,13 @@ def test_a_prefix_precedes_every_window_and_is_no_part_of_a_chunk(bert: Path) ->
     assert abs(found - embedder(bert).embed_in_documents(texts, chunks)).max() > 0.01
 
 
-def test_queries_are_means_over_all_tokens(bert: Path) -> None:
+def test_late_query_vector_is_the_mean_over_all_tokens(bert: Path) -> None:
     mean = SentenceTransformers(str(bert), "", device="cpu", pooling=Pooling.MEAN)
     queries = Passages(["北京", "abc 上海"])
     np.testing.assert_allclose(embedder(bert).embed_queries(queries, {}), mean.embed_queries(queries, {}), atol=1e-6)
 
 
-def test_a_projection_after_the_pooling_is_applied(bert: Path, tmp_path: Path) -> None:
+def test_projection_after_late_pooling_is_applied(bert: Path, tmp_path: Path) -> None:
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer import modules
@@ -188,20 +188,20 @@ def test_only_late_pooling_reads_documents(bert: Path) -> None:
     assert not SentenceTransformers(str(bert), "").reads_documents
 
 
-def test_invalid_settings_are_reported(bert: Path) -> None:
+def test_late_chunking_rejects_full_overlap_and_several_processes(bert: Path) -> None:
     assert embedder(bert, window_overlap=1.0, n_processes=2).check() == [
         "window_overlap: got 1.0, expected a fraction in [0, 1)",
         "n_processes: got 2 with pooling=late, expected 1",
     ]
 
 
-def test_a_model_without_outputs_by_token_is_an_error(tmp_path: Path) -> None:
+def test_model_without_token_outputs_is_refused_by_late_chunking(tmp_path: Path) -> None:
     folder = save_static_table(tmp_path)
     with pytest.raises(ComponentError, match=r"pooling: got late, but model .* has a custom pooling"):
         embedder(folder).embed_in_documents(["北京"], spans_of([(0, 0, 2)]))
 
 
-def test_a_prefix_that_leaves_no_token_is_an_error(bert: Path) -> None:
+def test_prefix_that_leaves_no_token_is_an_error(bert: Path) -> None:
     component = embedder(bert, passage_prefix="北京上海", max_length=6)
     with pytest.raises(ComponentError, match="reads 6 tokens, of which the prefix and special tokens take all"):
         component.embed_in_documents(["北京"], spans_of([(0, 0, 2)]))
@@ -211,7 +211,7 @@ LATE = ("retriever=dense", "llm=none", *RANKING_ONLY, "embedder=sentence_transfo
 
 
 @pytest.mark.parametrize("chunk", ["sentence", "token", "structure", "parents"])
-def test_a_sweep_reads_chunks_in_their_documents(
+def test_late_chunking_sweep_reads_chunks_in_their_documents(
     bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], chunk: str
 ) -> None:
     """No chunk is cut off; queries may be."""

@@ -67,7 +67,7 @@ class TestLlamaIndexEmbeddings(EmbedderContract):
         self.component = letters()
 
 
-def test_arguments_reach_the_class_and_queries_are_asked_as_queries() -> None:
+def test_llama_index_embedder_receives_arguments_and_query_calls() -> None:
     component = letters(first=100)
     state = component.fit(Passages([]))
     chunk = component.embed_chunks(Passages(["query: 北京"]), state)
@@ -75,7 +75,7 @@ def test_arguments_reach_the_class_and_queries_are_asked_as_queries() -> None:
     assert chunk[0, 0] > 0.9 > letters().embed_chunks(Passages(["query: 北京"]), state)[0, 0]
 
 
-def test_equal_texts_are_requested_once_and_blank_texts_never() -> None:
+def test_llama_index_embedder_requests_equal_texts_once() -> None:
     component = letters()
     state = component.fit(Passages([]))
     from llama_index.embeddings.letters import asked
@@ -117,17 +117,17 @@ def test_embedding_key_comes_from_the_environment_and_not_the_identity(monkeypat
     ],
     ids=["another package", "not installed", "no embedding", "misspelt", "missing", "a secret"],
 )
-def test_errors_are_found_before_the_work(component: LlamaIndexEmbeddings, problem: str) -> None:
+def test_llama_index_embedder_check_rejects_invalid_arguments(component: LlamaIndexEmbeddings, problem: str) -> None:
     (found,) = component.check()
     assert problem in found
     assert "s3cret" not in found
 
 
-def test_a_count_of_tokens_is_not_a_secret() -> None:
+def test_max_tokens_argument_is_not_taken_for_a_secret() -> None:
     assert "a secret" not in " ".join(LlamaIndexEmbeddings(LETTERS, {"max_tokens": 5}).check())
 
 
-def test_an_exception_of_the_class_becomes_one_error() -> None:
+def test_exception_of_a_llama_index_embedder_becomes_one_error() -> None:
     with pytest.raises(ComponentError, match=r"cannot embed \(RuntimeError: no such model\)"):
         letters(fails=True).fit(Passages([]))
     with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):

@@ -81,7 +81,7 @@ def test_rows_are_normalized_as_scikit_learn_does(monkeypatch: pytest.MonkeyPatc
         assert lsa._tf_idf(counts, weights).data.tobytes() == normalize(expected).data.tobytes()
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_lsa_rejects_zero_dimensions_documents_and_terms() -> None:
     assert [problem.split(":")[0] for problem in Lsa(0, 0, 0).check()] == ["n_dimensions", "min_documents", "max_terms"]
 
 

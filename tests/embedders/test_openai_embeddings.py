@@ -65,7 +65,7 @@ def test_embedding_requests_contain_batches_prefixes_and_dimensions() -> None:
     assert {(r["model"], r["dimensions"], r["encoding_format"]) for r in server.requests} == {("m", 8, "float")}
 
 
-def test_temporary_failures_are_retried() -> None:
+def test_embedding_requests_are_retried_after_temporary_failures() -> None:
     def script(request: dict[str, Any], attempt: int) -> Reply:
         bad = {
             1: Reply(status=503),
@@ -85,7 +85,7 @@ def test_temporary_failures_are_retried() -> None:
         assert len(server.requests) == 6
 
 
-def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_embedding_request_is_an_error_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "sk-secret")
     refused = Reply(status=400, body=b'{"error": {"message": "sk-secret: input is too long for this model"}}')
     with chat_server(lambda request, attempt: refused) as server:
@@ -118,12 +118,12 @@ def test_embedding_server_with_another_dimension_is_an_error() -> None:
         ({"extra_body": {"dimensions": 8}}, "extra_body: contains ['dimensions']"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_openai_embeddings(fields: dict[str, Any], problem: str) -> None:
     (found,) = OpenAIEmbeddings(**{"model": "m", "api_key_env": "", **fields}).check()
     assert found.startswith(problem)
 
 
-def test_a_repeated_sweep_needs_no_server(tmp_path: Path) -> None:
+def test_repeated_embedding_sweep_needs_no_server(tmp_path: Path) -> None:
     with chat_server(lambda request, attempt: embeddings(vectors_of(request["input"]))) as server:
         own = ["retriever=dense", "embedder=openai", "embedder.model=m", "embedder.api_key_env=''", "llm=none"]
         own += FEW_METRICS
@@ -136,7 +136,7 @@ def test_a_repeated_sweep_needs_no_server(tmp_path: Path) -> None:
     assert again.value("ndcg@10") == cell.value("ndcg@10")
 
 
-def test_the_corpus_of_the_contract_is_embedded_in_several_requests(server: ChatServer) -> None:
+def test_contract_corpus_is_embedded_in_several_requests(server: ChatServer) -> None:
     before = len(server.requests)
     embedder = embedder_at(server.url, batch_size=3)
     embedder.embed_chunks(Passages(CORPUS), {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)})
@@ -185,7 +185,7 @@ def test_query_parameters_override_common_parameters() -> None:
     ]
 
 
-def test_key_includes_optional_fields_only_if_they_are_set() -> None:
+def test_openai_embeddings_key_omits_unset_optional_fields() -> None:
     plain = OpenAIEmbeddings("m")
     names = {name.removeprefix("field ") for name in describe(plain) if name.startswith("field ")}
     assert names == {"model", "dimensions", "query_prefix", "passage_prefix"}

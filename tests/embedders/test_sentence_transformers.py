@@ -63,13 +63,13 @@ def folder(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-def test_vectors_equal_those_of_sentence_transformers(folder: Path) -> None:
+def test_sentence_transformers_vectors_equal_those_of_the_package(folder: Path) -> None:
     expected = package(folder).encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose(chunk_vectors(embedder(folder), TEXTS), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 64, 100_000])
-def test_batch_size_changes_only_rounding(folder: Path, batch_tokens: int) -> None:
+def test_sentence_transformers_batch_size_changes_only_rounding(folder: Path, batch_tokens: int) -> None:
     expected = chunk_vectors(embedder(folder), TEXTS)
     np.testing.assert_allclose(chunk_vectors(embedder(folder, batch_tokens=batch_tokens), TEXTS), expected, atol=1e-6)
 
@@ -112,7 +112,7 @@ def test_prompts_of_the_model_are_used_unless_overridden(bert: Path, tmp_path: P
         assert abs(without - expected).max() > 1e-3
 
 
-def test_no_more_is_read_than_max_length(bert: Path) -> None:
+def test_sentence_transformers_read_at_most_max_length_tokens(bert: Path) -> None:
     short = embedder(bert, max_length=12)
     own = package(bert)
     own.max_seq_length = 12
@@ -121,7 +121,7 @@ def test_no_more_is_read_than_max_length(bert: Path) -> None:
     assert abs(chunk_vectors(short, [LONG]) - chunk_vectors(embedder(bert), [LONG])).max() > 1e-3
 
 
-def test_max_length_is_capped_at_the_positions_of_the_model(folder: Path) -> None:
+def test_sentence_transformers_cap_max_length_at_the_model_positions(folder: Path) -> None:
     longer = embedder(folder, max_length=10 * MAX_TOKENS)
     assert longer.token_limit() == MAX_TOKENS
     np.testing.assert_array_equal(chunk_vectors(longer, [LONG]), chunk_vectors(embedder(folder), [LONG]))
@@ -161,7 +161,7 @@ def test_half_precision_vectors_are_close_to_full_precision(bert: Path, dtype: D
     assert abs(vectors - chunk_vectors(embedder(bert), TEXTS)).max() > 1e-4, "float32 would be nearer"
 
 
-def test_non_finite_vectors_are_an_error(bert: Path, tmp_path: Path) -> None:
+def test_non_finite_vectors_are_an_error_of_sentence_transformers(bert: Path, tmp_path: Path) -> None:
     import torch
 
     broken = package(bert)
@@ -172,7 +172,7 @@ def test_non_finite_vectors_are_an_error(bert: Path, tmp_path: Path) -> None:
         chunk_vectors(embedder(tmp_path), ["北京"])
 
 
-def test_the_model_is_loaded_once(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentence_transformers_model_is_loaded_once(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sentence_transformers
 
     release_all_but(())
@@ -190,13 +190,13 @@ def test_the_model_is_loaded_once(bert: Path, monkeypatch: pytest.MonkeyPatch) -
     assert loads == [str(bert)]
 
 
-def test_a_folder_is_known_by_its_content(bert: Path, xlm_roberta: Path) -> None:
+def test_model_folder_is_identified_by_its_content(bert: Path, xlm_roberta: Path) -> None:
     assert describe(embedder(bert)) == describe(replace(embedder(bert), batch_tokens=7))
     assert describe(embedder(bert))["content"] != describe(embedder(xlm_roberta))["content"]
     assert describe(embedder(bert)) != describe(embedder(bert, truncation=Truncation.ERROR))
 
 
-def test_errors_are_found_without_loading() -> None:
+def test_sentence_transformers_settings_are_checked_without_loading() -> None:
     wrong = SentenceTransformers("owner/name", "main", max_length=2, batch_tokens=0, n_processes=-1)
     fields = [problem.partition(":")[0] for problem in wrong.check()]
     assert fields == ["revision", "max_length", "batch_tokens", "n_processes"]
@@ -215,7 +215,7 @@ def test_sweep_reports_truncated_texts(bert: Path, tmp_path: Path, capsys: pytes
     assert f"reads 100 tokens: {chunks['n_cut']:,} of {chunks['n']:,} chunks were cut off there" in shown
 
 
-def test_a_model_that_refuses_longer_chunks_is_an_error_before_the_work(
+def test_model_that_refuses_longer_chunks_is_rejected_by_the_plan(
     bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = (f"embedder.model={bert}", "embedder.max_length=100", "embedder.device=cpu", "embedder.truncation=error")
@@ -226,7 +226,7 @@ def test_a_model_that_refuses_longer_chunks_is_an_error_before_the_work(
     assert "With truncation=error these fail the cell; truncation=cut reads their beginning" in error
 
 
-def test_a_model_that_cannot_be_reached_is_an_error_before_the_work(
+def test_unreachable_hub_model_is_rejected_by_the_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -73,7 +73,7 @@ def test_model2vec_leaves_out_unknown_tokens(folder: Path, tmp_path: Path) -> No
     assert not vectors(model, ["€"]).any()
 
 
-def test_model2vec_weights_and_row_mapping_are_applied(folder: Path, tmp_path: Path) -> None:
+def test_model2vec_applies_weights_and_row_mapping(folder: Path, tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     table = table_of(folder)
     rows, weights = generator.integers(0, 9, size=len(table)), generator.random(len(table))
@@ -96,7 +96,7 @@ def test_unknown_tensors_and_short_tables_are_rejected(folder: Path, tmp_path: P
         vectors(short, TEXTS)
 
 
-def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) -> None:
+def test_token_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) -> None:
     model = as_model2vec(folder, tmp_path / "gaps", embeddings=table_of(folder))
     path = model / "tokenizer.json"
     tokenizer = json.loads(path.read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) 
         vectors(model, TEXTS)
 
 
-def test_table_with_non_numeric_values_is_rejected(folder: Path, tmp_path: Path) -> None:
+def test_static_table_with_non_numeric_values_is_rejected(folder: Path, tmp_path: Path) -> None:
     table = table_of(folder)
     table[[3, 7], 0] = [np.nan, np.inf]
     with pytest.raises(ComponentError, match="2 rows that are not finite"):

@@ -89,7 +89,7 @@ NAMING_CODE: Mapping[str, Callable[[Node, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", NAMING_CODE)
-def test_a_folder_that_names_code_is_refused(name: str, folder: Path, evil: Planted) -> None:
+def test_export_that_names_code_is_refused(name: str, folder: Path, evil: Planted) -> None:
     def poison(described: Node) -> None:
         described["plugins"] = ["evil_package", "os"]
         NAMING_CODE[name](described["components"], evil.program)
@@ -100,7 +100,7 @@ def test_a_folder_that_names_code_is_refused(name: str, folder: Path, evil: Plan
     assert main(folder, ["a question"]) == 2
 
 
-def test_every_component_that_names_a_package_is_refused(folder: Path, evil: Planted) -> None:
+def test_export_component_of_an_unnamed_package_is_refused(folder: Path, evil: Planted) -> None:
     described: Node = json.loads(read_unsealed(folder / PIPELINE / "pipeline.json"))
     places = list(targets(described["components"]))
     assert len(places) > 8
@@ -118,17 +118,17 @@ def test_unused_plugins_of_an_export_are_not_imported(folder: Path, evil: Plante
     assert runner.load_pipeline(folder).search("电车", n=1)
 
 
-def test_a_folder_with_our_components_needs_no_trust(folder: Path) -> None:
+def test_export_of_built_in_components_needs_no_trust(folder: Path) -> None:
     assert main(folder, ["电车"]) == 0
 
 
-def test_unknown_components_are_refused(folder: Path, evil: Planted) -> None:
+def test_unknown_export_components_are_refused(folder: Path, evil: Planted) -> None:
     change(folder, lambda described: described["components"].update(more={"_target_": "components.llms.no.No"}))
     with pytest.raises(ConfigError, match="more: unknown, expected one or more of "):
         runner.load_pipeline(folder)
 
 
-def test_a_trusted_export_runs_its_program(folder: Path, evil: Planted) -> None:
+def test_trusted_export_runs_its_program(folder: Path, evil: Planted) -> None:
     change(folder, lambda described: described["components"].update(llm=vllm(evil.program, start_timeout_s=30)))
     pipeline = runner.load_pipeline(folder, trust=True)
     with pytest.raises(ComponentError, match="the server ended before it was healthy"):
@@ -145,7 +145,7 @@ class Runs:
         return Path.touch, (self._mark,)
 
 
-def test_no_array_is_unpickled(folder: Path, evil: Planted) -> None:
+def test_pickled_array_in_an_export_is_not_loaded(folder: Path, evil: Planted) -> None:
     root = folder / PIPELINE
     pickled = np.array([Runs(evil.mark)], dtype=object)
 

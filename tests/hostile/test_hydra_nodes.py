@@ -56,14 +56,14 @@ FORMS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def test_checked_nodes_cover_those_of_hydra() -> None:
+def test_hydra_nodes_to_check_include_the_known_ones() -> None:
     for name in ("hydra.launcher", "hydra.sweeper", "hydra.callbacks", "hydra.job.env_set", "hydra.runtime.choices"):
         assert name in PLACES
     assert len(PLACES) > 20
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_composition_accepts_code(form: str, evil: Planted) -> None:
+def test_composition_refuses_code_at_every_hydra_node(form: str, evil: Planted) -> None:
     """The plain form at every place, and each other form at every third place, beginning at another one."""
     places = PLACES if form == "target" else PLACES[list(FORMS).index(form) % 3 :: 3]
     n_refused = 0
@@ -112,7 +112,7 @@ TRIED = [*((name, mode) for name in COMMANDS for mode in MODES[:1]), *(("callbac
 
 
 @pytest.mark.parametrize(("name", "mode"), [*TRIED, ("handler", ("-m",)), ("launcher", ("-m",)), ("sweeper", ("-m",))])
-def test_commands_run_no_code_from_overrides(name: str, mode: tuple[str, ...], evil: Planted) -> None:
+def test_command_overrides_run_no_code(name: str, mode: tuple[str, ...], evil: Planted) -> None:
     done = run_command(evil.folder, *mode, *PLAN, *COMMANDS[name])
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
@@ -193,7 +193,7 @@ def test_generation_rejects_code_in_its_configuration(place: str, evil: Planted)
 
 
 class TestCodeThatIsNamed:
-    def test_custom_callbacks_of_named_plugins_are_allowed(self, evil: Planted) -> None:
+    def test_callbacks_of_named_plugins_are_allowed(self, evil: Planted) -> None:
         named = ("run.plugins=[evil_package]", "+hydra.callbacks.x._target_=evil_package.OnRun")
         assert compose_config(named)["run"]["plugins"] == ["evil_package"]
         assert evil.has_run, "it was named"
@@ -201,18 +201,18 @@ class TestCodeThatIsNamed:
             compose_config([*named, f"+hydra.callbacks.y._target_={CALL}"])
         evil.forget()
 
-    def test_custom_handlers_of_named_plugins_are_allowed(self, evil: Planted) -> None:
+    def test_log_handlers_of_named_plugins_are_allowed(self, evil: Planted) -> None:
         named = ("run.plugins=[evil_package]", "hydra/job_logging=stdout")
         compose_config([*named, "+hydra.job_logging.handlers.x.class=evil_package.ToNowhere"])
         with pytest.raises(ConfigError, match=r"expected a subclass of logging\.Handler"):
             compose_config([*named, f"+hydra.job_logging.handlers.x.class={CALL}"])
         evil.forget()
 
-    def test_a_package_of_the_standard_library_gives_no_functions(self) -> None:
+    def test_functions_of_a_standard_library_plugin_are_refused(self) -> None:
         with pytest.raises(ConfigError, match=r"got 'os\.system', expected a subclass"):
             compose_config(["run.plugins=[os]", "+hydra.callbacks.x={_target_: os.system, command: 'true'}"])
 
-    def test_a_package_whose_files_are_read_is_not_imported(self, evil: Planted) -> None:
+    def test_package_on_the_search_path_is_not_imported(self, evil: Planted) -> None:
         options = evil.folder / "evil_package" / "llm"
         options.mkdir()
         (options / "mine.yaml").write_text("_target_: components.llms.scripted.Scripted\nreply: hello\n")
@@ -236,12 +236,12 @@ class TestCodeThatIsNamed:
         assert compose_config(overrides)["top_k"] == 5
 
     @pytest.mark.parametrize("node", ["hydra/sweeper=basic", "hydra.sweeper._target_=${target}"])
-    def test_a_sweeper_without_a_limit_on_cells_is_refused(self, node: str) -> None:
+    def test_sweeper_without_a_limit_on_cells_is_refused(self, node: str) -> None:
         target = "+target=hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
         with pytest.raises(ConfigError, match=r"hydra/sweeper: got basic, .* stops at hydra\.sweeper\.max_cells"):
             compose_config([target, node])
 
-    def test_interpolations_are_resolved_at_the_check(self) -> None:
+    def test_interpolations_of_hydra_nodes_are_resolved_by_the_check(self) -> None:
         grid_launcher.register()
         overrides = ["+level=DEBUG", "hydra/job_logging=default", "hydra.job_logging.root.level=${level}"]
         with isolated_hydra() as hydra:
@@ -251,7 +251,7 @@ class TestCodeThatIsNamed:
         assert raw["handlers"]["file"]["filename"] == "${hydra.runtime.output_dir}/${hydra.job.name}.log"
 
 
-def test_the_code_that_is_planted_would_run(evil: Planted) -> None:
+def test_planted_package_runs_code_when_imported(evil: Planted) -> None:
     __import__("evil_package")
     assert evil.mark.exists()
     evil.forget()

@@ -77,7 +77,7 @@ def cross_encoder_naming(place: str, folder: Path, labels: tuple[str, ...]) -> s
 
 
 @pytest.mark.parametrize("place", NAMING_IT)
-def test_a_function_that_a_cross_encoder_names_as_its_activation_is_not_called(
+def test_cross_encoder_activation_function_is_not_called(
     place: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     reranker = cross_encoder_naming(place, tmp_path / "reranker", ("relevant",))
@@ -93,7 +93,7 @@ def test_a_function_that_a_cross_encoder_names_as_its_activation_is_not_called(
 
 
 @pytest.mark.parametrize("name", ["own.Own", "os.getcwd"])
-def test_an_activation_outside_of_torch_is_not_replaced_by_another(name: str, tmp_path: Path) -> None:
+def test_cross_encoder_activation_outside_of_torch_is_refused(name: str, tmp_path: Path) -> None:
     folder = save_xlm_roberta_reranker(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["sentence_transformers"] = {"activation_fn": name}

@@ -125,9 +125,7 @@ def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_own_code_that_a_model_needs_is_refused_by_name_and_nobody_is_asked(
-    reader: str, tmp_path: Path, questions: list[str]
-) -> None:
+def test_custom_model_code_is_refused_without_a_prompt(reader: str, tmp_path: Path, questions: list[str]) -> None:
     folder, mark = READERS[reader].save(tmp_path / "model"), tmp_path / "it-ran"
     files = _name_own_modules(folder, mark)
     for file in folder.rglob("config.json"):
@@ -141,9 +139,7 @@ def test_own_code_that_a_model_needs_is_refused_by_name_and_nobody_is_asked(
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_own_code_beside_a_kind_of_model_that_transformers_knows_is_ignored(
-    reader: str, tmp_path: Path, questions: list[str]
-) -> None:
+def test_custom_code_of_a_known_model_type_is_ignored(reader: str, tmp_path: Path, questions: list[str]) -> None:
     folder, mark = READERS[reader].save(tmp_path / "model"), tmp_path / "it-ran"
     classes = ("AutoConfig", "AutoModel", "AutoModelForCausalLM", "AutoModelForSequenceClassification")
     for file in folder.rglob("config.json"):
@@ -182,7 +178,7 @@ def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_kernel")
 @pytest.mark.parametrize("reader", READERS)
-def test_kernels_of_the_hub_are_refused_by_name(reader: str, tmp_path: Path) -> None:
+def test_hub_kernels_of_a_model_are_refused_by_name(reader: str, tmp_path: Path) -> None:
     folder = READERS[reader].save(tmp_path / "model")
     for file in folder.rglob("config.json"):
         _change(file, KERNEL)
@@ -196,7 +192,7 @@ def test_kernels_of_the_hub_are_refused_by_name(reader: str, tmp_path: Path) -> 
 @pytest.mark.usefixtures("no_kernel")
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("file", ["sentence_bert_config.json", "config.json"])
-def test_every_setting_that_brings_a_kernel_is_refused(setting: str, file: str, tmp_path: Path) -> None:
+def test_every_setting_that_loads_a_kernel_is_refused(setting: str, file: str, tmp_path: Path) -> None:
     folder = READERS["embedder"].save(tmp_path / "model")
     _change(folder / file, SETTINGS[setting])
 
@@ -205,7 +201,7 @@ def test_every_setting_that_brings_a_kernel_is_refused(setting: str, file: str, 
 
 
 @pytest.mark.parametrize("place", ["linked folder", "escaped key"])
-def test_a_hidden_setting_is_found(place: str, tmp_path: Path) -> None:
+def test_kernel_setting_behind_a_link_or_escape_is_found(place: str, tmp_path: Path) -> None:
     folder = READERS["embedder"].save(tmp_path / "model")
     if place == "linked folder":
         (tmp_path / "elsewhere").mkdir()
@@ -219,7 +215,7 @@ def test_a_hidden_setting_is_found(place: str, tmp_path: Path) -> None:
         READERS["embedder"].read(str(folder))
 
 
-def test_kernels_of_an_adapter_are_refused(tmp_path: Path) -> None:
+def test_adapter_kernels_are_refused(tmp_path: Path) -> None:
     model = _chat_model(tmp_path / "model")
     adapter = tiny.save_lora(tmp_path / "adapter", model)
     _change(adapter / "adapter_config.json", {"use_kernels": True})
@@ -228,7 +224,7 @@ def test_kernels_of_an_adapter_are_refused(tmp_path: Path) -> None:
         _chat(str(model), str(adapter))
 
 
-def test_kernels_of_a_hub_model_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_model_kernels_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
     commit = "a" * 40
@@ -241,7 +237,7 @@ def test_kernels_of_a_hub_model_are_refused(tmp_path: Path, monkeypatch: pytest.
         score_texts(BertScore("owner/name", commit, 1, device="cpu"), [qa_sample("北京")], ["北京"])
 
 
-def test_other_attention_needs_no_trust(tmp_path: Path) -> None:
+def test_attention_other_than_a_kernel_needs_no_trust(tmp_path: Path) -> None:
     folder = READERS["embedder"].save(tmp_path / "model")
     _change(folder / "config.json", {"attn_implementation": "eager"})
     _change(folder / "sentence_bert_config.json", {"model_args": {"use_kernels": False, "kernel_config": None}})
@@ -250,7 +246,7 @@ def test_other_attention_needs_no_trust(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["vocab.json", "1_Table/tokenizer.json", "1_Table/idf.json", "config.json"])
-def test_words_of_a_vocabulary_are_no_settings(file: str, tmp_path: Path) -> None:
+def test_vocabulary_words_are_not_taken_for_kernel_settings(file: str, tmp_path: Path) -> None:
     folder = READERS["embedder"].save(tmp_path / "model")
     words = {"use_kernels": 7, "attn_implementation": 8, "allow_all_kernels": 9}
     (folder / "1_Table").mkdir()
@@ -282,7 +278,7 @@ def _with_layer(folder: Path, activation: str) -> Path:
 
 @pytest.mark.parametrize("activation", ["own.Own", "transformers.activations.GELUActivation", "relu"])
 @pytest.mark.parametrize("reader", ["embedder", "metric of sentences", "encoder of token vectors"])
-def test_an_activation_outside_of_torch_is_refused_by_name(reader: str, activation: str, tmp_path: Path) -> None:
+def test_model_activation_outside_of_torch_is_refused_by_name(reader: str, activation: str, tmp_path: Path) -> None:
     """sentence-transformers would take Tanh instead."""
     if reader == "encoder of token vectors":
         folder = tiny.save_colbert(tmp_path / "model")
@@ -297,7 +293,7 @@ def test_an_activation_outside_of_torch_is_refused_by_name(reader: str, activati
     assert not (tmp_path / "it-ran").exists()
 
 
-def test_activations_of_torch_and_of_networks_need_no_trust(tmp_path: Path) -> None:
+def test_torch_activations_of_a_model_need_no_trust(tmp_path: Path) -> None:
     folder = _with_layer(tmp_path / "model", "torch.nn.modules.activation.ReLU")
     _change(folder / "config.json", {"activation_function": "gelu_new"})
 
@@ -349,7 +345,7 @@ if sys.argv[2] == "untrusted":
 
 
 @pytest.mark.parametrize("trust", ["untrusted", "trusted"])
-def test_kernels_that_transformers_chooses_need_trust(trust: str, tmp_path: Path) -> None:
+def test_kernels_chosen_by_transformers_need_trust(trust: str, tmp_path: Path) -> None:
     """A stub of the package kernels notes what would be downloaded and run."""
     site = tmp_path / "site"
     (site / "kernels").mkdir(parents=True)
@@ -379,9 +375,7 @@ def test_kernels_that_transformers_chooses_need_trust(trust: str, tmp_path: Path
         assert "fetched kernels-community/quantization-eetq" in done.stdout
 
 
-def test_with_trust_a_model_runs_its_own_code_and_may_name_kernels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trusted_model_runs_its_code_and_may_name_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
     folder, mark = READERS["embedder"].save(tmp_path / "model"), tmp_path / "it-ran"
@@ -393,7 +387,7 @@ def test_with_trust_a_model_runs_its_own_code_and_may_name_kernels(
     assert mark.exists()
 
 
-def test_a_part_that_gets_no_trust_from_its_package_is_an_error(tmp_path: Path, questions: list[str]) -> None:
+def test_model_part_that_cannot_receive_trust_is_an_error(tmp_path: Path, questions: list[str]) -> None:
     folder = READERS["sparse encoder with a table"].save(tmp_path / "model")
     _name_own_modules(folder / "query_0_SparseStaticEmbedding", tmp_path / "it-ran")
 
@@ -412,7 +406,7 @@ SparseModel(sys.argv[1], "").encode(["a"], Side.QUERY, "", None, "cpu")
 """
 
 
-def test_an_input_that_says_yes_to_everything_runs_nothing(tmp_path: Path) -> None:
+def test_confirming_input_runs_no_model_code(tmp_path: Path) -> None:
     folder = READERS["sparse encoder with a table"].save(tmp_path / "model")
     mark = tmp_path / "it-ran"
     _name_own_modules(folder, mark)

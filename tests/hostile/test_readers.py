@@ -84,7 +84,7 @@ def test_known_code_running_functions_still_exist() -> None:
         ("map(pickle.loads, parts)", ["pickle.loads"]),
     ],
 )
-def test_unsafe_readers_are_found(text: str, expected: list[str], tmp_path: Path) -> None:
+def test_unsafe_reader_calls_are_detected(text: str, expected: list[str], tmp_path: Path) -> None:
     path = tmp_path / "reader.py"
     path.write_text(text)
     assert list(calls(path)) == expected
@@ -101,7 +101,7 @@ def _handlers_of_json(path: Path) -> Iterator[str]:
                 yield " ".join(ast.unparse(handler.type) for handler in node.handlers if handler.type)
 
 
-def test_json_that_is_nested_too_deeply_is_an_error_like_other_unreadable_json() -> None:
+def test_json_nested_too_deeply_is_reported_as_unreadable() -> None:
     caught = [(path.name, names) for path in FILES for names in _handlers_of_json(path)]
     assert len(caught) > 20
     unsafe = [(name, names) for name, names in caught if "ValueError" in names and "RecursionError" not in names]

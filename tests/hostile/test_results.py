@@ -103,7 +103,7 @@ def test_analysis_commands_import_no_code_from_results(
     assert main([command, *place, *options]) in (0, 2)
 
 
-def test_hostile_results_are_tried_with_every_analysis_command() -> None:
+def test_hostile_results_are_tested_with_every_analysis_command() -> None:
     from analysis.__main__ import COMMANDS as ALL
 
     assert {*COMMANDS, "notebooks", "testset"} == set(ALL)
@@ -111,7 +111,7 @@ def test_hostile_results_are_tried_with_every_analysis_command() -> None:
 
 @pytest.mark.parametrize("is_dangling", [False, True])
 @pytest.mark.parametrize("name", ["report.html", "report.md", "report.json", "plot_overall_rouge_l_top_k.svg"])
-def test_a_link_in_the_folder_is_not_written_through(
+def test_report_and_plot_do_not_write_through_a_link(
     name: str, is_dangling: bool, folder: Path, given: Planted, tmp_path: Path
 ) -> None:
     sweep, own = shutil.copytree(folder / "sweep", tmp_path / "sweep"), tmp_path / "own.txt"
@@ -127,7 +127,7 @@ def test_a_link_in_the_folder_is_not_written_through(
 
 
 @pytest.mark.parametrize("metric", ["rouge_l", "bleu", "ndcg@10"])
-def test_metrics_of_ours_need_no_option(
+def test_built_in_metrics_of_results_need_no_plugin_option(
     metric: str, folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(folder / "sweep"), "--metric", metric]) == 0
@@ -153,7 +153,7 @@ def test_custom_metric_is_rejected_with_the_command_to_allow_it(folder: Path, gi
 
 
 @pytest.mark.parametrize("by", ["option", "environment", "python"])
-def test_custom_metric_is_read_once_its_package_is_allowed(by: str, folder: Path, tmp_path: Path) -> None:
+def test_custom_metric_is_read_after_its_package_is_allowed(by: str, folder: Path, tmp_path: Path) -> None:
     planted = Planted(tmp_path / "planted", NAME)
     planted.plant()
     sweep = str(folder / "sweep")
@@ -180,7 +180,7 @@ def test_python_api_imports_no_code_from_results(which: str, folder: Path, given
 
 
 @pytest.mark.parametrize("plugins", ["given_package", ["not a name"], ["a;b"]])
-def test_plugins_are_a_list_of_names(plugins: Any, folder: Path, given: Planted) -> None:
+def test_plugins_must_be_a_list_of_package_names(plugins: Any, folder: Path, given: Planted) -> None:
     with pytest.raises(ConfigError, match=r"got '.*', expected"):
         analysis.load(folder / "sweep", plugins=plugins)
 
@@ -192,7 +192,9 @@ def test_export_imports_no_code_from_results(folder: Path, given: Planted, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_an_export_says_how_to_trust(folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_of_untrusted_results_explains_how_to_trust(
+    folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", "nowhere"]
     assert runner.export.main(arguments) == 2
     said = capsys.readouterr().err
@@ -200,7 +202,7 @@ def test_an_export_says_how_to_trust(folder: Path, given: Planted, capsys: pytes
     assert "RAG_GRID_PLUGINS=given_package" in said
 
 
-def test_rankings_are_exported_without_imports(folder: Path, given: Planted, tmp_path: Path) -> None:
+def test_rankings_export_imports_no_code_from_results(folder: Path, given: Planted, tmp_path: Path) -> None:
     arguments = [str(folder / "poisoned"), "--cell", "top_k=2", "--format", "trec", "--out", str(tmp_path / "run")]
     assert runner.export_rankings.main(arguments) == 0
 
@@ -221,7 +223,7 @@ def test_tracking_imports_no_code_from_results(folder: Path, given: Planted, tmp
     assert code == 0
 
 
-def test_packages_of_the_environment_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugins_variable_of_the_environment_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trusted_packages, "_named", {"mine": None})
     monkeypatch.setenv("RAG_GRID_PLUGINS", "one, two,,mine")
     assert trusted_packages.trusted() == ("mine", "one", "two")

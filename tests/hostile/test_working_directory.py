@@ -75,7 +75,7 @@ def test_working_directory_folder_does_not_hide_an_installed_namespace(tmp_path:
     assert (done.stdout, done.returncode) == ("None\n", 0), done.stderr
 
 
-def test_working_directory_is_tried_with_the_main_commands() -> None:
+def test_working_directory_is_tested_with_the_main_commands() -> None:
     assert {"runner", "runner.export", "runner.store", "runner.generate", "analysis"} <= set(COMMANDS)
 
 
@@ -93,7 +93,7 @@ def test_user_modules_in_the_working_directory_are_importable(tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, "imported\n")
 
 
-def test_workers_of_hydras_launchers_take_no_plugins_of_the_working_directory(tmp_path: Path) -> None:
+def test_joblib_workers_import_no_plugins_of_the_working_directory(tmp_path: Path) -> None:
     skip_without("joblib", extra="joblib")
     (tmp_path / "mine.py").touch()
     (tmp_path / "hydra_plugins").mkdir()
@@ -126,9 +126,7 @@ STARTED = ("runner", "analysis", "contextlib", "functools", "joblib", "submitit"
     ],
     ids=["logging and report", "joblib", "jobs"],
 )
-def test_processes_of_a_sweep_import_no_module_of_the_working_directory(
-    overrides: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_sweep_processes_import_no_module_of_the_working_directory(overrides: tuple[str, ...], tmp_path: Path) -> None:
     if "joblib" in str(overrides):
         skip_without("joblib", extra="joblib")
     if "slurm" in str(overrides):
@@ -151,7 +149,9 @@ def test_processes_of_a_sweep_import_no_module_of_the_working_directory(
 
 
 @pytest.mark.parametrize(("option", "names_cause"), [("-P", True), ("-B", False)])
-def test_option_that_hides_a_named_package_is_named(option: str, names_cause: bool, tmp_path: Path) -> None:
+def test_python_option_that_hides_a_plugin_is_named_in_the_error(
+    option: str, names_cause: bool, tmp_path: Path
+) -> None:
     (tmp_path / "my_package").mkdir()
     (tmp_path / "my_package" / "__init__.py").touch()
     package = "my_package" if names_cause else "not_here"

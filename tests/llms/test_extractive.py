@@ -40,7 +40,7 @@ NEWS = (
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.CORRECTION])
-def test_every_sentence_is_of_the_context(kind: Kind) -> None:
+def test_extractive_answer_has_only_sentences_of_the_context(kind: Kind) -> None:
     samples = [sample for sample in Demo().load().samples if sample.kind is kind]
     documents = Demo().load().documents.texts[:6]
     for sample in samples[:20]:
@@ -50,20 +50,20 @@ def test_every_sentence_is_of_the_context(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.QA, Kind.CONVERSATION])
-def test_the_answer_is_the_sentence_that_shares_most_with_the_question(kind: Kind) -> None:
+def test_extractive_answer_shares_most_words_with_the_question(kind: Kind) -> None:
     brief = Extractive(answer_characters=1)
     assert answer(request("工程耗资多少？", NEWS, kind), brief) == "工程耗资九亿元。"
     assert answer(request("谁出席了通车仪式？", NEWS, kind), brief) == "市长出席了通车仪式。"
 
 
-def test_earlier_turns_count_as_asked() -> None:
+def test_extractive_answer_considers_earlier_turns() -> None:
     brief = Extractive(answer_characters=1)
     history = (Turn("工程耗资多少？", "不清楚。"),)
     assert answer(request("它呢？", NEWS, Kind.CONVERSATION, history), brief) == "工程耗资九亿元。"
 
 
 @pytest.mark.parametrize("kind", [Kind.LONG_FORM, Kind.SUMMARIZATION])
-def test_texts_are_in_the_order_of_the_context_without_repetition(kind: Kind) -> None:
+def test_extractive_text_follows_the_context_without_repetition(kind: Kind) -> None:
     whole = Extractive(text_characters=1000)
     assert answer(request("通车仪式", NEWS, kind), whole) == (
         "青砚市新建了三座桥。桥长共两公里。工程耗资九亿元。市长出席了通车仪式。天气晴好。"
@@ -71,25 +71,25 @@ def test_texts_are_in_the_order_of_the_context_without_repetition(kind: Kind) ->
 
 
 @pytest.mark.parametrize(("kind", "limit"), [(Kind.QA, 20), (Kind.SUMMARIZATION, 30)])
-def test_the_limit_holds_from_the_second_sentence_on(kind: Kind, limit: int) -> None:
+def test_extractive_limit_applies_from_the_second_sentence_on(kind: Kind, limit: int) -> None:
     text = answer(request("桥", NEWS, kind), Extractive(answer_characters=20, text_characters=30))
     assert len(sentences_of(text)) > 1
     assert len(text) <= limit
 
 
-def test_a_continuation_does_not_repeat_the_beginning() -> None:
+def test_extractive_continuation_does_not_repeat_the_beginning() -> None:
     beginning = "青砚市新建了三座桥。工程耗资九亿元。"
     brief = Extractive(text_characters=10)
     assert answer(request(beginning, NEWS, Kind.SUMMARIZATION), brief) in sentences_of(beginning)
     assert answer(request(beginning, NEWS, Kind.CONTINUATION), brief) not in sentences_of(beginning)
 
 
-def test_correction_replaces_statements_the_context_contradicts() -> None:
+def test_extractive_correction_replaces_contradicted_statements() -> None:
     stated = "青砚市新建了五座桥。工程耗资九亿元。此事无人报道过。"
     assert answer(request(stated, NEWS, Kind.CORRECTION)) == "青砚市新建了三座桥。工程耗资九亿元。此事无人报道过。"
 
 
-def test_correction_keeps_statements_below_the_similarity_threshold() -> None:
+def test_extractive_correction_keeps_statements_below_the_threshold() -> None:
     stated = "青砚市新建了五座桥。"
     strict = dataclasses.replace(Extractive(), replace_overlap=1.0)
     assert answer(request(stated, NEWS, Kind.CORRECTION), strict) == stated
@@ -97,7 +97,7 @@ def test_correction_keeps_statements_below_the_similarity_threshold() -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("passages", [(), ("",), ("。", " \n！")])
-def test_answer_is_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) -> None:
+def test_extractive_answer_is_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) -> None:
     (only,) = Extractive().generate([request("西湖在哪里？", passages, kind)])
     assert only.state is AnswerState.EMPTY
 
@@ -160,7 +160,7 @@ class ReadsFile(CharacterBigrams):
         return "" if token in self.file.read_text(encoding="utf-8").split() else token
 
 
-def test_the_file_of_a_custom_tokenizer_is_read_again(tmp_path: Path) -> None:
+def test_tokenizer_file_is_read_again_in_the_next_sweep(tmp_path: Path) -> None:
     """A notebook runs several sweeps in one process."""
     words = tmp_path / "stop.txt"
     llm = Extractive(answer_characters=1, tokenizer=ReadsFile(words))
@@ -172,7 +172,7 @@ def test_the_file_of_a_custom_tokenizer_is_read_again(tmp_path: Path) -> None:
     assert answer(given, llm) == "An old river."
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_extractive_rejects_zero_lengths_and_overlap() -> None:
     assert [problem.split(":")[0] for problem in Extractive(0, 0, 0.0).check()] == [
         "answer_characters",
         "text_characters",

@@ -105,7 +105,7 @@ class TestContractOfMockLLM(LLMContract):
     component = LlamaIndexChat("llama_index.core.llms.MockLLM", {})
 
 
-def test_messages_keep_their_roles_and_arguments_reach_the_class() -> None:
+def test_llama_index_chat_keeps_roles_and_passes_arguments() -> None:
     messages = (Message("system", "Be brief."), Message("user", "北京?"))
     seen = asked()
     (answer,) = echo(begin="well, ").generate([Request("q", messages, request("q").sample, ())])
@@ -123,7 +123,7 @@ def test_llama_index_requests_run_concurrently(monkeypatch: pytest.MonkeyPatch) 
     assert min(answer.latency_s for answer in answers) >= 0.1
 
 
-def test_closing_the_iterator_sends_no_further_requests() -> None:
+def test_closing_llama_index_answers_stops_further_requests() -> None:
     seen = asked()
     answers = echo(2, delay_s=0.05).generate(questions(50))
     next(answers)
@@ -132,7 +132,7 @@ def test_closing_the_iterator_sends_no_further_requests() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
 
-def test_one_failure_does_not_affect_other_requests() -> None:
+def test_failed_llama_index_request_does_not_affect_others() -> None:
     answers = {answer.request_id: answer for answer in echo(error="q1").generate(questions(3))}
     assert [answers[name].state for name in "012"] == [AnswerState.OK, AnswerState.ERROR, AnswerState.OK]
     assert answers["1"].error == f"{ECHO}: ValueError: q1"
@@ -149,7 +149,7 @@ def test_rejected_key_is_tried_only_by_the_first_cell(tmp_path: Path) -> None:
     assert all(answer.error.startswith("not asked: ") for answer in again)
 
 
-def test_a_refused_key_is_tried_once_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejected_llama_index_key_is_tried_once_and_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_KEY", "s3cret")
     seen = asked()
     component = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "ECHO_KEY", 1)
@@ -161,7 +161,7 @@ def test_a_refused_key_is_tried_once_and_not_shown(monkeypatch: pytest.MonkeyPat
     assert len(seen) < 30
 
 
-def test_a_key_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llama_index_identity_excludes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     with_key = LlamaIndexChat(ECHO, {"temperature": 0}, api_key_env="ECHO_KEY")
     (problem,) = with_key.check()
     assert problem.startswith("api_key_env: the environment variable ECHO_KEY is not set; set it")
@@ -171,7 +171,7 @@ def test_a_key_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     assert describe(echo(begin="a")) != describe(echo())
 
 
-def test_model_name_and_sampling_come_from_the_arguments() -> None:
+def test_llama_index_model_and_sampling_come_from_the_arguments() -> None:
     named = LlamaIndexChat(ECHO, {"model": "qwen2.5:7b", "temperature": 0.7})
     assert (named.model, named.temperature, named.max_new_tokens) == ("qwen2.5:7b", 0.7, 0)
     assert echo(max_tokens=5).max_new_tokens == echo(max_new_tokens=5).max_new_tokens == 5
@@ -206,13 +206,13 @@ def test_model_name_and_sampling_come_from_the_arguments() -> None:
         "none",
     ],
 )
-def test_errors_are_found_before_the_work(component: LlamaIndexChat, problem: str) -> None:
+def test_llama_index_check_rejects_invalid_classes_and_arguments(component: LlamaIndexChat, problem: str) -> None:
     (found,) = component.check()
     assert problem in found
     assert "s3cret" not in found
 
 
-def test_arguments_rejected_by_the_class_are_an_error() -> None:
+def test_arguments_rejected_by_the_llama_index_class_are_an_error() -> None:
     with pytest.raises(ComponentError, match=r"arguments: .* cannot be built from them"):
         list(echo(delay_s="a word").generate(questions(1)))
 
@@ -241,7 +241,7 @@ def test_finish_reason_of_the_raw_reply_sets_the_state(raw: Any, state: AnswerSt
     assert (answer.state, answer.text) == (state, "" if state is AnswerState.REFUSED else "so")
 
 
-def test_white_space_reply_is_empty() -> None:
+def test_white_space_llama_index_reply_is_empty() -> None:
     assert read(None, content=" \n").state is AnswerState.EMPTY
 
 
@@ -257,12 +257,14 @@ def test_white_space_reply_is_empty() -> None:
     ],
     ids=["nowhere", "OpenAI", "Anthropic", "Ollama", "no counts", "beside the raw reply"],
 )
-def test_tokens_of_replies_are_counted(raw: Any, others: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
+def test_token_counts_of_llama_index_replies_are_read(
+    raw: Any, others: dict[str, Any], counts: tuple[int | None, int | None]
+) -> None:
     answer = read(raw, **others)
     assert (answer.n_prompt_tokens, answer.n_completion_tokens) == counts
 
 
-def test_thoughts_are_separated_from_the_answer() -> None:
+def test_llama_index_thoughts_are_separated_from_the_answer() -> None:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ThinkingBlock
 
     in_text = read(None, content="<think>hm</think>so")
@@ -272,7 +274,7 @@ def test_thoughts_are_separated_from_the_answer() -> None:
     assert (in_text.text, in_text.thoughts) == (in_block.text, in_block.thoughts) == ("so", "hm")
 
 
-def test_key_in_two_blocks_of_a_reply_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_across_two_reply_blocks_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock, ThinkingBlock
 
     monkeypatch.setenv("MY_API_KEY", "sk-Ab12Cd34Ef56Gh78Ij90Kl")
@@ -313,5 +315,5 @@ def raised_from(cause: Exception) -> Exception:
     ],
     ids=repr,
 )
-def test_exceptions_map_to_error_classes(error: Exception, expected: ErrorClass) -> None:
+def test_llama_index_exceptions_have_an_error_class(error: Exception, expected: ErrorClass) -> None:
     assert class_of(as_server_error(error)) is expected

@@ -7,5 +7,5 @@ class TestNoGenerator(LLMContract):
     component = NoGenerator()
 
 
-def test_no_request_is_sent() -> None:
+def test_none_generator_sends_nothing_and_answers_not_asked() -> None:
     assert {answer.state for answer in NoGenerator().generate(REQUESTS)} == {AnswerState.NOT_ASKED}

@@ -49,7 +49,7 @@ class TestContract(LLMContract):
             yield
 
 
-def test_a_server_that_does_not_run_is_reported_without_retries() -> None:
+def test_stopped_ollama_server_is_reported_without_retries() -> None:
     with chat_server(lambda *_: reply()) as server:
         model = client(server.url, max_retries=5, backoff_s=1.0)
     started = time.monotonic()
@@ -74,7 +74,7 @@ def test_ollama_usage_is_counted_priced_and_limited(tmp_path: Path) -> None:
     assert gate.spent.cost == 30.0
 
 
-def test_uncounted_tokens_count_as_the_maximum(tmp_path: Path) -> None:
+def test_uncounted_ollama_tokens_count_as_the_maximum(tmp_path: Path) -> None:
     gate = SharedGate(tmp_path, tmp_path / "spent")
     with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, use_gate(gate):
         list(client(server.url, max_new_tokens=500).generate([request("q")]))
@@ -95,13 +95,13 @@ def test_ollama_request_contains_all_parameters() -> None:
     }
 
 
-def test_schema_is_sent_as_the_ollama_format() -> None:
+def test_reply_schema_is_sent_as_the_ollama_format() -> None:
     schema = {"type": "object"}
     asked = Request("q", (Message("user", "q"),), request("q").sample, (), json_schema=schema)
     assert OllamaChat("m")._parameters(asked)["format"] == schema
 
 
-def test_reply_text_and_token_counts_are_read() -> None:
+def test_ollama_reply_text_and_token_counts_are_read() -> None:
     answer, _ = ask(reply(" so "))
     assert (answer.state, answer.text, answer.n_prompt_tokens, answer.n_completion_tokens) == (
         AnswerState.OK,
@@ -114,17 +114,17 @@ def test_reply_text_and_token_counts_are_read() -> None:
 @pytest.mark.parametrize(
     "thinking", [{"message": {"content": "so", "thinking": "hm"}}, {"message": {"content": "<think>hm</think>so"}}]
 )
-def test_thoughts_are_separated_from_the_answer(thinking: dict[str, Any]) -> None:
+def test_ollama_thoughts_are_separated_from_the_answer(thinking: dict[str, Any]) -> None:
     answer, _ = ask(reply(**thinking))
     assert (answer.text, answer.thoughts, answer.n_reasoning_tokens) == ("so", "hm", None)
 
 
-def test_reply_cut_by_length_is_truncated() -> None:
+def test_ollama_reply_cut_by_length_is_truncated() -> None:
     answer, _ = ask(reply("so f", "length"))
     assert (answer.state, answer.text) == (AnswerState.TRUNCATED, "so f")
 
 
-def test_a_prompt_that_fills_the_window_was_cut_and_is_an_error() -> None:
+def test_ollama_prompt_that_fills_the_window_is_an_error() -> None:
     answer, _ = ask(reply(prompt_eval_count=2000), num_ctx=2000)
     assert (answer.state, answer.error_class) == (AnswerState.ERROR, ErrorClass.TOO_LONG)
     assert "the prompt fills num_ctx=2000" in answer.error
@@ -139,7 +139,7 @@ def test_a_prompt_that_fills_the_window_was_cut_and_is_an_error() -> None:
     ],
     ids=str,
 )
-def test_failures_have_their_kind(answered: Reply, error_class: ErrorClass) -> None:
+def test_ollama_failures_have_an_error_class(answered: Reply, error_class: ErrorClass) -> None:
     answer, _ = ask(answered)
     assert (answer.state, answer.error_class) == (AnswerState.ERROR, error_class)
 
@@ -170,28 +170,28 @@ def tags(*models: dict[str, str]) -> Iterator[str]:
 
 class TestDigest:
     @pytest.mark.parametrize("digest", ["845dbda0ea48", "sha256:845dbda0ea48ed"])
-    def test_a_matching_digest_passes(self, digest: str) -> None:
+    def test_matching_ollama_digest_passes_the_check(self, digest: str) -> None:
         with tags({"name": "m:1b", "digest": "845dbda0ea48ed749"}) as url:
             assert client(url, digest=digest).check() == []
 
-    def test_different_model_digest_is_an_error(self) -> None:
+    def test_different_ollama_digest_is_rejected(self) -> None:
         with tags({"name": "m:1b", "digest": "ffff"}) as url:
             (problem,) = client(url, digest="845dbda0ea48").check()
         assert problem.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff on the server")
 
-    def test_a_missing_model_is_an_error(self) -> None:
+    def test_missing_ollama_model_suggests_the_pull_command(self) -> None:
         with tags() as url:
             assert client(url, digest="84").check() == [
                 "model: Ollama has no 'm:1b'; download it with: ollama pull m:1b"
             ]
 
-    def test_a_missing_server_is_an_error(self) -> None:
+    def test_missing_ollama_server_suggests_the_serve_command(self) -> None:
         with tags() as url:
             pass
         (problem,) = client(url, digest="84").check()
         assert "start `ollama serve`" in problem
 
 
-def test_prompt_and_answer_share_the_window() -> None:
+def test_ollama_window_must_exceed_the_answer_limit() -> None:
     (problem,) = OllamaChat("m", num_ctx=1024).check()
     assert problem.startswith("num_ctx: got 1024, expected more than max_new_tokens=1024")

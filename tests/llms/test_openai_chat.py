@@ -52,27 +52,27 @@ class TestContract(LLMContract):
 
 
 class TestAnswers:
-    def test_reply_text_usage_and_latency_are_read(self) -> None:
+    def test_openai_reply_text_usage_and_latency_are_read(self) -> None:
         answers, _ = ask(lambda *_: Reply(" four "))
         answer = answers["q"]
         assert (answer.state, answer.text) == (AnswerState.OK, "four")
         assert (answer.n_prompt_tokens, answer.n_completion_tokens) == (7, 6)
         assert answer.latency_s > 0
 
-    def test_request_contains_parameters_and_messages(self) -> None:
+    def test_openai_request_contains_parameters_and_messages(self) -> None:
         _, server = ask(lambda *_: Reply("x"), "Who?", temperature=0.5, seed=3, max_new_tokens=9)
         (sent,) = server.requests
         assert sent["messages"] == [{"role": "user", "content": "Who?"}]
         assert (sent["model"], sent["temperature"], sent["seed"], sent["max_tokens"]) == ("a-model", 0.5, 3, 9)
 
-    def test_parameters_set_to_none_are_not_sent(self) -> None:
+    def test_openai_parameters_set_to_none_are_not_sent(self) -> None:
         _, server = ask(
             lambda *_: Reply("x"), temperature=None, top_p=None, length_parameter=LengthParameter.MAX_COMPLETION_TOKENS
         )
         (sent,) = server.requests
         assert sent.keys() == {"model", "messages", "max_completion_tokens"}
 
-    def test_stop_words_and_extra_body_are_sent(self) -> None:
+    def test_openai_stop_words_and_extra_body_are_sent(self) -> None:
         extra = '{"chat_template_kwargs": {"enable_thinking": false}}'
         _, server = ask(lambda *_: Reply("x"), stop=("\n\n", "Q:"), extra_body=extra)
         (sent,) = server.requests
@@ -88,7 +88,7 @@ class TestAnswers:
         ],
         ids=str,
     )
-    def test_thoughts_are_separated_and_counted(self, message: dict[str, str]) -> None:
+    def test_openai_thoughts_are_separated_and_counted(self, message: dict[str, str]) -> None:
         body = {
             "choices": [{"message": message, "finish_reason": "stop"}],
             "usage": {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 5}},
@@ -98,7 +98,7 @@ class TestAnswers:
         assert (answer.state, answer.text, answer.thoughts) == (AnswerState.OK, "so", "hm")
         assert (answer.n_completion_tokens, answer.n_reasoning_tokens) == (9, 5)
 
-    def test_thoughts_that_were_cut_off_are_not_text(self) -> None:
+    def test_truncated_openai_thoughts_are_not_answer_text(self) -> None:
         answers, _ = ask(lambda *_: Reply("<think>first I", finish_reason="length"))
         answer = answers["q"]
         assert (answer.state, answer.text, answer.thoughts) == (AnswerState.TRUNCATED, "", "first I")
@@ -111,7 +111,7 @@ class TestAnswers:
         answers, _ = ask(lambda _, attempt: Reply("ok") if attempt == 2 else Reply(status=500, delay_s=0.5))
         assert 0 < answers["q"].latency_s < 0.4
 
-    def test_tokens_that_the_server_does_not_count_are_not_known(self) -> None:
+    def test_openai_tokens_without_a_count_are_unknown(self) -> None:
         for usage in ("", ', "usage": {}', ', "usage": null', ', "usage": {"prompt_tokens": "7"}'):
             body = f'{{"choices": [{{"message": {{"content": "hi"}}}}]{usage}}}'.encode()
             answers, _ = ask(lambda *_, body=body: Reply(body=body))
@@ -122,17 +122,17 @@ class TestAnswers:
             )
 
     @pytest.mark.parametrize("text", ["", " \n", None])
-    def test_a_blank_reply_is_empty(self, text: str | None) -> None:
+    def test_blank_openai_reply_is_empty(self, text: str | None) -> None:
         answers, _ = ask(lambda *_: Reply(text))
         assert answers["q"].state is AnswerState.EMPTY
 
     @pytest.mark.parametrize("reply", [Reply("x", finish_reason="content_filter"), Reply(None, refusal="I cannot")])
-    def test_refusals_have_their_own_state(self, reply: Reply) -> None:
+    def test_openai_refusals_have_the_refused_state(self, reply: Reply) -> None:
         answers, _ = ask(lambda *_: reply)
         assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
 
     @pytest.mark.parametrize("text", ["so far", ""])
-    def test_a_text_that_was_cut_by_its_length_is_kept(self, text: str) -> None:
+    def test_openai_text_cut_by_length_is_kept_as_truncated(self, text: str) -> None:
         answers, _ = ask(lambda *_: Reply(text, finish_reason="length"))
         assert (answers["q"].state, answers["q"].text) == (AnswerState.TRUNCATED, text)
 
@@ -185,7 +185,7 @@ class TestDraws:
         (record,) = caplog.records
         assert "6 are requested one by one" in record.getMessage()
 
-    def test_draws_fail_and_are_retried_together(self) -> None:
+    def test_draws_of_one_request_fail_and_are_retried_together(self) -> None:
         answers, server = drawn(
             lambda asked, attempt: Reply(status=503) if attempt == 1 else several(asked, attempt),
             2,
@@ -202,7 +202,7 @@ class TestDraws:
         assert states == {"a0": AnswerState.ERROR, "a1": AnswerState.ERROR, "b0": AnswerState.OK, "b1": AnswerState.OK}
 
     @pytest.mark.parametrize("choices", [[], [{"message": {"content": "x"}}, {"message": None}], {}])
-    def test_one_malformed_completion_rejects_the_reply(self, choices: object) -> None:
+    def test_malformed_completion_rejects_the_whole_reply(self, choices: object) -> None:
         answers, _ = drawn(
             lambda *_: Reply(body=json.dumps({"choices": choices}).encode()), 2, completions_per_request=2
         )
@@ -238,17 +238,17 @@ class TestErrorClasses:
         ],
         ids=lambda value: value.value if isinstance(value, ErrorClass) else str(value.status),
     )
-    def test_failures_have_an_error_class(self, failure: Reply, error_class: ErrorClass) -> None:
+    def test_openai_failures_have_an_error_class(self, failure: Reply, error_class: ErrorClass) -> None:
         answers, _ = ask(lambda *_: failure, max_retries=0, timeout_s=0.3)
         assert (answers["q"].state, answers["q"].error_class) == (AnswerState.ERROR, error_class)
 
-    def test_a_missing_server_is_an_error(self) -> None:
+    def test_missing_openai_server_has_the_connection_error_class(self) -> None:
         with chat_server(lambda *_: Reply("x")) as server:
             model = client(server, max_retries=0)
         (answer,) = model.generate([request("q")])
         assert answer.error_class is ErrorClass.CONNECTION
 
-    def test_a_refused_connection_is_reported_without_retries(self) -> None:
+    def test_refused_openai_connection_is_reported_without_retries(self) -> None:
         with chat_server(lambda *_: Reply("x")) as server:
             model = client(server, max_retries=5, backoff_s=1.0)
         started = time.monotonic()
@@ -259,7 +259,7 @@ class TestErrorClasses:
             in answer.error
         )
 
-    def test_requests_not_sent_have_the_class_of_the_failure_before(self) -> None:
+    def test_unsent_requests_inherit_the_class_of_the_failure(self) -> None:
         answers, server = ask(lambda *_: Reply(status=401), *map(str, range(20)), concurrency=1)
         assert len(server.requests) < 20
         assert {answer.error_class for answer in answers.values()} == {ErrorClass.ACCESS}
@@ -279,7 +279,7 @@ class TestRetries:
         ],
         ids=lambda reply: f"{reply.status} cut={reply.cut} {reply.finish_reason} {reply.body!r}",
     )  # fmt: skip
-    def test_temporary_failures_are_retried(self, failure: Reply) -> None:
+    def test_openai_requests_are_retried_after_temporary_failures(self, failure: Reply) -> None:
         answers, server = ask(lambda _, attempt: Reply("ok") if attempt == 3 else failure)
         assert (answers["q"].text, len(server.requests)) == ("ok", 3)
 
@@ -296,15 +296,15 @@ class TestRetries:
         assert len(server.requests) == 3
         assert "a reply that is not what was requested: " in answers["q"].error
 
-    def test_an_error_with_status_200_quotes_the_server(self) -> None:
+    def test_error_with_status_200_quotes_the_server(self) -> None:
         answers, _ = ask(lambda *_: Reply(body=b'{"error": {"message": "overloaded"}}'))
         assert "overloaded" in answers["q"].error
 
-    def test_a_reply_that_does_not_come_is_requested_again(self) -> None:
+    def test_request_without_a_reply_is_sent_again_after_the_timeout(self) -> None:
         answers, _ = ask(lambda _, attempt: Reply("ok", delay_s=1.0 if attempt == 1 else 0), timeout_s=0.2)
         assert answers["q"].text == "ok"
 
-    def test_the_last_attempt_ends_in_an_error_with_its_reason(self) -> None:
+    def test_failure_of_the_last_attempt_is_reported_with_its_reason(self) -> None:
         answers, server = ask(lambda *_: Reply(status=500, body=b'{"error": {"message": "out of memory"}}'))
         answer = answers["q"]
         assert (answer.state, answer.text, len(server.requests)) == (AnswerState.ERROR, "", 3)
@@ -315,7 +315,7 @@ class TestRetries:
         answers, _ = ask(lambda *_: Reply("x", delay_s=0.6), timeout_s=0.1, max_retries=0)
         assert "no reply within timeout_s (attempt 1 of 1)" in answers["q"].error
 
-    def test_a_bad_request_is_not_tried_again(self) -> None:
+    def test_bad_request_is_not_retried(self) -> None:
         answers, server = ask(lambda *_: Reply(status=400, body=b'{"error": {"message": "context too long"}}'))
         assert "HTTP 400: context too long (attempt 1 of 3)" in answers["q"].error
         assert len(server.requests) == 1
@@ -327,7 +327,7 @@ class TestRetries:
             (b"<h1>\nbad gateway</h1>", "<h1> bad gateway</h1>"), (b"", "without a word"), (b"x" * 999, "x" * 290),
         ],
     )  # fmt: skip
-    def test_any_message_of_the_server_becomes_one_line(self, body: bytes, said: str) -> None:
+    def test_server_error_message_becomes_one_line(self, body: bytes, said: str) -> None:
         answers, _ = ask(lambda *_: Reply(status=400, body=body))
         assert f"HTTP 400: {said} (attempt 1 of 3)" in answers["q"].error
 
@@ -337,7 +337,7 @@ class TestRetries:
         assert (answers["q"].text, len(server.requests)) == ("x", 1)
 
     @pytest.mark.parametrize("as_date", [False, True])
-    def test_retry_after_is_waited_for(self, as_date: bool) -> None:
+    def test_retry_after_header_delays_the_retry(self, as_date: bool) -> None:
         def script(_: object, attempt: int) -> Reply:
             when = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True) if as_date else "1"
             return Reply("ok") if attempt == 2 else Reply(status=429, headers={"Retry-After": when})
@@ -374,7 +374,7 @@ class TestManyRequests:
             assert time.monotonic() - started < 0.8
             assert next(answers).request_id == requests[0].id
 
-    def test_closing_the_iterator_returns_immediately_and_sends_no_more(self) -> None:
+    def test_closing_the_iterator_returns_immediately_and_stops_requests(self) -> None:
         with chat_server(lambda *_: Reply("x", delay_s=0.1)) as server:
             answers = client(server, concurrency=2).generate([request(str(i)) for i in range(50)])
             next(answers)
@@ -424,7 +424,7 @@ for _ in answers:
     @pytest.mark.parametrize(
         ("status", "code"), [(401, ""), (402, ""), (403, ""), (404, ""), (429, "insufficient_quota")]
     )
-    def test_a_failure_shared_by_all_requests_stops_the_rest(self, status: int, code: str) -> None:
+    def test_failure_shared_by_all_requests_stops_the_rest(self, status: int, code: str) -> None:
         body = f'{{"error": {{"message": "no such key", "code": "{code}"}}}}'.encode()
         answers, server = ask(lambda *_: Reply(status=status, body=body), *map(str, range(40)), concurrency=2)
         assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
@@ -432,12 +432,12 @@ for _ in answers:
         assert any(answer.error.startswith("not asked: ") for answer in answers.values())
         assert all("no such key" in answer.error for answer in answers.values())
 
-    def test_single_refusal_after_an_answer_does_not_stop_the_rest(self) -> None:
+    def test_refusal_after_a_success_does_not_stop_the_rest(self) -> None:
         script = lambda asked, _: Reply(status=403) if last_message(asked) == "5" else Reply("x")  # noqa: E731
         answers, _ = ask(script, *map(str, range(20)), concurrency=1)
         assert [name for name, answer in answers.items() if answer.state is AnswerState.ERROR] == ["5"]
 
-    def test_a_server_that_is_away_is_not_asked_for_ever(self) -> None:
+    def test_unreachable_server_ends_all_requests_within_seconds(self) -> None:
         with chat_server(lambda *_: Reply("x")) as server:
             model = client(server, concurrency=2, max_retries=1)
         started = time.monotonic()
@@ -446,7 +446,7 @@ for _ in answers:
         assert time.monotonic() - started < 5
         assert all("no connection" in answer.error for answer in answers)
 
-    def test_a_server_that_always_fails_is_not_asked_for_ever(self) -> None:
+    def test_server_that_always_fails_gets_a_bounded_number_of_requests(self) -> None:
         answers, server = ask(lambda *_: Reply(status=500), *map(str, range(60)), concurrency=2, max_retries=0)
         assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
         assert 10 <= len(server.requests) <= 12
@@ -463,12 +463,12 @@ for _ in answers:
         assert answers["limited"].error.startswith("not asked again: ")
 
     @pytest.mark.parametrize("failure", [Reply(cut=True), Reply(delay_s=0.5), Reply(status=500)])
-    def test_one_request_that_always_fails_does_not_stop_the_others(self, failure: Reply) -> None:
+    def test_request_that_always_fails_does_not_stop_the_others(self, failure: Reply) -> None:
         script = lambda asked, _: failure if last_message(asked) == "0" else Reply("x")  # noqa: E731
         answers, _ = ask(script, *map(str, range(5)), concurrency=1, timeout_s=0.25, max_retries=1)
         assert [name for name, answer in answers.items() if answer.state is AnswerState.ERROR] == ["0"]
 
-    def test_single_failures_do_not_stop_the_others(self) -> None:
+    def test_individual_failures_do_not_stop_the_others(self) -> None:
         script = lambda asked, _: Reply(status=400) if int(last_message(asked)) % 2 else Reply("x")  # noqa: E731
         answers, _ = ask(script, *map(str, range(20)))
         assert [answers[str(i)].state for i in (0, 1)] == [AnswerState.OK, AnswerState.ERROR]
@@ -486,20 +486,20 @@ class TestJson:
             (JsonMode.NONE, {}),
         ],
     )  # fmt: skip
-    def test_a_schema_is_enforced_as_the_server_can(self, mode: JsonMode, expected: dict[str, Any]) -> None:
+    def test_reply_schema_is_sent_in_the_configured_json_mode(self, mode: JsonMode, expected: dict[str, Any]) -> None:
         asked = Request("q", (Message("user", "q"),), request("q").sample, (), json_schema=SCHEMA)
         with chat_server(lambda *_: Reply("{}")) as server:
             list(client(server, json_mode=mode).generate([asked]))
         (sent,) = server.requests
         assert {name: sent.get(name) for name in ("response_format", "guided_json") if name in sent} == expected
 
-    def test_free_text_is_not_enforced(self) -> None:
+    def test_request_without_a_schema_has_no_response_format(self) -> None:
         _, server = ask(lambda *_: Reply("x"))
         assert "response_format" not in server.requests[0]
 
 
 class TestKey:
-    def test_the_key_is_sent_and_appears_nowhere_else(
+    def test_openai_key_is_sent_and_appears_nowhere_else(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setenv("A_KEY", "sk-very-secret\n")
@@ -515,14 +515,14 @@ class TestKey:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
         assert OpenAIChat("m").server._connection().base_url == "https://api.openai.com/v1"
 
-    def test_a_key_that_no_header_can_hold_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_openai_key_with_invalid_characters_is_rejected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for key in ("sk-sécret", "sk-\nsecret"):
             monkeypatch.setenv("A_KEY", key)
             (problem,) = OpenAIChat("m", api_key_env="A_KEY").check()
             assert problem.startswith("api_key_env: the key in A_KEY contains characters")
             assert "cret" not in problem
 
-    def test_unset_key_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unset_openai_key_is_rejected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("A_KEY", raising=False)
         (problem,) = OpenAIChat("m", api_key_env="A_KEY").check()
         assert problem.startswith("api_key_env: the environment variable A_KEY is not set; set it")
@@ -554,13 +554,13 @@ class TestKey:
         ({"completions_per_request": 2, "seed": 7}, "completions_per_request: got 2 with seed=7"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_openai_chat(fields: dict[str, Any], problem: str) -> None:
     (found,) = OpenAIChat(**{"model": "m", "api_key_env": "", **fields}).check()
     assert found.startswith(problem)
     assert "secret" not in found
 
 
-def test_address_and_rate_limits_are_not_part_of_the_identity() -> None:
+def test_openai_identity_excludes_address_and_rate_limits() -> None:
     described = describe(OpenAIChat("m"))
     same = {
         "base_url": "http://elsewhere/v1", "api_key_env": "OTHER", "concurrency": 99, "timeout_s": 1.0,

@@ -23,11 +23,11 @@ def answer(llm: Scripted, question: str) -> Answer:
     ("reply", "text"),
     [("{question}", "问？"), ("好", "好"), ("{context}|{question}", "甲\n乙|问？"), ("{other}", "{other}")],
 )
-def test_replies_follow_the_script(reply: str, text: str) -> None:
+def test_scripted_replies_fill_the_placeholders_of_the_script(reply: str, text: str) -> None:
     assert answer(Scripted(reply), "问？").text == text
 
 
-def test_inserted_text_is_not_read_as_a_template() -> None:
+def test_scripted_reply_does_not_expand_inserted_text() -> None:
     assert answer(Scripted("{question}"), "{context}").text == "{context}"
 
 
@@ -41,24 +41,24 @@ def test_inserted_text_is_not_read_as_a_template() -> None:
         ("好吗", AnswerState.OK),
     ],
 )
-def test_states_follow_the_script(question: str, state: AnswerState) -> None:
+def test_scripted_states_follow_the_script(question: str, state: AnswerState) -> None:
     llm = Scripted(error_on="错", empty_on="空", refuse_on="拒", truncate_on="截")
     assert answer(llm, question).state is state
 
 
-def test_an_error_has_its_class() -> None:
+def test_scripted_error_has_the_configured_class() -> None:
     failed = answer(Scripted(error_on="错", error_class=ErrorClass.TIMEOUT), "错吗")
     assert (failed.error, failed.error_class) == ("the script fails on '错'", ErrorClass.TIMEOUT)
 
 
-def test_a_truncated_reply_is_the_first_half() -> None:
+def test_scripted_truncation_keeps_the_first_half() -> None:
     assert answer(Scripted(truncate_on="截"), "截到这里").text == "截到"
 
 
-def test_an_empty_reply_is_an_empty_answer() -> None:
+def test_empty_scripted_reply_is_an_empty_answer() -> None:
     assert answer(Scripted(""), "问？").state is AnswerState.EMPTY
 
 
-def test_the_delay_is_not_part_of_the_identity() -> None:
+def test_scripted_identity_excludes_the_delay() -> None:
     (delay,) = (field for field in Scripted.__dataclass_fields__.values() if field.name == "delay_s")
     assert is_runtime_only(delay)

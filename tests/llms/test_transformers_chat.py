@@ -87,14 +87,14 @@ def test_batched_greedy_texts_equal_single_calls_of_generate(
     assert texts(replace(llm, batch_tokens=1)) == expected
 
 
-def test_an_adapter_changes_what_is_written_and_the_identity(models: dict[str, Path]) -> None:
+def test_adapter_changes_the_answers_and_the_identity(models: dict[str, Path]) -> None:
     plain, adapted = chat(models["qwen2"]), chat(models["qwen2"], adapter=str(models["lora"]))
     assert texts(plain) != texts(adapted)
     assert plain.content_hash() != adapted.content_hash()
 
 
 class TestDrawing:
-    def test_drawing_does_not_depend_on_batch_mates(self, models: dict[str, Path]) -> None:
+    def test_drawn_text_does_not_depend_on_the_batch(self, models: dict[str, Path]) -> None:
         llm = chat(models["qwen2"], temperature=1.0, top_p=0.9)
         together = texts(llm)
         assert together == {q: texts(llm, [q])[q] for q in reversed(QUESTIONS)}
@@ -108,16 +108,16 @@ class TestDrawing:
         drawn += texts(replace(llm, seed=1), ["yes?"]).values()
         assert len(set(drawn)) == 4
 
-    def test_a_small_top_p_leaves_the_likeliest(self, models: dict[str, Path]) -> None:
+    def test_small_top_p_equals_greedy_decoding(self, models: dict[str, Path]) -> None:
         assert texts(chat(models["llama"], temperature=1.0, top_p=1e-6)) == texts(chat(models["llama"]))
 
 
 class TestEnds:
-    def test_a_text_with_max_new_tokens_is_truncated(self, models: dict[str, Path]) -> None:
+    def test_answer_of_max_new_tokens_is_truncated(self, models: dict[str, Path]) -> None:
         found = answers(chat(models["qwen2"]))["No"]
         assert (found.state, found.n_completion_tokens) == (AnswerState.TRUNCATED, 12)
 
-    def test_a_text_with_an_end_token_is_complete(self, models: dict[str, Path], tmp_path: Path) -> None:
+    def test_answer_with_an_end_token_is_complete(self, models: dict[str, Path], tmp_path: Path) -> None:
         text = texts(chat(models["qwen2"], max_new_tokens=40))["No"]
         folder = shutil.copytree(models["qwen2"], tmp_path / "model")
         vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
@@ -146,7 +146,7 @@ def test_prompt_beyond_the_window_fails_only_its_own_request(models: dict[str, P
     assert f"{MAX_TOKENS} tokens, expected fewer or shorter passages" in long.error
 
 
-def test_a_template_that_refuses_messages_is_an_error_of_the_request(models: dict[str, Path]) -> None:
+def test_template_that_refuses_messages_fails_the_request(models: dict[str, Path]) -> None:
     (found,) = answers(chat(models["qwen2"], chat_template="{{ raise_exception('no system role') }}"), ["q"]).values()
     assert (found.error_class, "no system role" in found.error) == (ErrorClass.BAD_REQUEST, True)
 
@@ -189,7 +189,7 @@ def test_lone_surrogate_fails_only_its_own_request(models: dict[str, Path]) -> N
 
 
 @pytest.mark.parametrize("computes", [True, False])
-def test_a_dtype_that_the_cpu_emulates_is_warned_of(
+def test_dtype_emulated_by_the_cpu_is_warned_of(
     models: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -204,7 +204,7 @@ def test_a_dtype_that_the_cpu_emulates_is_warned_of(
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_numbers_that_are_not_finite_are_not_answers(
+def test_non_finite_logits_are_an_error_and_not_an_answer(
     models: dict[str, Path], tmp_path: Path, temperature: float
 ) -> None:
     from safetensors.torch import load_file, save_file
@@ -217,9 +217,7 @@ def test_numbers_that_are_not_finite_are_not_answers(
         answers(chat(folder, temperature=temperature))
 
 
-def test_the_latency_of_an_answer_is_its_share_of_the_batch(
-    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answer_latency_is_its_share_of_the_batch(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that advances by 6 seconds from one look to the next: one batch holds all answers."""
     ticks = itertools.count(0.0, 6.0)
     llm = chat(models["qwen2"])
@@ -228,7 +226,7 @@ def test_the_latency_of_an_answer_is_its_share_of_the_batch(
     assert {answer.latency_s for answer in answers(llm).values()} == {6.0 / len(QUESTIONS)}
 
 
-def test_the_pace_is_not_part_of_the_identity(models: dict[str, Path]) -> None:
+def test_transformers_identity_excludes_batch_size_and_device(models: dict[str, Path]) -> None:
     llm = chat(models["qwen2"])
     assert describe(replace(llm, batch_tokens=1, device="cuda")) == describe(llm)
     changes: list[dict[str, Any]] = [
@@ -238,6 +236,6 @@ def test_the_pace_is_not_part_of_the_identity(models: dict[str, Path]) -> None:
     assert all(describe(replace(llm, **change)) != describe(llm) for change in changes)
 
 
-def test_invalid_settings_are_reported(models: dict[str, Path]) -> None:
+def test_transformers_chat_rejects_missing_adapters_and_invalid_numbers(models: dict[str, Path]) -> None:
     llm = chat(models["qwen2"], adapter="/nowhere/at/all", batch_tokens=0, temperature=-1.0)
     assert [problem.split(":")[0] for problem in llm.check()] == ["temperature", "adapter", "batch_tokens"]

@@ -80,7 +80,7 @@ class TestContract(LLMContract):
         self.component = chat(place)
 
 
-def test_all_users_of_a_server_share_one_process(place: Path) -> None:
+def test_vllm_users_share_one_server_process(place: Path) -> None:
     first, second = said(chat(place)), said(chat(place, temperature=0.7))
     assert first == second
     assert len(servers(place)) == 1
@@ -88,7 +88,7 @@ def test_all_users_of_a_server_share_one_process(place: Path) -> None:
     assert "loading model" in next((place / "logs").rglob("server.log")).read_text()
 
 
-def test_released_server_stops_and_a_new_one_starts(place: Path) -> None:
+def test_released_vllm_server_stops_and_a_new_one_starts(place: Path) -> None:
     said(chat(place))
     assert servers(place)
     managed.release_servers()
@@ -96,18 +96,18 @@ def test_released_server_stops_and_a_new_one_starts(place: Path) -> None:
     said(chat(place))
 
 
-def test_adapter_and_arguments_are_passed_to_the_server(place: Path) -> None:
+def test_vllm_server_receives_adapter_and_arguments(place: Path) -> None:
     text = said(chat(place, adapter=str(place / "lora"), arguments="--dtype half", runtime_arguments="--swap-space 1"))
     assert text.startswith("adapter serve")
     assert f"--enable-lora --lora-modules adapter={place / 'lora'} --dtype half --swap-space 1" in text
 
 
-def test_the_error_of_a_dead_server_quotes_its_log(place: Path) -> None:
+def test_error_of_a_dead_vllm_server_quotes_its_log(place: Path) -> None:
     with pytest.raises(ComponentError, match=r"ended before it was healthy.*loading dies \| CUDA out of memory"):
         said(chat(place, "dies"))
 
 
-def test_the_error_of_a_vanished_server_names_its_log(place: Path) -> None:
+def test_error_of_a_vanished_vllm_server_names_its_log(place: Path) -> None:
     (answer,) = chat(place, "quits").generate([request("q")])
     assert "no server listens there: the server that the sweep started has ended; " in answer.error
     assert "base_url" not in answer.error
@@ -115,13 +115,13 @@ def test_the_error_of_a_vanished_server_names_its_log(place: Path) -> None:
     assert "loading quits" in log.read_text()
 
 
-def test_a_server_that_is_never_healthy_is_stopped(place: Path) -> None:
+def test_vllm_server_that_is_never_healthy_is_stopped(place: Path) -> None:
     with pytest.raises(ComponentError, match=r"not healthy within start_timeout_s=2; .*loading hangs"):
         said(chat(place, "hangs", start_timeout_s=2.0))
     wait_until(lambda: not [pid for pid in servers(place) if b"hangs" in Path(f"/proc/{pid}/cmdline").read_bytes()])
 
 
-def test_a_killed_user_leaves_no_server_behind(place: Path, tmp_path: Path) -> None:
+def test_killed_user_leaves_no_vllm_server_behind(place: Path, tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.safetensors").write_bytes(b"weights")
     program = f"""
@@ -144,7 +144,7 @@ time.sleep(60)
     wait_until(lambda: not servers(tmp_path))
 
 
-def test_server_of_a_killed_starter_stops_even_with_waiting_processes(place: Path, tmp_path: Path) -> None:
+def test_vllm_server_of_a_killed_starter_stops_despite_waiting_processes(place: Path, tmp_path: Path) -> None:
     folder = tmp_path / "server"
     program = f"""
 from pathlib import Path
@@ -165,7 +165,7 @@ managed.address_of(lambda port: [*command, str(port)], Path({str(folder)!r}), 60
         managed._held.pop(folder).close()
 
 
-def test_interrupted_start_leaves_no_server_behind(
+def test_interrupted_start_leaves_no_vllm_server_behind(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(address: str) -> bool:
@@ -182,7 +182,7 @@ def test_interrupted_start_leaves_no_server_behind(
         managed._held.pop(folder).close()
 
 
-def test_runtime_fields_are_not_part_of_the_identity(place: Path) -> None:
+def test_vllm_identity_excludes_runtime_fields(place: Path) -> None:
     llm = chat(place)
     moved = chat(place, command="other", runtime_arguments="-tp 2", log_dir="x", concurrency=1, start_timeout_s=1.0)
     assert describe(moved) == describe(llm)
@@ -190,7 +190,7 @@ def test_runtime_fields_are_not_part_of_the_identity(place: Path) -> None:
         assert describe(chat(place, **change)) != describe(llm)
 
 
-def test_errors_of_unusable_and_missing_commands_differ(place: Path, tmp_path: Path) -> None:
+def test_unusable_and_missing_vllm_commands_have_different_errors(place: Path, tmp_path: Path) -> None:
     written = tmp_path / "vllm"
     written.write_text("#!/bin/sh")
     said = [chat(place, command=str(command)).check() for command in (written, tmp_path, tmp_path / "none")]
@@ -202,12 +202,12 @@ def test_errors_of_unusable_and_missing_commands_differ(place: Path, tmp_path: P
     ]
 
 
-def test_invalid_settings_are_reported(place: Path) -> None:
+def test_vllm_rejects_missing_commands_and_adapters(place: Path) -> None:
     llm = chat(place, command="/no/vllm", adapter="/no/adapter", temperature=-1.0, extra_body="[")
     assert [problem.split(":")[0] for problem in llm.check()] == ["temperature", "command", "adapter", "extra_body"]
 
 
-def test_process_waiting_for_a_server_start_names_the_log(
+def test_process_waiting_for_a_vllm_start_names_the_log(
     place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(managed, "_REPORT_AFTER_S", 0.05)

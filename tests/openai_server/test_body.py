@@ -82,7 +82,7 @@ def test_compressed_replies_are_read(kind: str, encoding: str) -> None:
     assert received([compressed(kind, json.dumps(value).encode())], ("Content-Encoding", encoding)) == value
 
 
-def test_members_of_gzip_follow_each_other() -> None:
+def test_gzip_members_of_a_reply_are_joined() -> None:
     assert received([gzip.compress(b'{"a":'), gzip.compress(b" 1}")], ("Content-Encoding", "gzip")) == {"a": 1}
 
 
@@ -96,7 +96,7 @@ def _too_large(kind: str) -> tuple[Any, *tuple[tuple[str, str], ...]]:
 
 
 @pytest.mark.parametrize("kind", ["plain", "chunked", "gzip", "zlib", "raw"])
-def test_a_reply_beyond_the_limit_is_not_read_to_its_end(kind: str) -> None:
+def test_reply_beyond_the_limit_is_not_read_to_its_end(kind: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     parts, *headers = _too_large(kind)
     with pytest.raises(TooLarge, match="more than 1 MiB") as caught:
@@ -106,7 +106,7 @@ def test_a_reply_beyond_the_limit_is_not_read_to_its_end(kind: str) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _GIB_IN_KIB
 
 
-def test_body_of_exactly_the_limit_is_accepted() -> None:
+def test_reply_of_exactly_the_limit_is_accepted() -> None:
     body = json.dumps("x" * (_MOST - 2)).encode()
     assert len(body) == _MOST
     assert received([body]) == "x" * (_MOST - 2)
@@ -114,7 +114,7 @@ def test_body_of_exactly_the_limit_is_accepted() -> None:
         received([body + b" "])
 
 
-def test_only_the_beginning_of_an_error_is_read() -> None:
+def test_error_body_is_read_only_up_to_its_limit() -> None:
     with pytest.raises(HttpError) as caught:
         received(endless(b"no " * 1000), status=500)
     assert caught.value.status == 500
@@ -122,12 +122,12 @@ def test_only_the_beginning_of_an_error_is_read() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "Key-Ab12"])
-def test_an_encoding_that_was_not_accepted_is_malformed(encoding: str) -> None:
+def test_unsupported_content_encoding_is_malformed(encoding: str) -> None:
     with pytest.raises(Malformed, match=f"encoding '{encoding}'"):
         received([b"x"], ("Content-Encoding", encoding))
 
 
-def test_body_with_a_false_content_encoding_is_malformed() -> None:
+def test_reply_with_a_false_content_encoding_is_malformed() -> None:
     with pytest.raises(Malformed, match="decompressed"):
         received([b'{"a": 1}'], ("Content-Encoding", "gzip"))
 

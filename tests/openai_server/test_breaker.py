@@ -23,7 +23,7 @@ def fail(breaker: Breaker, n: int, error: Exception = BUSY) -> None:
         breaker.failed(error, "why")
 
 
-def test_failures_in_a_row_are_counted_over_all_calls_of_an_endpoint() -> None:
+def test_breaker_counts_consecutive_failures_over_all_calls() -> None:
     health = Health()
     for _ in range(4):
         breaker = Breaker(2, health)
@@ -33,7 +33,7 @@ def test_failures_in_a_row_are_counted_over_all_calls_of_an_endpoint() -> None:
     assert (health.reason, health.error_class) == ("why", ErrorClass.SERVER)
 
 
-def test_request_specific_failure_resets_the_breaker() -> None:
+def test_breaker_is_reset_by_a_request_specific_failure() -> None:
     health = Health()
     fail(Breaker(2, health), 9)
     fail(Breaker(2, health), 1, TOO_LONG)
@@ -42,7 +42,7 @@ def test_request_specific_failure_resets_the_breaker() -> None:
     assert not last.is_open
 
 
-def test_a_key_that_was_accepted_once_is_known_to_work_in_later_calls() -> None:
+def test_key_accepted_once_keeps_the_breaker_closed_in_later_calls() -> None:
     health = Health()
     Breaker(2, health).record_success()
     breaker = Breaker(2, health)
@@ -50,7 +50,7 @@ def test_a_key_that_was_accepted_once_is_known_to_work_in_later_calls() -> None:
     assert not breaker.is_open
 
 
-def test_a_server_that_is_down_is_tried_again_after_a_minute(clock: list[float]) -> None:
+def test_breaker_tries_an_unavailable_server_again_after_a_minute(clock: list[float]) -> None:
     health = Health()
     Breaker(2, health).failed(NO_KEY, "no such key")
     clock[0] += 59
@@ -65,7 +65,7 @@ def test_a_server_that_is_down_is_tried_again_after_a_minute(clock: list[float])
     assert Breaker(2, health).reason == "still down"
 
 
-def test_a_server_that_answers_again_is_asked_as_ever(clock: list[float]) -> None:
+def test_breaker_counts_from_zero_after_a_success(clock: list[float]) -> None:
     health = Health()
     fail(Breaker(2, health), 10)
     clock[0] += 61

@@ -21,7 +21,7 @@ async def double(number: int) -> int:
 
 
 @pytest.mark.parametrize("concurrency", [1, 4, 100])
-def test_every_item_is_returned_once_with_its_result(concurrency: int) -> None:
+def test_calls_return_every_item_once_with_its_result(concurrency: int) -> None:
     async def run() -> list[tuple[int, int]]:
         return await all_of(Calls(range(30), double, concurrency))
 
@@ -47,7 +47,7 @@ def test_idle_consumer_delays_further_calls() -> None:
     asyncio.run(run())
 
 
-def test_an_exception_is_raised_after_all_earlier_results() -> None:
+def test_exception_of_a_call_is_raised_after_earlier_results() -> None:
     async def fail(number: int) -> int:
         if number == 2:
             raise ValueError(number)

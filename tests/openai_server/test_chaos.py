@@ -9,7 +9,7 @@ from benchmarks.chaos import endure
 from benchmarks.chat_endpoint import Behaviour
 
 
-def test_no_reply_is_lost_mixed_up_or_paid_twice(tmp_path: Path) -> None:
+def test_chaotic_server_loses_mixes_up_and_double_charges_no_reply(tmp_path: Path) -> None:
     behaviour = Behaviour(delay_s=0.005, chaos=0.3, hang_s=1.0, storm_s=0.003)
     endured = endure(tmp_path, n=240, n_kills=1, concurrency=24, behaviour=behaviour)
     assert (endured.n_wrong, endured.n_paid_twice) == (0, 0)

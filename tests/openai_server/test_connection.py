@@ -46,12 +46,12 @@ def answered(reply: Reply) -> Any:
         return post(server.url)
 
 
-def test_a_reply_is_returned_unchanged() -> None:
+def test_reply_body_is_returned_unchanged() -> None:
     assert answered(Reply(body=b'{"a": [1, "\xe5\xa5\xbd"]}')) == {"a": [1, "好"]}
     assert answered(Reply(body=b"null")) is None
 
 
-def test_the_request_arrives_unchanged() -> None:
+def test_request_body_arrives_unchanged() -> None:
     with chat_server(lambda request, _: Reply(body=json.dumps(request["input"]).encode())) as server:
         assert post(server.url, {"input": ["长", '"']}) == ["长", '"']
 
@@ -87,16 +87,16 @@ def asked_in_turn(*, closes: bool) -> list[Any]:
     return asyncio.run(ask())
 
 
-def test_an_answer_sent_twice_is_not_an_answer_to_the_next_request() -> None:
+def test_duplicate_response_does_not_answer_the_next_request() -> None:
     """The second copy arrives while the connection waits for its next request."""
     assert asked_in_turn(closes=False) == [0, 1, 2, 3, 4]
 
 
-def test_a_server_may_close_connections_between_requests() -> None:
+def test_connection_closed_between_requests_is_reopened() -> None:
     assert asked_in_turn(closes=True) == [0, 1, 2, 3, 4]
 
 
-def test_unread_bytes_are_detected() -> None:
+def test_unread_bytes_of_a_connection_are_detected() -> None:
     async def look() -> list[bool]:
         ours, theirs = socket.socketpair()
         transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
@@ -111,7 +111,7 @@ def test_unread_bytes_are_detected() -> None:
     assert asyncio.run(look()) == [False, True, False, False]
 
 
-def test_an_error_has_the_message_of_the_server() -> None:
+def test_http_error_has_the_message_and_headers_of_the_server() -> None:
     with pytest.raises(HttpError) as caught:
         answered(Reply(status=429, body=b'{"error": {"message": "slow", "code": "c"}}', headers={"Retry-After": "7"}))
     error = caught.value
@@ -156,17 +156,17 @@ def test_non_http_reply_is_not_a_server_status() -> None:
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}", ""),
     ],
 )
-def test_a_reply_that_breaks_off_is_not_reported_as_a_missing_connection(sent: bytes, hint: str) -> None:
+def test_incomplete_response_is_not_reported_as_a_missing_connection(sent: bytes, hint: str) -> None:
     broken = "the connection broke: the server closed the connection before its reply was whole"
     assert error_after(sent) == broken + hint
 
 
-def test_a_reply_that_breaks_off_is_a_lost_connection() -> None:
+def test_response_that_breaks_off_is_a_lost_connection() -> None:
     with pytest.raises(Disconnected):
         answered(Reply("long " * 100, cut=True))
 
 
-def test_an_address_without_a_server_is_refused() -> None:
+def test_address_without_a_server_is_refused() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -175,7 +175,7 @@ def test_an_address_without_a_server_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("bypassed", "n_at_proxy"), [("", 1), ("127.0.0.1", 0)])
-def test_a_proxy_is_used_as_the_environment_says(
+def test_proxy_variables_of_the_environment_are_respected(
     monkeypatch: pytest.MonkeyPatch, bypassed: str, n_at_proxy: int
 ) -> None:
     with chat_server(lambda *_: Reply("direct")) as server, chat_server(lambda *_: Reply("by proxy")) as proxy:
@@ -192,7 +192,7 @@ def failed(url: str) -> str:
     return answer.error
 
 
-def test_https_at_a_server_of_http_names_the_other_scheme() -> None:
+def test_https_request_to_an_http_server_names_the_other_scheme() -> None:
     with chat_server(lambda *_: Reply("never")) as server:
         error = failed(server.url.replace("http://", "https://"))
     assert error.endswith("; the server speaks HTTP: use http:// in llm.base_url")
@@ -202,7 +202,7 @@ ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
 
 
 @pytest.mark.parametrize("to_http", [b"", ALERT, None], ids=["close", "alert", "reset"])
-def test_http_at_a_server_of_tls_names_the_other_scheme(to_http: bytes | None) -> None:
+def test_http_request_to_a_tls_server_names_the_other_scheme(to_http: bytes | None) -> None:
     """The server answers a TLS handshake with an alert: it has no certificate."""
 
     def serve(listener: socket.socket) -> None:
@@ -230,7 +230,7 @@ def test_http_at_a_server_of_tls_names_the_other_scheme(to_http: bytes | None) -
     assert error.endswith("; the server speaks TLS: use https:// in llm.base_url")
 
 
-def test_half_a_handshake_of_tls_takes_little_of_the_request() -> None:
+def test_probe_for_tls_takes_little_of_the_request_time() -> None:
     """The server accepts the beginning of a handshake and never answers."""
     is_over = threading.Event()
 
@@ -272,12 +272,12 @@ def refuse_certificate(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     monkeypatch.setattr(Connection, "_follow_redirects", refuse)
 
 
-def test_an_expired_certificate_needs_no_other_authority(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_certificate_error_suggests_to_renew_it(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_certificate(monkeypatch, 10)
     assert failed("https://host/v1").endswith("; the server's certificate has expired: renew it there")
 
 
-def test_a_missing_file_of_authorities_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_certificate_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     refuse_certificate(monkeypatch, 18)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
     assert f"; SSL_CERT_FILE={tmp_path}/gone.pem is missing or cannot be read; set SSL_CERT_FILE" in failed(

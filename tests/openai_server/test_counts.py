@@ -9,7 +9,7 @@ from components.openai_server.reading import Malformed, count_in, to_float_array
 MOST = Tokens(100, 50)
 
 
-def test_numbers_are_found_by_their_names() -> None:
+def test_token_counts_are_found_by_their_path_in_a_reply() -> None:
     reply = {"usage": {"prompt_tokens": 0, "details": {"cached_tokens": 5}}}
     assert (count_in(reply, "usage", "prompt_tokens"), count_in(reply, "usage", "details", "cached_tokens")) == (0, 5)
 
@@ -20,7 +20,7 @@ def test_values_that_are_not_token_counts_are_unknown(value: Any) -> None:
     assert count_in({"usage": value}, "usage", "prompt_tokens") is None
 
 
-def test_a_server_that_counts_nonsense_is_taken_to_have_used_the_most() -> None:
+def test_invalid_token_counts_are_charged_as_the_maximum() -> None:
     """Negative counts would give back money that was spent."""
     assert (
         AS_OPENAI.used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MOST) == MOST
@@ -33,6 +33,6 @@ def test_cached_tokens_are_capped_at_the_prompt_tokens() -> None:
 
 
 @pytest.mark.parametrize("rows", [[True, 0.5], [0.5, False], [[0.5, 1.0], [True, 0.5]], [True, False]])
-def test_booleans_among_numbers_are_no_numbers(rows: list[object]) -> None:
+def test_booleans_among_numbers_are_malformed(rows: list[object]) -> None:
     with pytest.raises(Malformed, match="expected numbers"):
         to_float_array(rows)

@@ -43,7 +43,7 @@ def answers_to(llm: LLM, bodies: dict[str, bytes]) -> Iterator[Answer]:
 
 
 @pytest.mark.parametrize(("kind", "sound"), [(OpenAIChat, CHAT), (OllamaChat, OLLAMA)])
-def test_every_chat_reply_is_an_answer_that_is_kept_and_read_again(
+def test_hostile_chat_replies_become_answers_that_are_stored(
     store: Store, kind: type[OpenAIChat | OllamaChat], sound: dict[str, Any]
 ) -> None:
     bodies = dict(hostile_bodies(sound))
@@ -67,7 +67,7 @@ def test_every_chat_reply_is_an_answer_that_is_kept_and_read_again(
     assert AnswersCodec().decode(entry.parts()) == kept
 
 
-def test_retries_follow_a_refused_reply() -> None:
+def test_refused_reply_is_retried() -> None:
     bodies = {"half": b'{"choices": [', "deep": b"[" * 100_000, "html": b"<html>"}
 
     def script(asked: dict[str, Any], attempt: int) -> Reply:
@@ -80,7 +80,7 @@ def test_retries_follow_a_refused_reply() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])
-def test_every_body_of_an_error_is_a_failed_answer(status: int) -> None:
+def test_hostile_error_bodies_become_failed_answers(status: int) -> None:
     said = {"error": {"message": "no", "code": "c", "type": "t", "param": None}}
     bodies = dict(hostile_bodies(said))
     with chat_server(lambda asked, _: Reply(status=status, body=bodies[last_message(asked)])) as server:
@@ -93,7 +93,7 @@ def test_every_body_of_an_error_is_a_failed_answer(status: int) -> None:
         answer.error.encode()
 
 
-def test_every_reply_of_vectors_is_vectors_or_one_error() -> None:
+def test_hostile_embedding_replies_become_vectors_or_one_error() -> None:
     bodies = dict(hostile_bodies(EMBEDDINGS))
     with chat_server(lambda asked, _: Reply(body=bodies[asked["input"][0]])) as server:
         embedder = OpenAIEmbeddings("m", base_url=server.url, **BY_SERVER)
@@ -112,7 +112,7 @@ def test_every_reply_of_vectors_is_vectors_or_one_error() -> None:
     assert len(bodies) / 3 < n_refused < len(bodies)
 
 
-def test_every_reply_of_scores_is_scores_or_one_error() -> None:
+def test_hostile_rerank_replies_become_scores_or_one_error() -> None:
     bodies = dict(hostile_bodies(RERANK))
     with chat_server(lambda asked, _: Reply(body=bodies[asked["query"]])) as server:
         reranker = RerankApi("m", base_url=server.url, **BY_SERVER)

@@ -58,7 +58,7 @@ def test_redirect_within_the_server_repeats_the_request(status: int) -> None:
         assert len(server.requests) == 2
 
 
-def test_a_redirect_without_end_is_given_up() -> None:
+def test_endless_redirect_ends_after_five_hops() -> None:
     with chat_server(lambda *_: redirect(307, "/v1/again")) as server, pytest.raises(Redirected, match="more than 5"):
         post(server.url)
     assert len(server.requests) == 6
@@ -83,7 +83,7 @@ def test_redirect_within_the_same_origin_is_followed(location: str) -> None:
     assert next_address("http://host:8000/v1/chat", 307, location).lower().startswith("http://host:8000/")
 
 
-def test_default_ports_are_the_same_origin() -> None:
+def test_default_port_belongs_to_the_same_origin() -> None:
     assert next_address("https://host/v1", 308, "https://host:443/v2") == "https://host:443/v2"
 
 

@@ -17,17 +17,17 @@ def sent_at(pace: Pace, n: int, *limits: int | None, n_tokens: int = 0, start: f
     return times
 
 
-def test_requests_without_limits_do_not_wait() -> None:
+def test_requests_without_rate_limits_do_not_wait() -> None:
     assert sent_at(Pace(), 5, None, None, n_tokens=10**6) == [0.0] * 5
 
 
-def test_requests_are_spread_over_the_minute() -> None:
+def test_requests_per_minute_are_spread_over_the_minute() -> None:
     times = sent_at(Pace(), 61, 60, None)
     assert times[:3] == pytest.approx([0.0, 0.9, 1.9]), "the first may come 0.1 s late"
     assert times[60] == pytest.approx(59.9)
 
 
-def test_tokens_are_spread_over_the_minute() -> None:
+def test_tokens_per_minute_are_spread_over_the_minute() -> None:
     assert sent_at(Pace(), 4, None, 600, n_tokens=20)[1:] == pytest.approx([1.9, 3.9, 5.9])
 
 
@@ -44,7 +44,7 @@ def test_idle_time_saves_up_only_a_short_burst() -> None:
     assert times[19] == pytest.approx(1.8)
 
 
-def test_tokens_that_were_not_used_are_given_back() -> None:
+def test_unused_tokens_shorten_the_next_wait() -> None:
     pace = Pace()
     sent_at(pace, 1, None, 600, n_tokens=100)
     assert pace.wait_s(1000.0, None, 600) == pytest.approx(9.9)
@@ -52,7 +52,7 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
     assert pace.wait_s(1000.0, None, 600) == pytest.approx(0.9)
 
 
-def test_a_request_that_took_far_more_delays_the_next_by_a_minute() -> None:
+def test_large_overuse_delays_the_next_request_by_at_most_a_minute() -> None:
     pace = Pace()
     pace.take_turn(100.0, None, 600, 10)
     pace.give_back(600, -(10**9))
@@ -67,7 +67,7 @@ def test_shorter_hold_does_not_shorten_an_active_hold() -> None:
     assert pace.wait_s(1030.0, None, None) == 0.0
 
 
-def test_a_clock_set_back_does_not_block_requests() -> None:
+def test_clock_set_back_does_not_block_requests() -> None:
     pace = Pace()
     sent_at(pace, 3, 60, None, start=10_000.0)
     assert pace.wait_s(1000.0, 60, None) == 0.0

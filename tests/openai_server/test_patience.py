@@ -32,7 +32,7 @@ async def read_within(seconds: float, connection: socket.socket, *, paused: bool
         writer.close()
 
 
-def test_a_reply_that_came_during_a_pause_is_read() -> None:
+def test_reply_that_arrived_during_a_pause_is_read() -> None:
     own, theirs = socket.socketpair()
     with theirs:
         threading.Timer(0.3, theirs.send, (b"x",)).start()

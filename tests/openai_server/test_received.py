@@ -66,7 +66,7 @@ def overrides(server: Any, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("n_answered", [1, 7, 30])
-def test_results_before_a_server_died_are_reused(tmp_path: Path, n_answered: int) -> None:
+def test_results_received_before_a_server_failure_are_reused(tmp_path: Path, n_answered: int) -> None:
     mortal = Mortal(n_answered)
     with chat_server(mortal) as server:
         assert run_small(tmp_path, overrides(server)) == 1
@@ -88,7 +88,7 @@ def test_results_before_a_server_died_are_reused(tmp_path: Path, n_answered: int
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_kill_loses_only_open_requests(tmp_path: Path, n_workers: int) -> None:
+def test_killed_sweep_loses_only_open_requests(tmp_path: Path, n_workers: int) -> None:
     mortal = Mortal(9, hangs=True)
     with chat_server(mortal) as server:
         small = ["dataset.limit=12", "metrics.interval.n_resamples=100", "tracking=none", "run.progress=false"]
@@ -124,7 +124,7 @@ def test_received_results_are_reused_with_another_block_size(tmp_path: Path, bef
     assert not list(tmp_path.rglob("*.received"))
 
 
-def test_scores_of_a_dead_reranker_are_kept(tmp_path: Path) -> None:
+def test_scores_received_before_a_reranker_failure_are_reused(tmp_path: Path) -> None:
     mortal = Mortal(11)
     with chat_server(mortal) as server:
         own = reranking(server, "reranker.max_retries=0", "reranker.concurrency=2", "retriever=bm25")
@@ -137,7 +137,7 @@ def test_scores_of_a_dead_reranker_are_kept(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.received"))
 
 
-def test_results_of_requests_under_way_are_waited_for(tmp_path: Path) -> None:
+def test_failed_batch_waits_for_running_requests(tmp_path: Path) -> None:
     """One text is refused for good; the request beside it is answered a moment later, and counts."""
 
     def script(request: dict[str, Any], attempt: int) -> Reply:
@@ -190,14 +190,14 @@ class TestKept:
         assert self.kept(tmp_path, [*values, "unknown"]) == expected
         assert self.kept(tmp_path, ["another"]) == {"another": [0.0, 0.0]}
 
-    def test_no_file_is_created_before_the_first_result(self, tmp_path: Path) -> None:
+    def test_received_results_create_no_file_before_the_first(self, tmp_path: Path) -> None:
         numbers = ReceivedNumbers(tmp_path / "new")
         assert numbers.get_all(["a"]) == {}
         numbers.add_all({})
         numbers.drop()
         assert not (tmp_path / "new").exists()
 
-    def test_a_torn_or_damaged_record_ends_its_file(self, tmp_path: Path) -> None:
+    def test_torn_or_damaged_record_ends_its_file(self, tmp_path: Path) -> None:
         values = self.values(5)
         ReceivedNumbers(tmp_path).add_all(values)
         (path,) = tmp_path.iterdir()
@@ -214,7 +214,7 @@ class TestKept:
             assert len(found) == place * 5 // len(whole)
             assert found.items() <= {key: own.tolist() for key, own in values.items()}.items()
 
-    def test_later_results_are_found(self, tmp_path: Path) -> None:
+    def test_reader_finds_results_written_later(self, tmp_path: Path) -> None:
         reader, values = ReceivedNumbers(tmp_path), self.values(3)
         for n in range(1, 4):
             ReceivedNumbers(tmp_path).add_all({f"key {n - 1}": values[f"key {n - 1}"]})
@@ -222,7 +222,7 @@ class TestKept:
         ReceivedNumbers(tmp_path).drop()
         assert reader.get_all(list(values)) == {}
 
-    def test_an_owner_drops_its_received_results(self, tmp_path: Path) -> None:
+    def test_owner_drops_only_its_received_results(self, tmp_path: Path) -> None:
         folder = tmp_path / "shared"
         first, second = ReceivedNumbers(folder, "a"), ReceivedNumbers(folder, "b")
         first.add_all(self.values(1))
@@ -233,7 +233,7 @@ class TestKept:
         second.drop()
         assert not folder.exists()
 
-    def test_dropped_results_are_deleted(self, tmp_path: Path) -> None:
+    def test_dropped_results_are_deleted_from_disk(self, tmp_path: Path) -> None:
         numbers = ReceivedNumbers(tmp_path)
         numbers.add_all(self.values(2))
         numbers.drop()

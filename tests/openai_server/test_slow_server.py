@@ -92,7 +92,7 @@ def test_timeouts_are_reported_immediately_with_helpful_settings(caplog: pytest.
 
 
 @pytest.mark.parametrize(("retry_after", "said"), [("60", "; retrying in 60 s. "), ("0", "; retrying. ")])
-def test_a_long_wait_that_the_server_wants_is_reported(
+def test_long_retry_wait_of_the_server_is_reported(
     retry_after: str, said: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def no_wait(self: Breaker, seconds: float) -> None:
@@ -111,9 +111,7 @@ def test_a_long_wait_that_the_server_wants_is_reported(
 
 
 class TestReport:
-    def test_the_first_retry_is_reported_immediately_then_counts_per_minute(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_retry_report_names_the_first_then_counts_per_minute(self, caplog: pytest.LogCaptureFixture) -> None:
         now = 1000.0
         report = RetryReport(lambda: now)
         for seconds in range(130):
@@ -146,14 +144,14 @@ class TestReport:
 
 
 class TestWindow:
-    def test_the_window_is_unlimited_until_a_timeout(self) -> None:
+    def test_request_window_is_unlimited_until_a_timeout(self) -> None:
         window = Window()
         for _ in range(100):
             assert window.has_room(8)
             window.enter()
         assert window.limit(8) == 8
 
-    def test_concurrent_timeouts_halve_the_window_once(self) -> None:
+    def test_concurrent_timeouts_halve_the_request_window_once(self) -> None:
         window, sent_at = Window(), time.monotonic()
         for _ in range(8):
             window.record_timeout(8, sent_at)
@@ -161,7 +159,7 @@ class TestWindow:
         window.record_timeout(8, time.monotonic())
         assert window.limit(8) == 2
 
-    def test_the_window_never_closes(self) -> None:
+    def test_request_window_keeps_room_for_one(self) -> None:
         window = Window()
         for _ in range(20):
             window.record_timeout(8, time.monotonic())
@@ -172,7 +170,7 @@ class TestWindow:
         window.leave()
         assert window.has_room(8)
 
-    def test_the_window_grows_by_one_per_round_and_slowly_near_timeouts(self) -> None:
+    def test_request_window_grows_slowly_near_earlier_timeouts(self) -> None:
         window = Window()
         window.record_timeout(16, time.monotonic())
         rounds = []

@@ -11,11 +11,11 @@ def batches(lengths: Sequence[int], most_padded: int) -> list[list[int]]:
     return [rows.tolist() for rows in length_batches(lengths, most_padded)]
 
 
-def test_batches_have_similar_lengths_longest_first() -> None:
+def test_length_batches_group_similar_lengths_longest_first() -> None:
     assert batches([1, 8, 2, 7, 1, 2], 16) == [[1, 3], [2, 5, 0, 4]]
 
 
-def test_every_text_is_in_one_batch_and_padding_is_counted() -> None:
+def test_length_batches_hold_every_text_once_within_the_limit() -> None:
     lengths = np.random.default_rng(0).integers(1, 100, size=500)
     found = list(length_batches(lengths, 1000))
     assert sorted(np.concatenate(found).tolist()) == list(range(500))
@@ -27,15 +27,15 @@ def test_text_longer_than_a_batch_forms_its_own_batch() -> None:
     assert batches([5, 50, 5], 10) == [[1], [0, 2]]
 
 
-def test_short_texts_do_not_make_an_endless_batch() -> None:
+def test_empty_texts_fill_at_most_the_row_limit_of_a_batch() -> None:
     assert [len(rows) for rows in batches([0] * (MOST_ROWS + 1), 10**9)] == [MOST_ROWS, 1]
 
 
-def test_no_texts_give_no_batches() -> None:
+def test_empty_text_list_has_no_batches() -> None:
     assert batches([], 10) == []
 
 
-def test_next_item_is_prepared_during_work_on_the_current_item() -> None:
+def test_next_batch_is_prepared_during_work_on_the_current_one() -> None:
     prepared = [threading.Event() for _ in range(3)]
 
     def prepare(item: int) -> str:
@@ -50,6 +50,6 @@ def test_next_item_is_prepared_during_work_on_the_current_item() -> None:
     assert seen == ["prepared 0", "prepared 1", "prepared 2"]
 
 
-def test_an_exception_of_the_preparing_thread_is_raised() -> None:
+def test_exception_of_the_preparing_thread_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         list(prepare_ahead(lambda item: 1 // item, [1, 0]))

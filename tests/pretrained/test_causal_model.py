@@ -33,7 +33,7 @@ def drawn_shares(temperature: float, top_p: float) -> list[float]:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_tokens_are_drawn_as_often_as_the_model_says(temperature: float) -> None:
+def test_drawn_token_shares_equal_the_model_probabilities(temperature: float) -> None:
     assert drawn_shares(temperature, 1.0) == pytest.approx(softmax(LOGITS, temperature), abs=0.015)
 
 
@@ -73,7 +73,7 @@ def config(tmp_path: Path) -> object:
         pytest.param(10**12, 131_072, id="more than helps"),
     ],
 )
-def test_a_batch_fits_into_the_free_memory_of_a_gpu(
+def test_gpu_batch_fits_into_the_free_memory(
     monkeypatch: pytest.MonkeyPatch, config: object, free_bytes: int, n_tokens: int
 ) -> None:
     import torch
@@ -83,7 +83,7 @@ def test_a_batch_fits_into_the_free_memory_of_a_gpu(
     assert max_batch_tokens(network) == n_tokens
 
 
-def test_a_batch_on_a_cpu_is_small(config: object) -> None:
+def test_cpu_batch_has_4096_tokens(config: object) -> None:
     import torch
 
     assert max_batch_tokens(OnDevice(config, torch.float32, torch.device("cpu"))) == 4096

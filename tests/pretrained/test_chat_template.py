@@ -35,12 +35,12 @@ def test_chat_template_is_read_from_any_of_several_files(tmp_path: Path, files: 
     assert folder_template(str(tmp_path)) == expected
 
 
-def test_unreadable_settings_are_not_blamed_on_the_template(tmp_path: Path) -> None:
+def test_unreadable_tokenizer_settings_are_no_template_error(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text("{", encoding="utf-8")
     assert template_problems(str(tmp_path), "") == []
 
 
-def test_the_template_of_a_hub_model_is_not_checked() -> None:
+def test_hub_model_template_is_not_checked() -> None:
     assert template_problems("owner/name", "") == []
 
 
@@ -52,7 +52,7 @@ def test_the_template_of_a_hub_model_is_not_checked() -> None:
         "{% if tools %}{{ tools | tojson }}{% endif %}{{ messages[-1].content | trim }}{{ strftime_now('%Y') }}",
     ],
 )
-def test_a_template_that_writes_the_question_passes(template: str) -> None:
+def test_template_that_writes_the_question_passes_the_check(template: str) -> None:
     assert template_problems("owner/name", template) == []
 
 
@@ -66,7 +66,7 @@ def test_a_template_that_writes_the_question_passes(template: str) -> None:
         ("{% for message in messages %}{{ message.role }}{% endfor %}", "leaves out the user's question"),
     ],
 )
-def test_a_template_without_the_question_is_an_error(template: str, expected: str) -> None:
+def test_template_that_fails_or_omits_the_question_is_rejected(template: str, expected: str) -> None:
     (problem,) = template_problems("owner/name", template)
     assert problem.startswith("chat_template: ")
     assert expected in problem

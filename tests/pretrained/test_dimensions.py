@@ -51,13 +51,17 @@ POOLING = modules("Transformer", "Pooling")
         ({"modules.json": modules("StaticEmbedding")}, None),
     ],
 )
-def test_modules_of_sentence_transformers_count(tmp_path: Path, files: dict[str, Json], expected: int | None) -> None:
+def test_text_dimensions_follow_the_modules_of_sentence_transformers(
+    tmp_path: Path, files: dict[str, Json], expected: int | None
+) -> None:
     model = write(tmp_path, {"config.json": {"hidden_size": 32}, **files})
     assert (text_dimensions(model, ""), token_dimensions(model, "")) == (expected, 32)
 
 
 @pytest.mark.parametrize(("config", "expected"), [({"text_config": {"hidden_size": 7}}, 7), ({}, None), ([], None)])
-def test_a_config_may_be_nested_or_empty(tmp_path: Path, config: Json, expected: int | None) -> None:
+def test_token_dimensions_are_read_from_nested_and_empty_configs(
+    tmp_path: Path, config: Json, expected: int | None
+) -> None:
     assert token_dimensions(write(tmp_path, {"config.json": config}), "") == expected
 
 

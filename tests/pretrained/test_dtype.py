@@ -15,7 +15,7 @@ from components.pretrained.dtype import Dtype, cpu_computes
         ("avx512_bf16x not_bf16", {Dtype.FLOAT32}),
     ],
 )
-def test_instructions_of_the_cpu_are_read(
+def test_supported_dtypes_are_read_from_the_cpu_flags(
     flags: str, expected: set[Dtype], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dtype, "_CPUINFO", tmp_path / "cpuinfo")

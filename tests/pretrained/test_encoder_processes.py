@@ -46,7 +46,7 @@ def encode(texts: Sequence[str], devices: tuple[str, ...]) -> NDArray[np.float32
     return encode_in_processes(encoder, texts, Side.QUERY, "q: ", None, devices)
 
 
-def test_processes_embed_on_their_devices_and_live_until_release() -> None:
+def test_encoder_processes_use_their_devices_and_end_with_release() -> None:
     texts = ["x" * (number * 7 % 50) for number in range(101)]
     vectors = encode(texts, ("gpu:0", "gpu:1"))
     assert vectors[:, 0].tolist() == [len(text) for text in texts]
@@ -64,18 +64,18 @@ def test_processes_embed_on_their_devices_and_live_until_release() -> None:
     assert not any(child.is_alive() for child in children)
 
 
-def test_dead_process_is_an_error_and_is_replaced_for_the_next_texts() -> None:
+def test_dead_encoder_process_is_an_error_and_replaced_afterwards() -> None:
     with pytest.raises(ComponentError, match="'letters' died, most likely for lack of memory; it was one of 2"):
         encode(["one", "die"], ("gpu:0", "gpu:1"))
     assert encode(["one", "two"], ("gpu:0", "gpu:1"))[:, 0].tolist() == [3, 3]
 
 
-def test_no_texts_or_a_single_device_use_no_extra_process() -> None:
+def test_single_device_starts_no_encoder_process() -> None:
     assert encode([], ("gpu:0",)).shape == (0, 4)
     assert encode(["one"], ("gpu:0",))[0, 3] == os.getpid()
 
 
-def test_every_process_has_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoder_devices_follow_the_configured_process_count(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
     assert devices_for("cpu", 1) == ("cpu",)
     assert devices_for("cpu", 0) == ("cpu",)

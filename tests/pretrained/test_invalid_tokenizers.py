@@ -17,7 +17,7 @@ skip_without("FlagEmbedding", "sentence_transformers", "torch", "transformers")
     "build",
     [SentenceTransformers, FlagEmbeddings, BgeM3, PretrainedCrossEncoder, FlagCrossEncoder, FlagLanguageModel],
 )
-def test_a_folder_without_a_tokenizer_is_an_error(build: type, tmp_path: Path) -> None:
+def test_model_folder_without_a_tokenizer_is_rejected(build: type, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "tokenizer_config.json").touch()  # says of which kind it is, and not what its tokens are
     (problem,) = build(str(tmp_path), "").check()

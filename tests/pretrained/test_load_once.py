@@ -38,14 +38,14 @@ def _load_with_adapter(model: str, revision: str, wanted: WithAdapter) -> Networ
     return Network()
 
 
-def test_equal_arguments_are_loaded_once() -> None:
+def test_models_with_equal_arguments_are_loaded_once() -> None:
     assert _load("a", "1") is _load("a", "1")
     assert _load("a", "1") is not _load("a", "2")
     assert _load("a", "1", "cuda") is not _load("a", "1")
     assert _load_otherwise("a", "1") is not _load("a", "1")
 
 
-def test_a_folder_whose_files_changed_is_loaded_again(tmp_path: Path) -> None:
+def test_model_folder_with_changed_files_is_loaded_again(tmp_path: Path) -> None:
     for name in ("model", "adapter"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "weights.bin").write_bytes(b"1")
@@ -84,7 +84,7 @@ def test_keep_all_overrides_the_needed_models() -> None:
     assert (_load("a", ""), _load("b", "")) == (a, b)
 
 
-def test_a_model_that_cannot_be_loaded_is_tried_again() -> None:
+def test_failed_model_load_is_tried_again() -> None:
     tries = []
 
     @load_once

@@ -75,7 +75,7 @@ class TestCheck:
         assert build("owner/name", COMMIT).check() == []
 
     @pytest.mark.parametrize("revision", ["", "main", "v1.0"])
-    def test_an_id_needs_a_commit(self, build: Build, revision: str) -> None:
+    def test_model_id_requires_a_commit(self, build: Build, revision: str) -> None:
         (problem,) = build("owner/name", revision).check()
         assert problem.startswith(f"revision: got '{revision}', expected the commit of 'owner/name'")
         assert (f"If a local folder is meant: {Path('owner/name').absolute()} does not exist" in problem) == (
@@ -86,7 +86,7 @@ class TestCheck:
     def test_missing_model_folder_is_rejected(self, build: Build, model: str) -> None:
         assert build(model).check() == [f"model: the folder {Path(model).expanduser()} does not exist"]
 
-    def test_a_folder_has_no_revision(self, build: Build, tmp_path: Path) -> None:
+    def test_model_folder_with_a_revision_is_rejected(self, build: Build, tmp_path: Path) -> None:
         (problem,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
         assert "set revision=''" in problem
 
@@ -99,11 +99,11 @@ class TestCheck:
         (tmp_path / "pytorch_model.bin").touch()
         assert build(str(tmp_path)).check() == []
 
-    def test_a_missing_model_is_an_error(self, build: Build) -> None:
+    def test_empty_model_name_is_rejected(self, build: Build) -> None:
         (problem,) = build("").check()
         assert problem.startswith("model: is empty")
 
-    def test_a_missing_package_is_named_with_its_extra(
+    def test_missing_torch_is_named_with_its_extra(
         self, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         metric = build(str(_weights(tmp_path / "model")))
@@ -131,7 +131,7 @@ class TestContentHash:
         hashes.append(build(str(model)).content_hash())
         assert len(set(hashes)) == 3
 
-    def test_an_id_has_its_revision_instead(self, build: Build) -> None:
+    def test_model_id_has_an_empty_content_hash(self, build: Build) -> None:
         assert build("owner/name", COMMIT).content_hash() == ""
 
     def test_content_hash_of_a_missing_folder_is_an_error(self, build: Build) -> None:
@@ -165,7 +165,7 @@ class TestLoading:
         with pytest.raises(ComponentError, match="cannot be loaded"):
             _score(build(str(bert)))
 
-    def test_weights_in_bin_are_the_same_weights(self, build: Build, bert: Path) -> None:
+    def test_bin_weights_equal_safetensors_weights(self, build: Build, bert: Path) -> None:
         import torch
         from safetensors.torch import load_file
 
@@ -183,7 +183,7 @@ class TestLoading:
             _score(build(str(bert)))
         assert not (tmp_path / "was_run").exists()
 
-    def test_code_in_the_folder_is_not_run(self, build: Build, bert: Path, tmp_path: Path) -> None:
+    def test_code_in_the_model_folder_is_not_run(self, build: Build, bert: Path, tmp_path: Path) -> None:
         config = bert / "config.json"
         own_code = '{"auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}, "model_type": "own",'
         config.write_text(config.read_text().replace('"model_type": "bert",', "").replace("{", own_code, 1))

@@ -22,7 +22,7 @@ def bert_without(folder: Path, part: str) -> SentenceTransformers:
     return SentenceTransformers(str(folder), "")
 
 
-def test_a_layer_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_model_layer_is_named(tmp_path: Path) -> None:
     embedder = bert_without(tmp_path / "bert", "layer.1.output")
     with pytest.raises(ComponentError, match=r"lacks 4 of its weights, e\.g\. encoder\.layer\.1\.output"):
         embedder.embed_queries(Passages(["a"]), {})
@@ -36,5 +36,5 @@ def test_missing_layer_is_reported_despite_a_silenced_log(tmp_path: Path, monkey
         bert_without(tmp_path / "bert", "layer.1.output").embed_queries(Passages(["a"]), {})
 
 
-def test_unused_weights_may_be_missing(tmp_path: Path) -> None:
+def test_missing_unused_weights_are_accepted(tmp_path: Path) -> None:
     assert bert_without(tmp_path / "bert", "pooler").embed_queries(Passages(["a"]), {}).any()

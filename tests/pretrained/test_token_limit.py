@@ -42,7 +42,7 @@ def test_token_counts_equal_those_of_transformers(folder: Path) -> None:
     assert max(expected) > 300, "more than the model reads, and not cut off"
 
 
-def test_many_texts_are_counted_as_few_are(folder: Path) -> None:
+def test_tokens_of_many_texts_are_counted_as_of_few(folder: Path) -> None:
     assert count_tokens(str(folder), "", TEXTS * 1000).tolist() == count_tokens(str(folder), "", TEXTS).tolist() * 1000
 
 
@@ -84,7 +84,7 @@ def test_token_limit_is_read_from_old_model_folders(
     assert token_limit(str(tmp_path), "") == expected
 
 
-def test_a_tokenizer_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+def test_unreadable_tokenizer_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ComponentError, match="cannot be loaded"):
         count_tokens(str(tmp_path), "", ["text"])

@@ -7,12 +7,12 @@ from tests.contracts.component_contract import ComponentContract
 class TestCascade(ComponentContract):
     component = Cascade({"light": LexicalCoverage(200), "precise": LexicalCoverage(20, 0.0)})
 
-    def test_the_component_implements_only_its_protocol(self) -> None:
+    def test_cascade_implements_only_its_protocol(self) -> None:
         assert isinstance(self.component, RerankerCascade)
         assert not isinstance(self.component, Reranker | ListReranker)
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_cascade_rejects_empty_steps_and_growing_depths() -> None:
     assert Cascade({}).check() == ["steps: got none, expected at least one (for none, reranker=none)"]
     (problem,) = Cascade({"light": LexicalCoverage(20), "precise": LexicalCoverage(21)}).check()
     assert problem.startswith("steps.precise.depth: got 21, more than the 20 of steps.light before it")

@@ -80,7 +80,7 @@ def test_cross_encoder_scores_equal_those_of_sentence_transformers(xlm_roberta: 
 
 
 @pytest.mark.parametrize("prompt", [None, "Does it answer?"])
-def test_a_causal_model_is_asked_through_its_chat_template(tmp_path: Path, prompt: str | None) -> None:
+def test_causal_reranker_receives_its_chat_template(tmp_path: Path, prompt: str | None) -> None:
     from sentence_transformers import CrossEncoder
 
     template = "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}{% endfor %}?"
@@ -90,14 +90,14 @@ def test_a_causal_model_is_asked_through_its_chat_template(tmp_path: Path, promp
     np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
 
 
-def test_a_sigmoid_orders_pairs_as_the_numbers_of_the_model_do(xlm_roberta: Path) -> None:
+def test_sigmoid_of_scores_keeps_the_order_of_pairs(xlm_roberta: Path) -> None:
     raw = scores_of(cross_encoder(xlm_roberta), all_pairs())
     shares = scores_of(cross_encoder(xlm_roberta, activation=Activation.SIGMOID), all_pairs())
     np.testing.assert_allclose(shares, 1 / (1 + np.exp(-raw)), atol=1e-6)
     assert raw.min() < 0 < 1 < raw.max()
 
 
-def test_prompt_is_prepended_to_the_query(xlm_roberta: Path) -> None:
+def test_reranker_prompt_is_prepended_to_the_query(xlm_roberta: Path) -> None:
     prompted = scores_of(cross_encoder(xlm_roberta, prompt="查询："), [("北京", "首都")])
     written_out = scores_of(cross_encoder(xlm_roberta), [("查询：北京", "首都")])
     assert prompted == pytest.approx(written_out, abs=1e-6)
@@ -117,7 +117,7 @@ def test_reranker_model_is_loaded_again_after_release(xlm_roberta: Path, loads: 
     assert len(loads) == 2
 
 
-def test_pairs_of_equal_texts_are_scored_once(xlm_roberta: Path, read: list[tuple[str, str]]) -> None:
+def test_cross_encoder_scores_equal_pairs_once(xlm_roberta: Path, read: list[tuple[str, str]]) -> None:
     twice = cross_encoder(xlm_roberta).score(
         Passages([*QUERIES, *QUERIES]), Passages(CHUNKS), np.concatenate([PAIRS, PAIRS + np.int32([len(QUERIES), 0])])
     )
@@ -166,12 +166,12 @@ def test_reranker_token_counts_equal_those_of_the_model(xlm_roberta: Path, promp
         ({"model": "owner/name", "revision": "main"}, "revision: got 'main', expected the commit"),
     ],
 )
-def test_invalid_settings_are_reported(xlm_roberta: Path, fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_the_cross_encoder(xlm_roberta: Path, fields: dict[str, Any], problem: str) -> None:
     (found,) = cross_encoder(xlm_roberta, **fields).check()
     assert found.startswith(problem)
 
 
-def test_models_without_a_single_score_are_rejected(tmp_path: Path) -> None:
+def test_cross_encoder_models_without_a_single_score_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ComponentError, match="is a BertModel, expected a reranker"):
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
@@ -179,7 +179,9 @@ def test_models_without_a_single_score_are_rejected(tmp_path: Path) -> None:
         scores_of(cross_encoder(classifier), [("a", "b")])
 
 
-def test_a_sweep_scores_no_pair_twice(xlm_roberta: Path, tmp_path: Path, read: list[tuple[str, str]]) -> None:
+def test_cross_encoder_sweep_scores_every_pair_once(
+    xlm_roberta: Path, tmp_path: Path, read: list[tuple[str, str]]
+) -> None:
     own = ["reranker=cross_encoder", f"reranker.model={xlm_roberta}", "reranker.device=cpu", "llm=none", *RANKING_ONLY]
     cells = [[*own, "reranker.depth=3"], [*own, "reranker.depth=6"], [*own, "retriever=dense", "reranker.depth=6"]]
     assert run_small(tmp_path, *cells) == 0

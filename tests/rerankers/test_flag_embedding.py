@@ -63,7 +63,7 @@ def flag_llm_reranker(qwen2: Path) -> Any:
 
 
 @pytest.mark.parametrize("fields", [{}, {"max_length": 24}, {"query_instruction": "查询："}])
-def test_scores_equal_those_of_flag_reranker(
+def test_flag_cross_encoder_scores_equal_those_of_flag_reranker(
     xlm_roberta: Path, flag_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flag_reranker, "query_instruction_for_rerank", fields.get("query_instruction"))
@@ -84,7 +84,7 @@ def test_flag_scores_equal_those_of_the_cross_encoder(xlm_roberta: Path) -> None
 @pytest.mark.parametrize(
     "fields", [{}, {"max_length": 24}, {"prompt": "Is B about A?", "query_instruction": "Q", "passage_instruction": ""}]
 )
-def test_scores_equal_those_of_flag_llm_reranker(
+def test_flag_language_model_scores_equal_those_of_flag_llm_reranker(
     qwen2: Path, flag_llm_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for side, usual in {"query": "A: ", "passage": "B: "}.items():
@@ -98,18 +98,18 @@ def test_scores_equal_those_of_flag_llm_reranker(
 
 
 @pytest.mark.parametrize("build", [cross_encoder, language_model])
-def test_max_length_is_capped_at_the_limit_of_the_model(build: Any, xlm_roberta: Path, qwen2: Path) -> None:
+def test_flag_reranker_caps_max_length_at_the_model_limit(build: Any, xlm_roberta: Path, qwen2: Path) -> None:
     folder = xlm_roberta if build is cross_encoder else qwen2
     found = scores_of(build(folder, max_length=100_000), text_pairs((*QUERIES, *LONG)))
     assert np.isfinite(found).all()
 
 
-def test_question_longer_than_the_model_limit_is_an_error(qwen2: Path) -> None:
+def test_question_longer_than_the_reranker_limit_is_an_error(qwen2: Path) -> None:
     with pytest.raises(ComponentError, match="reads 300 tokens, but the question alone has up to"):
         scores_of(language_model(qwen2, prompt="Is it? " * 100), [("a", "b")])
 
 
-def test_a_model_without_a_single_score_is_rejected(tmp_path: Path) -> None:
+def test_flag_reranker_model_without_a_single_score_is_rejected(tmp_path: Path) -> None:
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
     with pytest.raises(ComponentError, match="returns 3 numbers per pair, expected one"):
         scores_of(cross_encoder(classifier), [("a", "b")])
@@ -117,7 +117,9 @@ def test_a_model_without_a_single_score_is_rejected(tmp_path: Path) -> None:
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
 
 
-def test_an_id_is_read_at_its_revision(xlm_roberta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flag_reranker_id_is_read_at_its_revision(
+    xlm_roberta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The model comes from the hub's cache, without network access."""
     from huggingface_hub import constants
 
@@ -133,7 +135,7 @@ def test_an_id_is_read_at_its_revision(xlm_roberta: Path, tmp_path: Path, monkey
     assert abs(one - other) > 1e-3
 
 
-def test_pickled_weights_are_not_read(xlm_roberta: Path, tmp_path: Path) -> None:
+def test_flag_reranker_does_not_read_pickled_weights(xlm_roberta: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(xlm_roberta, tmp_path / "copy")
     (folder / "model.safetensors").rename(folder / "adapter.safetensors")
     (folder / "pytorch_model.bin").write_bytes(b"a pickle")
@@ -141,12 +143,12 @@ def test_pickled_weights_are_not_read(xlm_roberta: Path, tmp_path: Path) -> None
         scores_of(cross_encoder(folder), [("a", "b")])
 
 
-def test_half_precision_requires_a_gpu(xlm_roberta: Path) -> None:
+def test_flag_reranker_on_a_cpu_refuses_half_precision(xlm_roberta: Path) -> None:
     with pytest.raises(ComponentError, match="dtype: float16 requires a GPU with FlagReranker; use float32"):
         scores_of(cross_encoder(xlm_roberta, dtype=Dtype.FLOAT16), [("a", "b")])
 
 
-def test_progress_bars_of_the_package_are_hidden(qwen2: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_flag_reranker_hides_progress_bars(qwen2: Path, capfd: pytest.CaptureFixture[str]) -> None:
     scores_of(language_model(qwen2, batch_size=2), text_pairs(QUERIES, CHUNKS))
     assert "it/s" not in capfd.readouterr().err
 
@@ -161,6 +163,6 @@ def test_progress_bars_of_the_package_are_hidden(qwen2: Path, capfd: pytest.Capt
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],
 )
-def test_invalid_settings_are_reported(problems: list[str], expected: str) -> None:
+def test_rejected_settings_of_flag_rerankers(problems: list[str], expected: str) -> None:
     (found,) = problems
     assert found.startswith(expected)

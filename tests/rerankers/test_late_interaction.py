@@ -40,7 +40,7 @@ class TestLateInteraction(RerankerContract):
         np.testing.assert_allclose(found, self.score(pairs), atol=self.rounding)
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_late_interaction_reranker_rejects_zero_depth() -> None:
     assert LateInteraction(BgeM3("owner/name"), depth=0).check() == [
         "depth: got 0, expected at least 1 (for none, use reranker=none)"
     ]

@@ -58,7 +58,7 @@ def test_scores_mix_unigrams_and_bigrams() -> None:
     np.testing.assert_allclose(mixed, 0.6 * terms + 0.4 * bigrams, rtol=1e-6)
 
 
-def test_a_single_term_has_no_bigram() -> None:
+def test_query_of_a_single_term_has_no_bigram_score() -> None:
     assert scores_of("泰山", 0.4) == pytest.approx([0, 0, 0, 0.6], rel=1e-6)
 
 
@@ -71,7 +71,7 @@ def test_lexical_pairs_are_split_into_blocks() -> None:
     assert [block.tolist() for block in lexical._blocks(rows, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_lexical_coverage_rejects_zero_depth_and_a_weight_above_one() -> None:
     assert LexicalCoverage(0, 2.0).check() == [
         "depth: got 0, expected at least 1 (for none, use reranker=none)",
         "bigram_weight: got 2.0, expected a share in [0, 1]",

@@ -45,13 +45,13 @@ def ranked(reranker: Listwise, hits: Sequence[str] = LETTERS) -> tuple[str, list
     return "".join(hits[place] for place in order.order), shown
 
 
-def test_windows_climb_from_the_last_hits_to_the_first() -> None:
+def test_rerank_windows_move_from_the_last_hits_to_the_first() -> None:
     order, shown = ranked(listwise(window=4, step=2))
     assert shown == ["dcba", "feab", "hgab", "iab"]
     assert order == "abighefcd"
 
 
-def test_the_last_window_reaches_the_first_hit() -> None:
+def test_last_rerank_window_reaches_the_first_hit() -> None:
     for n_hits in range(2, 10):
         order, shown = ranked(listwise(), LETTERS[-n_hits:])
         assert order[0] == "a"
@@ -66,7 +66,7 @@ def test_window_of_two_reranks_like_bubble_sort() -> None:
     assert listwise(**two, passes=3).n_requests(9) == 24
 
 
-def test_requests_of_all_queries_are_sent_together() -> None:
+def test_rerank_requests_of_all_queries_are_sent_together() -> None:
     calls = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -78,7 +78,7 @@ def test_requests_of_all_queries_are_sent_together() -> None:
     assert [order.order[0] for order in orders] == [8, 2, 4]
 
 
-def test_unreadable_reply_is_retried_and_then_leaves_its_window() -> None:
+def test_unreadable_window_reply_is_retried_then_keeps_its_order() -> None:
     requests_of_q: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -96,7 +96,7 @@ def test_unreadable_reply_is_retried_and_then_leaves_its_window() -> None:
     assert "".join(LETTERS[place] for place in order.order) == "efghidcba"
 
 
-def test_query_with_a_failed_request_is_not_asked_again() -> None:
+def test_query_with_a_failed_rerank_request_is_not_asked_again() -> None:
     calls = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -131,7 +131,7 @@ def test_query_with_a_failed_request_is_not_asked_again() -> None:
         ("", None),
     ],
 )
-def test_orders_are_read_from_replies(reply: str, expected: list[int] | None) -> None:
+def test_rerank_orders_are_read_from_replies(reply: str, expected: list[int] | None) -> None:
     assert read_ranking(reply, 3) == expected
 
 
@@ -147,7 +147,7 @@ def test_orders_are_read_from_replies(reply: str, expected: list[int] | None) ->
         ({"instruction": "{question}"}, "instruction: has no {passages}"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_the_listwise_reranker(fields: dict[str, Any], problem: str) -> None:
     (found,) = listwise(**fields).check()
     assert found.startswith(problem)
 

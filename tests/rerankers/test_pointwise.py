@@ -39,11 +39,11 @@ def ranked(replies: Sequence[str]) -> HitOrder:
     return order
 
 
-def test_hits_are_sorted_by_grade_and_ties_keep_their_order() -> None:
+def test_graded_hits_are_sorted_and_ties_keep_their_order() -> None:
     assert ranked(['{"grade": 0}', '{"grade": 2}', "1", '{"grade": 2}', '{"grade": 0}']).order == (1, 3, 2, 0, 4)
 
 
-def test_a_hit_without_a_grade_stays_in_its_place() -> None:
+def test_hit_without_a_grade_keeps_its_place() -> None:
     order = ranked(['{"grade": 0}', "I cannot.", '{"grade": 1}', '{"grade": 3}', '{"grade": 2}'])
     assert order.order == (4, 1, 2, 3, 0)
     assert "cannot be read" in order.unread
@@ -61,6 +61,6 @@ def test_a_hit_without_a_grade_stays_in_its_place() -> None:
         ({"instruction": "{passages}"}, "instruction: has no {question} and no {passage}"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_the_pointwise_reranker(fields: dict[str, Any], problem: str) -> None:
     (found,) = pointwise(**fields).check()
     assert found.startswith(problem)

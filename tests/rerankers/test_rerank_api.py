@@ -55,7 +55,7 @@ class TestContract(RerankerContract):
         self.component = reranker_at(server.url, batch_size=2)
 
 
-def test_requests_hold_some_chunks_of_one_query() -> None:
+def test_rerank_api_request_holds_chunks_of_one_query() -> None:
     with chat_server(as_jina) as server:
         scores = TestContract.score(_with(reranker_at(server.url, batch_size=3)), np.concatenate([PAIRS, PAIRS]))
     n_written = sum(bool(chunk) for chunk in CHUNKS)
@@ -82,14 +82,14 @@ def test_tei_request_form_sends_query_and_texts() -> None:
     assert sorted(request) == ["query", "texts", "truncate"]
 
 
-def test_blank_texts_are_not_sent_and_rank_last(server: ChatServer) -> None:
+def test_rerank_api_skips_blank_texts_and_ranks_them_last(server: ChatServer) -> None:
     before = len(server.requests)
     blank, other, written = scores_of(reranker_at(server.url), [("西湖", " "), ("西湖", "北京"), ("西湖", "西湖")])
     assert blank < other < written
     assert server.requests[before]["documents"] == ["北京", "西湖"]
 
 
-def test_temporary_failures_are_retried() -> None:
+def test_rerank_api_retries_temporary_failures() -> None:
     whole = [{"index": 0, "relevance_score": 0.5}, {"index": 1, "relevance_score": 0.25}]
     bad: dict[int, Any] = {
         2: {"results": whole[:1]},
@@ -111,7 +111,7 @@ def test_temporary_failures_are_retried() -> None:
     assert len(server.requests) == 2 + len(bad)
 
 
-def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rerank_api_reports_a_permanently_failing_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "jina-secret")
     refused = Reply(status=422, body=b'{"detail": "jina-secret: unknown model"}')
     with chat_server(lambda request, attempt: refused) as server:
@@ -131,12 +131,12 @@ def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPat
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env: the environment variable NOT_SET_ANYWHERE is not set"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_the_rerank_api(fields: dict[str, Any], problem: str) -> None:
     (found,) = RerankApi(**{"model": "m", "base_url": "http://localhost:1", **fields}).check()
     assert found.startswith(problem)
 
 
-def test_a_sweep_sends_only_new_pairs(tmp_path: Path) -> None:
+def test_rerank_api_sweep_sends_only_new_pairs(tmp_path: Path) -> None:
     own = ["reranker=rerank_api", "reranker.model=m", "llm=none", *RANKING_ONLY]
     with chat_server(as_jina) as server:
         address = f"reranker.base_url={server.url}"

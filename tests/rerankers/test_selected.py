@@ -13,7 +13,7 @@ CANDIDATES = {"none": NoReranker(), "lexical": LexicalCoverage(), "both": Cascad
 class TestSelected(ComponentContract):
     component = Selected(CANDIDATES)
 
-    def test_the_component_implements_only_its_protocol(self) -> None:
+    def test_selected_reranker_implements_only_its_protocol(self) -> None:
         assert isinstance(self.component, RerankerSelection)
         assert not isinstance(self.component, Reranker | ListReranker | RerankerCascade)
 
@@ -26,5 +26,5 @@ class TestSelected(ComponentContract):
         (Selected(CANDIDATES, share=1.0), "share: got 1.0, expected a share above 0 and below 1"),
     ],
 )
-def test_invalid_settings_are_reported(component: Selected, problem: str) -> None:
+def test_selected_reranker_rejects_one_candidate_and_shares_of_0_and_1(component: Selected, problem: str) -> None:
     assert component.check() == [problem]

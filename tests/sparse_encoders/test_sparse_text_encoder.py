@@ -84,7 +84,7 @@ class TestInferenceFree(TokenWeigherContract):
 
 
 @pytest.mark.parametrize("max_weights", [None, 8])
-def test_sparse_weights_and_rankings_equal_those_of_the_package(folder: Path, max_weights: int | None) -> None:
+def test_sparse_weights_and_rankings_equal_the_package(folder: Path, max_weights: int | None) -> None:
     """All 60 queries have its hits in its order; scores that differ by less than 1e-4 may swap."""
     component, expected = encoder(folder, max_weights=max_weights), package(folder)
     queries, chunks = component.weigh_queries(Passages(QUERIES)), component.weigh_chunks(Passages(CHUNKS))
@@ -101,7 +101,7 @@ def test_sparse_weights_and_rankings_equal_those_of_the_package(folder: Path, ma
         assert np.diff(chunks.weight_offsets).max() == np.diff(queries.weight_offsets).max() == max_weights
 
 
-def test_prompts_of_the_model_folder_are_used_unless_overridden(splade: Path, tmp_path: Path) -> None:
+def test_sparse_encoder_uses_prompts_of_the_model_folder_unless_overridden(splade: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(splade, tmp_path / "copy")
     settings = (copy / "config_sentence_transformers.json").read_text(encoding="utf-8")
     own = settings.replace('"query": ""', '"query": "abc "').replace('"document": ""', '"document": "12 "')
@@ -113,7 +113,7 @@ def test_prompts_of_the_model_folder_are_used_unless_overridden(splade: Path, tm
     np.testing.assert_allclose(dense(found), package(splade).encode_document(CHUNKS[:3]).to_dense().numpy(), atol=1e-5)
 
 
-def test_texts_are_cut_at_max_length(folder: Path) -> None:
+def test_sparse_encoder_cuts_texts_at_max_length(folder: Path) -> None:
     """The table of an inference-free model reads no special tokens."""
     long = "北京" * 40
     short, whole = encoder(folder, max_length=12), encoder(folder)
@@ -123,7 +123,7 @@ def test_texts_are_cut_at_max_length(folder: Path) -> None:
     assert len(table.weights)
 
 
-def test_tokens_are_counted_before_truncation(splade: Path, inference_free: Path) -> None:
+def test_sparse_encoder_counts_tokens_before_truncation(splade: Path, inference_free: Path) -> None:
     for folder, n_special in ((splade, 2), (inference_free, 0)):
         component = encoder(folder)
         assert isinstance(component, ReadsTokens)
@@ -132,13 +132,13 @@ def test_tokens_are_counted_before_truncation(splade: Path, inference_free: Path
         assert component.count_query_tokens(["北京", ""]).tolist() == [2 + n_special, n_special]
 
 
-def test_batch_size_changes_only_rounding(splade: Path) -> None:
+def test_sparse_encoder_batch_size_changes_only_rounding(splade: Path) -> None:
     expected = encoder(splade).weigh_chunks(Passages(CHUNKS[:20]))
     found = replace(encoder(splade), batch_tokens=1).weigh_chunks(Passages(CHUNKS[:20]))
     np.testing.assert_allclose(dense(found), dense(expected), atol=1e-5)
 
 
-def test_errors_of_all_fields_are_reported_together() -> None:
+def test_sparse_encoder_check_reports_all_invalid_fields() -> None:
     assert encoder(Path("/missing"), max_length=1, max_weights=0, batch_tokens=0).check() == [
         "model: the folder /missing does not exist",
         "max_length: got 1, expected at least 3: two of them are special tokens",
@@ -147,7 +147,7 @@ def test_errors_of_all_fields_are_reported_together() -> None:
     ]
 
 
-def test_negative_weights_are_an_error(inference_free: Path, tmp_path: Path) -> None:
+def test_sparse_encoder_rejects_negative_weights(inference_free: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     copy = shutil.copytree(inference_free, tmp_path / "copy")
@@ -157,7 +157,7 @@ def test_negative_weights_are_an_error(inference_free: Path, tmp_path: Path) -> 
         encoder(copy).weigh_queries(Passages(QUERIES))
 
 
-def test_batch_beyond_the_memory_suggests_a_smaller_one(splade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sparse_batch_beyond_the_memory_suggests_a_smaller_one(splade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     def refuse(*_: object, **__: object) -> None:
