@@ -8,7 +8,7 @@ from components.tokenizers.rjieba_words import RjiebaWords
 @pytest.mark.parametrize(
     ("size", "overlap", "n_tokens"), [(128, 0.0, 0), (128, 0.1, 12), (100, 0.7, 70), (10, 0.3, 3), (5, 0.1, 0)]
 )
-def test_overlap_is_rounded_down(size: int, overlap: float, n_tokens: int) -> None:
+def test_chunk_overlap_is_rounded_down(size: int, overlap: float, n_tokens: int) -> None:
     assert overlap_tokens(size, overlap) == n_tokens
 
 
@@ -16,7 +16,7 @@ def test_overlap_is_rounded_down(size: int, overlap: float, n_tokens: int) -> No
     ("size", "overlap", "unit"),
     [(4, 0.0, Unit.TOKEN), (1, 0.0, Unit.CHAR), (512, 0.99, Unit.TOKEN), (8, 0.5, Unit.TOKEN)],
 )
-def test_valid_sizes_have_no_errors(size: int, overlap: float, unit: Unit) -> None:
+def test_valid_chunk_sizes_pass_the_check(size: int, overlap: float, unit: Unit) -> None:
     assert size_problems(size, overlap, unit, Cl100k()) == []
 
 
@@ -32,12 +32,12 @@ def test_valid_sizes_have_no_errors(size: int, overlap: float, unit: Unit) -> No
         (2, 2.0, Unit.TOKEN, ["size: got 2", "overlap: got 2.0"]),
     ],
 )
-def test_invalid_settings_are_reported(size: int, overlap: float, unit: Unit, said: list[str]) -> None:
+def test_rejected_chunk_sizes_and_overlaps(size: int, overlap: float, unit: Unit, said: list[str]) -> None:
     problems = size_problems(size, overlap, unit, Cl100k())
     assert len(problems) == len(said)
     for problem, beginning in zip(problems, said, strict=True):
         assert problem.startswith(beginning)
 
 
-def test_chunks_of_one_word_are_allowed() -> None:
+def test_one_word_chunks_pass_the_check() -> None:
     assert size_problems(1, 0.0, Unit.TOKEN, RjiebaWords()) == []

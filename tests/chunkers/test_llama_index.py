@@ -30,12 +30,12 @@ def test_chunks_equal_those_of_llama_index(size: int, overlap: float) -> None:
         assert sorted(found) == sorted(splitter.split_text(text))
 
 
-def test_repeated_text_keeps_its_position() -> None:
+def test_repeated_sentence_keeps_its_own_position() -> None:
     spans = chunk(LlamaIndexSentences(4, 0.0, Unit.CHAR), documents_of("啊" * 10))
     assert by_document(spans) == {0: [(0, 4), (4, 8), (8, 10)]}
 
 
-def test_overlap_is_of_whole_sentences() -> None:
+def test_llama_index_overlap_consists_of_whole_sentences() -> None:
     text = "一二三。四五。六七。八九十。"
     assert chunk_texts(LlamaIndexSentences(8, 0.4, Unit.CHAR), text) == [
         "一二三。四五。",
@@ -44,7 +44,7 @@ def test_overlap_is_of_whole_sentences() -> None:
     ]
 
 
-def test_a_missing_package_is_reported_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_llama_index_is_reported_by_the_chunker_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llama_index.importlib.util, "find_spec", lambda _: None)
     (said,) = LlamaIndexSentences().check()
     assert "[llama-index]" in said

@@ -9,14 +9,14 @@ from tests.contracts.component_contract import ComponentContract
 class TestParentChunks(ComponentContract):
     component = ParentChunks(SentencePacking(size=16), SentencePacking(size=64))
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, ParentChunker)
 
-    def test_size_of_parent_chunks_is_the_size_of_passages_read(self) -> None:
+    def test_parent_chunks_have_the_size_of_the_parents(self) -> None:
         assert self.component.size == 64
         assert ParentChunks(SentencePacking(), WholeDocuments()).size == 0
 
-    def test_children_are_smaller_than_their_parents(self) -> None:
+    def test_child_chunks_are_smaller_than_their_parents(self) -> None:
         problems = ParentChunks(SentencePacking(size=64), SentencePacking(size=64)).check()
         assert problems == ["children.size: got 64, expected less than parents.size=64"]
         assert ParentChunks(SentencePacking(size=64), SentencePacking(size=50, unit=Unit.CHAR)).check() == []

@@ -36,7 +36,7 @@ def chunks(vectors: NDArray[np.float32], percentile: float, **fields: object) ->
 class TestSemanticPacking(ComponentContract):
     component = SemanticPacking(Hashing())
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, EmbeddingChunker)
 
     def test_every_character_but_white_space_is_in_one_chunk(self) -> None:
@@ -50,7 +50,7 @@ class TestSemanticPacking(ComponentContract):
                 assert not any(text[place].strip() for place in set(range(len(text))) - set(covered))
                 assert all(start < following for (start, _), (following, _) in pairwise(found.get(i, [])))
 
-    def test_invalid_settings_are_reported(self) -> None:
+    def test_semantic_chunker_rejects_percentile_101_and_negative_neighbours(self) -> None:
         assert SemanticPacking(Hashing(), 101.0, -1).check() == [
             "percentile: got 101.0, expected a number in [0, 100], e.g. 95",
             "n_neighbours: got -1, expected at least 0",
@@ -66,7 +66,9 @@ class TestSemanticPacking(ComponentContract):
         ((0, 90, 180, 270, 360), 100.0, [TEXT]),
     ],
 )
-def test_a_chunk_ends_at_the_largest_distances(angles: list[float], percentile: float, expected: list[str]) -> None:
+def test_semantic_chunk_ends_at_the_largest_distances(
+    angles: list[float], percentile: float, expected: list[str]
+) -> None:
     assert chunks(turning(*angles), percentile) == expected
 
 
@@ -76,7 +78,7 @@ def test_sentence_without_a_vector_causes_no_split() -> None:
     assert chunks(vectors, 50.0) == ["One. Two. Three. Four. ", "Five."]
 
 
-def test_a_chunk_that_is_too_large_is_split_between_sentences() -> None:
+def test_oversized_semantic_chunk_is_split_between_sentences() -> None:
     assert chunks(turning(0, 0, 0, 0, 0), 95.0, size=11, unit=Unit.CHAR) == ["One. Two. ", "Three. ", "Four. Five."]
 
 

@@ -13,7 +13,7 @@ TEXT = "Intro.\n\n# One\n\nA first. A second.\n\n# Two\n## Three\n\nA third.\n\f
 class TestSectionPacking(ExactOverlapContract):
     component = SectionPacking()
 
-    def test_section_packing_knows_facts(self) -> None:
+    def test_section_packing_is_a_describing_chunker(self) -> None:
         assert isinstance(self.component, DescribingChunker)
 
 
@@ -28,7 +28,7 @@ class TestInWords(ExactOverlapContract):
         (16, ["Intro.", "# One\n\nA first.", "A second.", "# Two\n## Three", "A third.", "A fourth."]),
     ],
 )
-def test_chunks_end_where_sections_and_pages_do(size: int, expected: list[str]) -> None:
+def test_structure_chunks_end_at_sections_and_pages(size: int, expected: list[str]) -> None:
     assert [text.strip() for text in chunk_texts(SectionPacking(size, unit=Unit.CHAR), TEXT)] == expected
 
 
@@ -36,7 +36,7 @@ def test_heading_directly_above_an_equal_heading_is_its_own_chunk() -> None:
     assert [text.strip() for text in chunk_texts(SectionPacking(), "# One\n# Two\nText.")] == ["# One", "# Two\nText."]
 
 
-def test_text_without_headings_is_packed_as_a_whole() -> None:
+def test_structure_chunker_packs_text_without_headings_as_a_whole() -> None:
     text = "A first. A second. A third. " * 8
     assert len(chunk_texts(SectionPacking(), text)) == 1
 
@@ -50,7 +50,7 @@ def test_structure_chunks_know_their_section_and_page() -> None:
     ]  # fmt: skip
 
 
-def test_chunks_do_not_cross_documents() -> None:
+def test_structure_chunks_do_not_cross_documents() -> None:
     documents = documents_of(TEXT, "", TEXT)
     spans = by_document(chunk(SectionPacking(), documents))
     assert spans.keys() == {0, 2}

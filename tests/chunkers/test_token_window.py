@@ -36,6 +36,6 @@ def test_token_window_counts_tokens() -> None:
     assert chunk_texts(TokenWindow(4), text) == ["one two three four", " five six"]
 
 
-def test_a_window_does_not_end_inside_a_character() -> None:
+def test_token_window_does_not_end_inside_a_character() -> None:
     # 𠮷 takes four tokens, 😀 two: x | 𠮷 𠮷 𠮷 | 𠮷 😀 😀.
     assert chunk_texts(TokenWindow(4), "x𠮷😀") == ["x", "𠮷😀"]

@@ -30,7 +30,7 @@ class TestSentencesByModel(AskingCompressorContract):
 class TestNoCompressor(ComponentContract):
     component = NoCompressor()
 
-    def test_component_implements_its_protocol_and_no_other(self) -> None:
+    def test_none_compressor_implements_only_its_own_protocol(self) -> None:
         assert isinstance(self.component, UnchangedPassages)
         assert not isinstance(self.component, Compressor | AskingCompressor)
 
@@ -61,7 +61,7 @@ def selected(*replies: str, **fields: Any) -> tuple[list[str], list[Request], st
         (["3", 1.0], ["One is red. is blue. ", ""]),
     ],
 )
-def test_selected_sentences_remain_in_their_order(numbers: list[object], expected: list[str]) -> None:
+def test_selected_sentences_keep_their_order(numbers: list[object], expected: list[str]) -> None:
     texts, asked, unread = selected(json.dumps({"sentences": numbers}))
     assert (texts, unread) == (expected, "")
     assert asked[0].messages[-1].content == "q\n[1] One is red.\n[2] Two\n[3] is blue.\n[4] Three is old.\n4"
@@ -70,7 +70,7 @@ def test_selected_sentences_remain_in_their_order(numbers: list[object], expecte
 @pytest.mark.parametrize(
     "wrong", ['{"sentences": [5]}', '{"sentences": [0]}', '{"sentences": "1"}', "1, 2", '{"x": [1]}']
 )
-def test_wrong_selection_replies_are_retried_and_then_remove_nothing(wrong: str) -> None:
+def test_unreadable_selection_is_retried_then_keeps_all_text(wrong: str) -> None:
     texts, asked, unread = selected(wrong, '{"sentences": [4]}', max_attempts=2)
     assert texts == ["", "Three is old."]
     assert asked[1].messages[-1].content == "Once more."
@@ -79,6 +79,6 @@ def test_wrong_selection_replies_are_retried_and_then_remove_nothing(wrong: str)
     assert "cannot be read" in unread
 
 
-def test_places_and_attempts_are_checked() -> None:
+def test_asking_compressor_rejects_missing_placeholders_and_zero_attempts() -> None:
     assert by_model(instruction="{question}").check() == ["instruction: has no {sentences}"]
     assert by_model(max_attempts=0).check()

@@ -94,7 +94,7 @@ def test_extraction_by_vectors_equals_selecting_sentences_one_by_one(row: int, s
     assert found == alone(PASSAGES[row], score, share)
 
 
-def test_sentences_with_equal_scores_remain_from_the_first_on() -> None:
+def test_extraction_keeps_the_first_of_equal_sentences() -> None:
     compressor = ExtractiveByReranker(ReadsCharacters(1, None), 0.5, Characters())  # type: ignore[arg-type]
     (compressed,) = compressor.compress(["q"], [["One. Two. Six. Ten.", "End."]])
     assert compressed.pieces == (((0, 10),), ())
@@ -112,7 +112,7 @@ class TestByVectors(CompressorContract):
     component = ExtractiveByVectors(Hashing(n_dimensions=32))
 
 
-def test_parts_that_learn_or_ask_a_server_are_errors() -> None:
+def test_rejected_settings_of_extractive_compressors() -> None:
     assert "learns from a corpus" in ExtractiveByVectors(Lsa()).check()[0]
     assert "asks a server" in ExtractiveByVectors(OpenAIEmbeddings("m")).check()[0]
     assert "asks a server" in ExtractiveByReranker(RerankApi("m", base_url="http://localhost:1/v1")).check()[0]

@@ -70,7 +70,7 @@ def test_tokens_beyond_top_k_are_not_counted_as_dropped() -> None:
     ("order", "expected"),
     [(Order.BEST_FIRST, [3, 1, 0, -1]), (Order.BEST_LAST, [0, 1, 3, -1]), (Order.CORPUS, [0, 1, 3, -1])],
 )
-def test_passages_are_in_the_requested_order(order: Order, expected: list[int]) -> None:
+def test_context_arranges_passages_in_the_requested_order(order: Order, expected: list[int]) -> None:
     assert PackedContext(max_tokens=100, order=order).build(HITS, CHUNKS, 4).chunk[0].tolist() == expected
 
 
@@ -145,6 +145,6 @@ class CharacterTokens:
         return [list(text) for text in texts]
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_packed_context_rejects_zero_tokens_and_a_negative_window() -> None:
     assert PackedContext(0).check() == ["max_tokens: got 0, expected at least 1"]
     assert PackedContext(window=-1).check() == ["window: got -1, expected at least 0"]

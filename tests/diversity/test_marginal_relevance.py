@@ -23,7 +23,7 @@ class TestByTerms(DiversityContract):
 class TestOneByTerms(DiversityContract):
     component = MmrByTerms(depth=1, tokenizer=WORDS)
 
-    def test_hits_beyond_the_depth_keep_their_order(self) -> None:
+    def test_relevance_keeps_hits_beyond_the_depth_in_order(self) -> None:
         assert rankings_of(self.diversify(HITS)) == rankings_of(HITS)
 
 
@@ -60,7 +60,7 @@ def test_marginal_relevance_equals_hand_computed_order() -> None:
 @pytest.mark.parametrize(
     ("depth", "weight", "problem"), [(0, 0.5, "depth: got 0"), (5, 1.5, "relevance_weight: got 1.5")]
 )
-def test_invalid_settings_are_reported(depth: int, weight: float, problem: str) -> None:
+def test_marginal_relevance_rejects_zero_depth_and_weights_above_one(depth: int, weight: float, problem: str) -> None:
     for component in (MmrByTerms(weight, depth), MmrByVectors(Hashing(), weight, depth)):
         (found,) = component.check()
         assert found.startswith(problem)

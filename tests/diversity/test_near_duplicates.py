@@ -15,7 +15,7 @@ COMPONENT = NearDuplicates(tokenizer=CharacterBigrams())
 class TestNearDuplicates(DiversityContract):
     component = COMPONENT
 
-    def test_a_near_duplicate_of_a_better_hit_is_removed(self) -> None:
+    def test_near_duplicate_of_a_better_hit_is_removed(self) -> None:
         """One without a term is like none."""
         assert rankings_of(self.diversify(HITS))[0] == [0, 2, 3, 4]
 
@@ -23,7 +23,7 @@ class TestNearDuplicates(DiversityContract):
 class TestOfFewTerms(DiversityContract):
     component = NearDuplicates(n=50, tokenizer=CharacterBigrams())
 
-    def test_a_hit_with_fewer_terms_than_n_is_one_shingle(self) -> None:
+    def test_hit_with_fewer_terms_than_n_is_one_shingle(self) -> None:
         assert rankings_of(self.diversify(HITS))[0] == [0, 2, 3, 4]
 
 
@@ -43,10 +43,10 @@ def test_removed_hit_does_not_remove_other_hits() -> None:
     assert left(replace(COMPONENT, n=1, threshold=0.5), "a b c", "a b c d e", "c d e f") == [0, 2]
 
 
-def test_hits_beyond_the_depth_are_not_compared() -> None:
+def test_near_duplicates_beyond_the_depth_are_kept() -> None:
     assert left(replace(COMPONENT, depth=1), "a b c", "a b c") == [0, 1]
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_near_duplicate_filter_rejects_zero_n_depth_and_threshold() -> None:
     found = [problem.split(",")[0] for problem in NearDuplicates(threshold=0, n=0, depth=0).check()]
     assert found == ["n: got 0", "depth: got 0", "threshold: got 0"]

@@ -14,7 +14,7 @@ class TestDrawnExamples(ExamplesContract):
     component = DrawnExamples(Demo(), n=3)
 
 
-def test_draw_depends_only_on_the_seed_and_the_kind() -> None:
+def test_example_draw_depends_only_on_the_seed_and_the_kind() -> None:
     first, second, _ = DrawnExamples(Demo(), n=3).choose(SAMPLES, POOL, DOCUMENTS).tolist()
     assert first == second
     others = [DrawnExamples(Demo(), n=3, seed=seed).choose(SAMPLES, POOL, DOCUMENTS).tolist() for seed in range(5)]
@@ -50,12 +50,12 @@ def test_follow_up_question_is_the_same_only_with_equal_history() -> None:
         chooser.choose([sample], [replace(other, history=sample.history)], DOCUMENTS)
 
 
-def test_too_few_examples_are_an_error() -> None:
+def test_too_few_examples_are_an_error_that_names_the_setting() -> None:
     with pytest.raises(DataError, match=r"got 4 examples for sample 'a' from 10 samples .* expected examples.n=5"):
         DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_drawn_examples_reject_negative_n_zero_tokens_and_no_dataset() -> None:
     assert DrawnExamples(None, n=-1, max_tokens=0).check() == [
         "n: got -1, expected at least 0",
         "max_tokens: got 0, expected at least 1",

@@ -32,5 +32,5 @@ def test_combined_expander_flattens_variants_in_order_of_use() -> None:
         (("original", "original"), "use: got ['original', 'original'], expected one name or more, each once"),
     ],
 )
-def test_invalid_settings_are_reported(use: tuple[str, ...], problem: str) -> None:
+def test_combined_expander_rejects_unknown_empty_and_repeated_names(use: tuple[str, ...], problem: str) -> None:
     assert combined(*use).check() == [problem]

@@ -18,11 +18,11 @@ class TestConversationHistory(ExpanderContract):
         (ConversationHistory(1, with_answers=True), "都是谁？\n不清楚。\n后一年呢？"),
     ],
 )
-def test_earlier_turns_are_part_of_the_query(expander: ConversationHistory, query: str) -> None:
+def test_history_expander_joins_earlier_turns_to_the_query(expander: ConversationHistory, query: str) -> None:
     assert expander.expand([TALK, PLAIN]) == [(query,), ("谁获了奖？",)]
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_history_expander_rejects_zero_turns() -> None:
     assert ConversationHistory(0).check() == [
         "n_turns: got 0, expected at least 1 (for none, use expander=none), or null for all"
     ]

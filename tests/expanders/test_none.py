@@ -6,5 +6,5 @@ class TestNoExpander(ExpanderContract):
     component = NoExpander()
 
 
-def test_the_query_is_the_question() -> None:
+def test_none_expander_searches_the_question() -> None:
     assert NoExpander().expand([PLAIN, TALK]) == [("谁获了奖？",), ("后一年呢？",)]

@@ -59,7 +59,7 @@ def test_user_questions_may_have_expansions(tmp_path: Path) -> None:
     assert read_or_make(stage, store_of(tmp_path)).texts == ["capital expenditure", "?"]
 
 
-def test_a_data_set_without_expansions_is_an_error_before_work(tmp_path: Path) -> None:
+def test_data_set_without_expansions_is_rejected_by_the_plan(tmp_path: Path) -> None:
     data = financerag(tmp_path, "original")
     with pytest.raises(ConfigError, match="no sample of the data set has an expansion") as told:
         plan_small(tmp_path, [*data, "expander=published"], [*data, "expander=published", "top_k=2"])

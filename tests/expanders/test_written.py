@@ -99,7 +99,9 @@ def test_unreadable_replies_fall_back_to_the_question(reply: str, expected: tupl
         ("<think>Hm.</think>", (PLAIN.question,)),
     ],
 )
-def test_plain_text_is_accepted_for_one_query(fields: dict[str, Any], reply: str, expected: tuple[str, ...]) -> None:
+def test_plain_text_reply_is_accepted_for_one_query(
+    fields: dict[str, Any], reply: str, expected: tuple[str, ...]
+) -> None:
     (expansion,) = written(**fields, takes_plain_text=True).write(
         [PLAIN], lambda requests: [Answer(requests[0].id, AnswerState.OK, reply)] * len(requests)
     )
@@ -107,7 +109,7 @@ def test_plain_text_is_accepted_for_one_query(fields: dict[str, Any], reply: str
     assert bool(expansion.unread) == (expected == (PLAIN.question,))
 
 
-def test_plain_text_is_rejected_for_several_queries() -> None:
+def test_plain_text_reply_is_rejected_for_several_queries() -> None:
     def ask(requests: Sequence[Request]) -> list[Answer]:
         return [Answer(request.id, AnswerState.OK, "a, b") for request in requests]
 
@@ -121,14 +123,14 @@ def test_only_some_expander_options_accept_plain_text(option: str, is_taken: boo
     assert expander.get("takes_plain_text", False) == is_taken
 
 
-def test_a_string_instead_of_a_list_is_a_single_query() -> None:
+def test_string_in_place_of_a_list_is_a_single_query() -> None:
     assert queries(written(), '{"texts": " a b "}') == ("a b",)
     assert queries(written(n_texts=8, joined=True), '{"texts": "a, b"}') == ("a, b",)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_the_form_of_an_option_is_not_a_query(option: str, language: str) -> None:
+def test_copied_reply_form_is_not_a_query(option: str, language: str) -> None:
     wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
     form = wording["instruction"].splitlines()[-1]
 
@@ -142,7 +144,7 @@ def test_the_form_of_an_option_is_not_a_query(option: str, language: str) -> Non
 
 @pytest.mark.parametrize("option", ["keywords", "hypothetical_document"])
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_a_copied_question_is_not_a_query(option: str, language: str) -> None:
+def test_copied_prompt_question_is_not_a_query(option: str, language: str) -> None:
     """SmolLM2 goes on in the form of the prompt."""
     wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
     heading = wording["instruction"].splitlines()[0]
@@ -160,7 +162,7 @@ def test_placeholder_texts_are_dropped_from_a_reply() -> None:
     assert queries(own, '{"texts": ["keyword", "bridge", "..."]}') == ("bridge",)
 
 
-def test_a_reply_that_cannot_be_read_is_requested_again() -> None:
+def test_unreadable_expansion_is_requested_again() -> None:
     asked: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -172,7 +174,7 @@ def test_a_reply_that_cannot_be_read_is_requested_again() -> None:
 
 
 @pytest.mark.parametrize(("n_turns", "shown"), [(0, ["后一年呢？"]), (2, ["来了几人？", "都是谁？", "后一年呢？"])])
-def test_the_model_sees_the_questions_of_earlier_turns(n_turns: int, shown: list[str]) -> None:
+def test_expander_request_shows_questions_of_earlier_turns(n_turns: int, shown: list[str]) -> None:
     asked: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -196,7 +198,7 @@ def test_question_of_several_lines_is_shown_on_one_line() -> None:
     assert expansion.queries == ("Who won?\n\nIn which year?",)
 
 
-def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
+def test_question_without_earlier_turns_is_not_rewritten() -> None:
     def ask(requests: Sequence[Request]) -> list[Answer]:
         return [Answer(request.id, AnswerState.OK, '{"texts": ["alone"]}') for request in requests]
 
@@ -218,13 +220,13 @@ def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
         ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_written_queries(fields: dict[str, Any], problem: str) -> None:
     (found,) = written(**fields).check()
     assert found.startswith(problem)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_each_option_has_a_chinese_and_an_english_wording(option: str) -> None:
+def test_every_expander_option_has_chinese_and_english_wordings(option: str) -> None:
     for language in ("zh", "en"):
         wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
         assert wording.keys() == {"system", "instruction", "reminder"}

@@ -129,7 +129,7 @@ def _scores(
 
 
 @pytest.mark.parametrize("graph", [GRAPH, replace(GRAPH, n_facts=2, passage_weight=0.5, damping=0.85)])
-def test_60_of_60_rankings_equal_a_plain_implementation(graph: EntityGraph) -> None:
+def test_entity_graph_rankings_equal_a_plain_implementation(graph: EntityGraph) -> None:
     graph, n_equal = replace(graph, tolerance=1e-12), 0
     for seed in range(5):
         corpus = drawn(seed)
@@ -151,14 +151,14 @@ def test_approximate_ranks_differ_from_exact_ranks_within_the_tolerance() -> Non
     assert n_steps(0.5, 1e-6) == 21
 
 
-def test_ranking_without_facts_equals_the_dense_ranking() -> None:
+def test_entity_graph_without_facts_ranks_as_dense_search() -> None:
     chunks, _, queries = drawn(2, n_chunks=60)
     found = searched(GRAPH, (chunks, [], queries), 25)
     dense = Flat().search({}, embedded(chunks), embedded(queries), 25)
     assert rankings_of(found) == rankings_of(dense)
 
 
-def test_an_entity_leads_to_a_passage_without_a_word_of_the_query() -> None:
+def test_entity_leads_to_a_passage_without_a_query_word() -> None:
     chunks = ["The mill stands by the Wye.", "Salmon, pike, eels.", "Which bricks stand in water?", "Trams, buses."]
     facts = [(0, Fact("mill", "stands by", "Wye")), (1, Fact("salmon", "lives in", "Wye"))]
     query = ["Which water does the mill stand by?"]
@@ -167,7 +167,7 @@ def test_an_entity_leads_to_a_passage_without_a_word_of_the_query() -> None:
     assert led[:2] == [0, 1]
 
 
-def test_the_passages_of_a_phrase_are_counted() -> None:
+def test_entity_graph_counts_the_passages_of_a_phrase() -> None:
     facts = [(row, Fact("the town", "has", "a mill")) for row in range(5)] + [(4, Fact("a mill", "has", "a wheel"))]
     table = fact_table(facts, 6)
     built = GRAPH.build(facts_within(table, 0, 6), embedded(table.phrases))
@@ -185,7 +185,7 @@ def test_block_size_changes_no_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(whole.score, blocks.score, rtol=1e-5)
 
 
-def test_synonyms_are_the_near_pairs() -> None:
+def test_synonyms_are_the_pairs_above_the_cosine_threshold() -> None:
     unit = np.array([[1, 0], [0.8, 0.6], [0, 1], [0, 0], [2, 0]], dtype=np.float32)
     found = synonyms.synonyms(unit, 0.6, max_synonyms=9)
     pairs = list(zip(found.one.tolist(), found.other.tolist(), found.cosine.tolist(), strict=True))
@@ -212,7 +212,7 @@ def test_edge_weight_counts_passages_that_state_the_fact() -> None:
     assert EntityGraph().counts(built) == {"n_synonyms": 0}
 
 
-def test_a_query_that_no_fact_is_near_is_searched_by_passages() -> None:
+def test_query_without_near_facts_is_searched_by_passages() -> None:
     chunks = ["aaa bbb", "ccc ddd"]
     found = searched(GRAPH, (chunks, [(0, Fact("xx", "yy", "zz"))], ["ccc"]), 2)
     assert found.chunk[0, 0] == 1
@@ -238,6 +238,6 @@ def test_entity_graph_limits_hits_with_other_settings() -> None:
         ({"synonym_threshold": 1.1}, "synonym_threshold: got 1.1, expected a cosine above 0, up to 1"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], problem: str) -> None:
+def test_rejected_settings_of_the_entity_graph(fields: dict[str, Any], problem: str) -> None:
     (found,) = replace(GRAPH, **fields).check()
     assert found.startswith(problem)

@@ -32,12 +32,12 @@ def read(reply: str, max_facts: int = 50) -> FactsOfChunk | None:
         f'{{"facts": [{ONE}, {ONE}], "note": "one"}}',
     ],
 )
-def test_fact_is_read_from_many_reply_forms(reply: str) -> None:
+def test_fact_is_read_from_every_reply_form(reply: str) -> None:
     assert read(reply) == FactsOfChunk((MILL,))
 
 
 @pytest.mark.parametrize("reply", ['{"facts": []}', '```\n{"facts": [ ]}\n```', "{'facts':[]}", "｛＂facts＂：［］｝"])
-def test_an_empty_list_is_a_lack_of_facts(reply: str) -> None:
+def test_empty_fact_list_is_readable(reply: str) -> None:
     assert read(reply) == FactsOfChunk()
 
 
@@ -91,7 +91,7 @@ def test_replies_without_a_fact_are_unreadable(reply: str) -> None:
         "[]",
     ],
 )
-def test_unusable_entries_are_left_out_and_counted(entry: str) -> None:
+def test_unusable_facts_are_left_out_and_counted(entry: str) -> None:
     assert read(f'{{"facts": [{entry}, {ONE}]}}') == FactsOfChunk((MILL,), n_left_out=1)
 
 
@@ -105,7 +105,7 @@ def test_long_and_non_latin_fact_parts_are_read() -> None:
     assert read(json.dumps({"facts": [parts]})) == FactsOfChunk((Fact(*parts),)), "also as escapes"
 
 
-def test_a_reply_cut_anywhere_has_no_invented_fact() -> None:
+def test_reply_truncated_anywhere_has_no_invented_fact() -> None:
     """The last fact of a list that is cut off may be cut off, too."""
     whole = '{"facts": [["the mill", "burned in", "1931"], ["the tower", "is", "red"]]}'
     known = {MILL, Fact("the tower", "is", "red")}
@@ -114,7 +114,7 @@ def test_a_reply_cut_anywhere_has_no_invented_fact() -> None:
         assert cut is None or (set(cut.facts) <= known and cut.facts)
 
 
-def test_random_replies_are_read_without_errors() -> None:
+def test_random_fact_replies_are_read_without_errors() -> None:
     draw, n_read = Random(0), 0
     pieces = ['{"facts": [', "[", "]", "]}", '"a"', '"长江"', ",", ", ", "7", "null", ONE, "\n", "{}", '""', "x", "\\u"]
     for _ in range(3000):
@@ -137,9 +137,7 @@ def test_random_replies_are_read_without_errors() -> None:
         ('{"facts": [["a","is","!!!"],["b","is","c"],["NaN","is",NaN],["d","is",Infinity]]}', ["c"], 3),
     ],
 )
-def test_brackets_in_texts_do_not_end_a_list_and_no_number_is_a_name(
-    reply: str, objects: list[str], n_left_out: int
-) -> None:
+def test_brackets_within_fact_texts_do_not_end_a_list(reply: str, objects: list[str], n_left_out: int) -> None:
     found = read_facts(reply, "", 50)
     assert found is not None
     assert ([fact.object for fact in found.facts], found.n_left_out) == (objects, n_left_out)

@@ -39,7 +39,7 @@ def test_equal_facts_are_stored_once() -> None:
     assert list(zip(table.chunk.tolist(), table.fact.tolist(), strict=True)) == [(0, 0), (1, 1), (3, 0), (3, 2)]
 
 
-def test_a_table_does_not_depend_on_the_order_of_facts() -> None:
+def test_fact_table_does_not_depend_on_the_order_of_facts() -> None:
     one, other = fact_table(STATED, 5), fact_table(STATED[::-1], 5)
     assert one.phrases == other.phrases
     assert all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("subject", "chunk", "fact"))

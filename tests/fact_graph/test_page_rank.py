@@ -24,7 +24,7 @@ def test_page_rank_follows_weights_and_returns_to_the_seeds() -> None:
 
 
 @pytest.mark.parametrize(("damping", "tolerance"), [(0.5, 1e-3), (0.85, 1e-6), (0.05, 0.9), (0.99, 1e-9)])
-def test_the_number_of_steps_reaches_the_tolerance(damping: float, tolerance: float) -> None:
+def test_page_rank_steps_reach_the_tolerance(damping: float, tolerance: float) -> None:
     steps = n_steps(damping, tolerance)
     exact = page_rank(EDGES, SEEDS, damping, 5000)
     assert np.abs(page_rank(EDGES, SEEDS, damping, steps) - exact).sum(axis=0).max() <= tolerance

@@ -16,12 +16,12 @@ class TestWrittenFacts(FactReaderContract):
     def reply(self, fact: Fact) -> str:
         return json.dumps({"facts": [[fact.subject, fact.relation, fact.object]]})
 
-    def test_the_model_reads_the_title_of_the_document(self) -> None:
+    def test_fact_request_shows_the_title_of_the_document(self) -> None:
         self.read()
         assert [own.messages[0].content for own in self.asked] == ["Read."] * 3
         assert self.asked[0].messages[1].content == "Bridges|The bridge crosses the river."
 
-    def test_an_unreadable_reply_is_asked_for_again(self) -> None:
+    def test_unreadable_fact_reply_is_requested_again(self) -> None:
         asked: list[int] = []
 
         def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -34,7 +34,7 @@ class TestWrittenFacts(FactReaderContract):
         assert (first.facts, first.n_left_out) == ((Fact("a", "b", "c"),), 1)
         assert (second.facts, second.unread) == ((), "")
 
-    def test_a_reply_that_the_server_cut_is_unreadable(self) -> None:
+    def test_truncated_fact_reply_is_unreadable(self) -> None:
         def ask(requests: Sequence[Request]) -> list[Answer]:
             text = '{"facts": [["a", "b", "c"]]}'
             return [Answer(request.id, AnswerState.TRUNCATED, text) for request in requests]
@@ -43,7 +43,7 @@ class TestWrittenFacts(FactReaderContract):
         assert found.facts == ()
         assert found.unread.startswith("cannot be read: (truncated reply)")
 
-    def test_invalid_settings_are_reported(self) -> None:
+    def test_rejected_settings_of_written_facts(self) -> None:
         assert replace(READER, instruction="{title}").check() == ["instruction: has no {passage}"]
         assert replace(READER, instruction="{passage}{document}").check() == [
             "instruction: has {document}, expected only {passage} and {title}"

@@ -32,28 +32,28 @@ def found(by_sample: bool = True, **where: Condition) -> str:
         (Condition(("nineteen",)), ""),
     ],
 )
-def test_numbers_compare_as_numbers(condition: Condition, expected: str) -> None:
+def test_metadata_numbers_compare_as_numbers(condition: Condition, expected: str) -> None:
     """A document without the name satisfies nothing."""
     assert found(year=condition) == expected
 
 
-def test_long_numbers_are_compared_exactly() -> None:
+def test_long_metadata_numbers_are_compared_exactly() -> None:
     numbers = ["12345678901234567890", "12345678901234567891"]
     documents = Documents(list("ab"), ["", ""], ["", ""], [{"number": number} for number in numbers])
     allowed = ByMetadata({"number": Condition((int(numbers[1]),))}).allow(SAMPLES[:1], documents)
     assert allowed.document.tolist() == [1]
 
 
-def test_dates_compare_as_text() -> None:
+def test_metadata_dates_compare_as_text() -> None:
     assert found(date=Condition(at_least="2020-03-02")) == "d"
     assert found(date=Condition(at_least="2020-03-01", at_most="2020-12-31")) == "b"
 
 
-def test_all_conditions_must_hold() -> None:
+def test_metadata_filter_requires_all_conditions() -> None:
     assert found(company=Condition(("ACME",)), year=Condition(at_least=0)) == "a"
 
 
-def test_a_sample_brings_its_own_conditions() -> None:
+def test_sample_conditions_are_added_to_the_filter() -> None:
     globex = replace(SAMPLES[1], conditions=(("company", Condition(("Globex",))),))
     samples = [SAMPLES[0], globex, SAMPLES[2]]
     fixed = {"year": Condition(at_least=901)}
@@ -62,7 +62,7 @@ def test_a_sample_brings_its_own_conditions() -> None:
     assert ByMetadata(fixed).allow(samples, DOCUMENTS).n_groups == 2, "equal conditions share one"
 
 
-def test_a_name_that_no_document_has_is_an_error() -> None:
+def test_metadata_name_that_no_document_has_is_an_error() -> None:
     with pytest.raises(
         ComponentError, match="no document has 'yaer' among its metadata, expected one of year, company"
     ):
@@ -71,7 +71,7 @@ def test_a_name_that_no_document_has_is_an_error() -> None:
         ByMetadata({"year": Condition((1,))}).allow(SAMPLES, Documents(["a"], [""], [""]))
 
 
-def test_names_are_compared_before_any_work() -> None:
+def test_metadata_names_are_checked_before_any_work() -> None:
     samples = [replace(SAMPLES[0], conditions=(("compny", Condition(("ACME",))),))]
     where = {"yaer": Condition((1,)), "section": Condition(("1",)), "year": Condition((1,))}
     wanted = "among its metadata, expected one of company, year"
@@ -82,6 +82,6 @@ def test_names_are_compared_before_any_work() -> None:
     assert len(ByMetadata(where, by_sample=False).check_metadata(("company", "year"), samples)) == 1
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_metadata_filter_rejects_empty_conditions() -> None:
     assert ByMetadata({"year": Condition()}).check()[0].startswith("where.year: is empty")
     assert ByMetadata({}, by_sample=False).check()[0].startswith("where: is empty, and by_sample is false")

@@ -14,7 +14,7 @@ def failure(stage: EvidenceStage, outcome: Outcome, use: EvidenceUse | None = No
 
 @pytest.mark.parametrize("stage", EvidenceStage)
 @pytest.mark.parametrize("outcome", [Outcome.RIGHT, Outcome.TYPICAL])
-def test_a_right_answer_never_counts_as_failed(stage: EvidenceStage, outcome: Outcome) -> None:
+def test_right_answer_never_counts_as_failed(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) is Failure.NONE
 
 
@@ -26,11 +26,11 @@ def test_lost_evidence_explains_a_failure(stage: EvidenceStage, outcome: Outcome
 
 @pytest.mark.parametrize("stage", EvidenceStage)
 @pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.EMPTY, Outcome.TRUNCATED])
-def test_a_missing_answer_is_its_own_failure(stage: EvidenceStage, outcome: Outcome) -> None:
+def test_missing_answer_is_its_own_failure(stage: EvidenceStage, outcome: Outcome) -> None:
     assert failure(stage, outcome) == outcome.value
 
 
-def test_an_answer_withheld_by_the_provider_is_a_failure() -> None:
+def test_answer_withheld_by_the_provider_is_a_failure() -> None:
     assert failure(EvidenceStage.NOT_RETRIEVED, Outcome.REFUSED, is_filtered=True) is Failure.REFUSED
 
 

@@ -24,7 +24,7 @@ CHINESE = replace(ASKED, question="公司2023年的营业收入是多少？", re
         ("The red bridge", Outcome.WRONG),
     ],
 )
-def test_an_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
+def test_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
     assert outcome_of(replace(ASKED, answer=answer)).outcome is outcome
 
 
@@ -38,11 +38,11 @@ def test_an_answer_is_compared_with_the_additions_of_the_reference(answer: str, 
         ("公司2023年的营业收入", Outcome.WRONG),
     ],
 )
-def test_a_chinese_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
+def test_chinese_answer_is_compared_with_the_additions_of_the_reference(answer: str, outcome: Outcome) -> None:
     assert outcome_of(replace(CHINESE, answer=answer)).outcome is outcome
 
 
-def test_numbers_of_the_question_need_not_be_repeated() -> None:
+def test_answer_need_not_repeat_numbers_of_the_question() -> None:
     sample = replace(CHINESE, references=["2023年为12亿元"], answer="12亿元")
     assert outcome_of(sample).outcome is Outcome.RIGHT
 
@@ -59,7 +59,7 @@ def test_reference_number_from_the_question_is_compared_as_a_whole() -> None:
     assert outcome_of(replace(sample, answer="Never")).outcome is Outcome.WRONG
 
 
-def test_the_best_of_several_references_counts() -> None:
+def test_best_of_several_references_decides_the_outcome() -> None:
     sample = replace(ASKED, references=["Nobody knows", "Ada Stone"], answer="Ada Stone")
     assert outcome_of(sample).outcome is Outcome.RIGHT
 
@@ -101,7 +101,7 @@ def test_truncated_answer_may_still_be_right() -> None:
         ("Somebody whose name", JudgedOutcome(Outcome.TRUNCATED)),
     ],
 )
-def test_an_answer_that_was_cut_off_may_have_been_wrong_already(answer: str, judged: JudgedOutcome) -> None:
+def test_truncated_answer_is_wrong_if_it_already_contradicts(answer: str, judged: JudgedOutcome) -> None:
     cut_off = replace(ASKED, state=AnswerState.TRUNCATED, answer=answer)
     assert outcome_of(cut_off) == judged
     assert outcome_of(replace(cut_off, answer_parts=[["1887"], ["Ada"], ["bridge"]])).outcome is judged.outcome
@@ -125,7 +125,7 @@ def test_refusal_phrase_has_outcome_refused(answer: str) -> None:
     assert outcome_of(replace(ASKED, answer=answer)).outcome is Outcome.REFUSED
 
 
-def test_a_reference_that_sounds_like_a_refusal_can_be_given() -> None:
+def test_reference_that_sounds_like_a_refusal_can_be_right() -> None:
     sample = replace(CHINESE, references=["公司没有提供担保"], answer="公司没有提供任何担保")
     assert outcome_of(sample).outcome is Outcome.RIGHT
 
@@ -138,21 +138,21 @@ def test_abstaining_on_an_unanswerable_question_is_right(answer: str, outcome: O
     assert outcome_of(replace(ASKED, answerable=False, references=[], answer=answer)).outcome is outcome
 
 
-def test_empty_answer_to_unanswerable_question_is_right_but_error_is_not() -> None:
+def test_empty_answer_to_an_unanswerable_question_is_right() -> None:
     unanswerable = replace(ASKED, answerable=False, references=[])
     assert outcome_of(replace(unanswerable, state=AnswerState.EMPTY)).outcome is Outcome.RIGHT
     assert outcome_of(replace(unanswerable, state=AnswerState.REFUSED)).outcome is Outcome.RIGHT
     assert outcome_of(replace(unanswerable, state=AnswerState.ERROR)).outcome is Outcome.ERROR
 
 
-def test_long_texts_are_distinguished_by_a_metric_and_never_surely() -> None:
+def test_long_text_outcome_follows_its_metric_with_doubt() -> None:
     story = replace(ASKED, kind=Kind.CONTINUATION, answer="Once upon a time", low_below=0.2)
     assert outcome_of(replace(story, score=0.1)) == JudgedOutcome(Outcome.LOW, "long text")
     assert outcome_of(replace(story, score=0.2)) == JudgedOutcome(Outcome.TYPICAL, "long text")
     assert outcome_of(story).outcome is Outcome.NOT_JUDGED
 
 
-def test_a_possible_paraphrase_is_uncertain() -> None:
+def test_possible_paraphrase_is_doubtful() -> None:
     assert (
         outcome_of(replace(ASKED, references=["It was made of fine red bricks"], answer="Bricks")).doubt == "paraphrase"
     )

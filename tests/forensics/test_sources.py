@@ -17,7 +17,7 @@ def test_shared_runs_ignore_white_space() -> None:
     assert shares_of("大桥 于一八八\n七年建成", ["红色的大桥于一八八七年建成。"], []) == Shares(1.0, 0.0)
 
 
-def test_a_short_answer_is_looked_for_as_a_whole() -> None:
+def test_short_answer_is_searched_for_as_a_whole() -> None:
     assert shares_of("1650", [GOLD], [OTHER]) == Shares(0.0, 1.0)
     assert shares_of("", [GOLD], [OTHER]) == Shares(0.0, 0.0)
 
@@ -36,5 +36,5 @@ def test_shared_runs_do_not_cross_passages() -> None:
         (0.6, 0.7, EvidenceUse.DISTRACTED),
     ],
 )
-def test_shares_decide_the_use_of_the_evidence(gold: float, others: float, use: EvidenceUse) -> None:
+def test_shares_of_gold_and_others_decide_the_evidence_use(gold: float, others: float, use: EvidenceUse) -> None:
     assert use_of(Shares(gold, others)) is use

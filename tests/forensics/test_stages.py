@@ -33,11 +33,11 @@ def unit(*found: tuple[int, int, int], n_in_context: int = 0, n_characters: int 
         (unit((9, 0, 100), n_in_context=100), EvidenceStage.IN_CONTEXT, 9),  # read as a neighbour of a hit
     ],
 )
-def test_a_unit_is_lost_where_the_rule_says(gold: GoldUnit, stage: EvidenceStage, rank_needed: int | None) -> None:
+def test_gold_unit_is_lost_at_the_expected_stage(gold: GoldUnit, stage: EvidenceStage, rank_needed: int | None) -> None:
     assert stage_of([gold], TOP_K) == SampleStage(stage, rank_needed)
 
 
-def test_a_sample_is_lost_where_its_first_unit_is() -> None:
+def test_sample_is_lost_at_the_first_stage_of_its_units() -> None:
     arrived, low = unit((1, 0, 100), n_in_context=100), unit((5, 0, 100))
     assert stage_of([arrived, low], TOP_K) == SampleStage(EvidenceStage.RANKED_LOW, 5)
     assert stage_of([arrived, low, unit()], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None)
@@ -45,7 +45,7 @@ def test_a_sample_is_lost_where_its_first_unit_is() -> None:
     assert stage_of([arrived, arrived], TOP_K) == SampleStage(EvidenceStage.IN_CONTEXT, 1)
 
 
-def test_stage_without_gold_is_no_gold() -> None:
+def test_sample_without_gold_has_the_no_gold_stage() -> None:
     assert stage_of([], TOP_K).stage is EvidenceStage.NO_GOLD
     assert stage_of([unit(n_characters=0)], TOP_K).stage is EvidenceStage.NO_GOLD
 
@@ -59,9 +59,7 @@ def test_theta_sets_the_required_share_of_a_unit() -> None:
 @pytest.mark.parametrize(
     ("longest_hit", "stage"), [(None, EvidenceStage.CUT), (100, EvidenceStage.CUT), (99, EvidenceStage.IN_PART)]
 )
-def test_no_chunk_border_is_blamed_for_gold_that_no_chunk_can_hold(
-    longest_hit: int | None, stage: EvidenceStage
-) -> None:
+def test_gold_longer_than_every_hit_is_in_part_and_not_cut(longest_hit: int | None, stage: EvidenceStage) -> None:
     assert stage_of([unit((1, 0, 50))], TOP_K, longest_hit=longest_hit).stage is stage
     below = unit((7, 0, 50))
     assert stage_of([below], TOP_K, longest_hit=longest_hit).stage is EvidenceStage.RANKED_LOW
@@ -89,7 +87,7 @@ ARRIVED, LOW, LOST = {"n_in_context": 100}, (5, 0, 100), {"n_characters": None}
         ([alternative(n_characters=0), alternative(LOW)], SampleStage(EvidenceStage.RANKED_LOW, 5)),
     ],
 )
-def test_gold_is_found_by_any_of_several_alternatives(gold: Sequence[GoldUnit], expected: SampleStage) -> None:
+def test_any_alternative_counts_as_found_gold(gold: Sequence[GoldUnit], expected: SampleStage) -> None:
     assert stage_of(gold, TOP_K) == expected
 
 
@@ -101,7 +99,7 @@ def test_part_of_a_whole_document_is_uncertain() -> None:
     assert stage_of([part, lost], TOP_K) == SampleStage(EvidenceStage.NOT_RETRIEVED, None, is_uncertain=True)
 
 
-def test_the_order_of_hits_inside_top_k_changes_no_stage() -> None:
+def test_order_of_hits_inside_top_k_changes_no_stage() -> None:
     """We shuffle the first `top_k` hits of random units, and their contexts with them."""
     draw = random.Random(7)
     seen = set()

@@ -57,14 +57,14 @@ LOST = {"found_gold": [], "gold": [{**UNIT, "n_in_context": 0}]}
         ),
     ],
 )
-def test_stage_and_outcome_make_the_class(
+def test_stage_and_outcome_decide_the_failure_class(
     changed: dict[str, Any], stage: EvidenceStage, outcome: Outcome, failure: Failure
 ) -> None:
     verdict = examine({**ROW, **changed}, 2, None, None).verdict()
     assert (verdict.stage, verdict.outcome, verdict.failure) == (stage, outcome, failure)
 
 
-def test_the_origin_of_a_wrong_answer_is_looked_up_in_the_prompt() -> None:
+def test_wrong_answer_is_searched_for_in_the_prompt() -> None:
     examined = examine(ROW, 2, None, None)
     assert examined.needs_texts
     texts = PromptTexts(["Ada Stone built the bridge."], ["Somebody from the north of the town was there."])
@@ -76,25 +76,25 @@ def test_the_origin_of_a_wrong_answer_is_looked_up_in_the_prompt() -> None:
 @pytest.mark.parametrize(
     ("faithfulness", "failure"), [(1.0, Failure.DISTRACTED), (0.9, Failure.INVENTED), (0.0, Failure.INVENTED)]
 )
-def test_a_judges_claims_decide_the_origin_before_the_characters_do(faithfulness: float, failure: Failure) -> None:
+def test_faithfulness_decides_the_origin_before_shared_characters(faithfulness: float, failure: Failure) -> None:
     examined = examine({**ROW, "score/faithfulness": faithfulness}, 2, None, None)
     assert not examined.needs_texts
     verdict = examined.verdict()
     assert (verdict.failure, verdict.rule, verdict.doubts) == (failure, Rule.CLAIMS, ())
 
 
-def test_characters_decide_if_the_judge_gave_no_value() -> None:
+def test_shared_characters_decide_without_a_faithfulness_value() -> None:
     examined = examine({**ROW, "score/faithfulness": None}, 2, None, None)
     verdict = examined.verdict(PromptTexts(["Nothing alike."], []))
     assert (verdict.failure, verdict.rule) == (Failure.UNUSED, Rule.CHARACTERS)
 
 
 @pytest.mark.parametrize("changed", [{"answer": "Ada Stone"}, LOST, {"answer": "I do not know."}])
-def test_a_class_that_does_not_concern_the_origin_has_no_rule(changed: dict[str, Any]) -> None:
+def test_class_without_an_origin_has_no_rule(changed: dict[str, Any]) -> None:
     assert examine({**ROW, "score/faithfulness": 0.0, **changed}, 2, None, None).verdict().rule is None
 
 
-def test_short_answers_and_missing_texts_are_marked_as_doubtful() -> None:
+def test_short_answers_and_missing_texts_are_doubtful() -> None:
     short = examine({**ROW, "answer": "Wood"}, 2, None, None)
     assert short.verdict(PromptTexts([], ["Wood"])).doubts == ("short answer",)
     assert short.verdict().doubts == ("texts not stored",)
@@ -107,7 +107,7 @@ def test_whole_document_gold_is_doubtful_only_if_it_decides() -> None:
     assert examine({**ROW, **part, "state": "error"}, 2, None, None).verdict().doubts == ()
 
 
-def test_gold_longer_than_every_hit_is_in_the_prompt_in_part() -> None:
+def test_gold_longer_than_every_hit_is_partly_in_the_prompt() -> None:
     part = {"gold": [{**UNIT, "n_characters": 100, "end": 100, "n_in_context": 30}]}
     begun = {**ROW, **part, "found_gold": [{"rank": 1, "gold": 0, "start": 0, "end": 30}]}
     hits = [{"rank": 1, "start": 0, "end": 20}, {"rank": 1, "start": 40, "end": 50}, {"rank": 2, "start": 0, "end": 29}]
@@ -118,14 +118,14 @@ def test_gold_longer_than_every_hit_is_in_the_prompt_in_part() -> None:
     assert examine({**begun, "retrieved": hits}, 2, None, None).verdict().failure is Failure.CUT
 
 
-def test_alternatives_are_read_from_the_row() -> None:
+def test_gold_alternatives_are_read_from_the_sample_row() -> None:
     other = {**UNIT, "document_id": "e", "n_in_context": 0}
     assert examine({**ROW, "gold": [UNIT, other]}, 2, None, None).stage.stage is EvidenceStage.NOT_RETRIEVED
     either = [{**unit, "one_of": 1} for unit in (UNIT, other)]
     assert examine({**ROW, "gold": either}, 2, None, None).stage.stage is EvidenceStage.IN_CONTEXT
 
 
-def test_long_texts_are_judged_by_their_metric() -> None:
+def test_long_text_verdict_follows_its_metric() -> None:
     story = {**ROW, "kind": "continuation"}
     assert examine(story, 2, 0.1, 0.2).verdict().failure is Failure.LOW
     assert examine(story, 2, 0.3, 0.2).verdict().failure is Failure.NONE

@@ -22,13 +22,13 @@ def test_comb_sum_of_three_rankings_equals_hand_computed_scores() -> None:
     np.testing.assert_allclose(hits.score[0], [0.7 / 1.1 + 2, 1, 0.5, 0.25], rtol=1e-6)
 
 
-def test_comb_sum_of_two_rankings_is_the_weighted_sum() -> None:
+def test_comb_sum_of_two_rankings_equals_weighted_scores() -> None:
     one, other = CombSum((0.6, 0.4)).fuse([DENSE, SPARSE], 4), WeightedScores(0.6).fuse([DENSE, SPARSE], 4)
     np.testing.assert_array_equal(one.chunk, other.chunk)
     np.testing.assert_array_equal(one.score, other.score)
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_comb_sum_rejects_a_negative_weight() -> None:
     assert CombSum((1.0, -1.0)).check() == [
         "weights: got [1.0, -1.0], expected a number per search, none negative and not all 0"
     ]

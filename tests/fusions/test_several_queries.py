@@ -11,7 +11,7 @@ from components.records import Hits
 from tests.contracts.fusion_contract import DENSE, SPARSE
 
 
-def test_every_ranking_has_the_weight_of_its_search() -> None:
+def test_fusion_gives_every_ranking_the_weight_of_its_search() -> None:
     twice = ReciprocalRank(weights=(0.25, 1.0)).fuse([DENSE, DENSE, SPARSE, SPARSE], 10)
     once = ReciprocalRank(weights=(0.25, 1.0)).fuse([DENSE, SPARSE], 10)
     np.testing.assert_array_equal(twice.chunk, once.chunk)
@@ -26,7 +26,7 @@ def test_equal_weights_fit_any_number_of_rankings() -> None:
 
 
 @pytest.mark.parametrize("fusion", [ReciprocalRank(weights=(0.25, 1.0)), WeightedScores(0.3)])
-def test_weights_that_do_not_fit_are_refused(fusion: Fusion) -> None:
+def test_weights_for_another_number_of_rankings_are_refused(fusion: Fusion) -> None:
     with pytest.raises(ComponentError, match="got 3 rankings for the weights"):
         fusion.fuse([DENSE, DENSE, SPARSE], 10)
 

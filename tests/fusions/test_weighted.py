@@ -20,7 +20,7 @@ def test_weighted_scores_equal_hand_computed_values() -> None:
     np.testing.assert_allclose(hits.score[0], [0.6 * 0.7 / 1.1 + 0.4, 0.6, 0, 0], rtol=1e-6)
 
 
-def test_equal_scores_count_in_full() -> None:
+def test_weighted_fusion_counts_equal_scores_in_full() -> None:
     hits = WeightedScores(0.25).fuse([DENSE, SPARSE], 2)
     assert hits.chunk[1:4].tolist() == [[4, -1], [2, -1], [5, 6]]
     assert hits.score[1:4].tolist() == [[0.75, -np.inf], [1.0, -np.inf], [1.0, 1.0]]
@@ -32,5 +32,5 @@ def test_zero_weight_keeps_only_the_other_ranking(dense_weight: float, order: li
     assert WeightedScores(dense_weight).fuse([dense, sparse], 3).chunk.tolist() == [order]
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_weighted_fusion_rejects_a_weight_above_one() -> None:
     assert WeightedScores(1.5).check() == ["dense_weight: got 1.5, expected a share in [0, 1]"]

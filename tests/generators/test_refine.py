@@ -10,7 +10,7 @@ class TestRefine(GeneratorContract):
     component = REFINE
 
 
-def test_each_passage_is_shown_with_the_answer_so_far() -> None:
+def test_refine_shows_each_passage_with_the_answer_so_far() -> None:
     model = Model(lambda request: f"after {shown(request)}")
     (made,) = REFINE.generate([task(3)], render, model)
     contents = [request.messages[-1].content for request in model.asked]
@@ -20,7 +20,7 @@ def test_each_passage_is_shown_with_the_answer_so_far() -> None:
     assert made.prompt == model.asked[-1].messages
 
 
-def test_reply_without_text_keeps_the_previous_answer() -> None:
+def test_refine_keeps_the_previous_answer_if_a_reply_is_empty() -> None:
     model = Model(lambda request: "" if shown(request) in ([1], [3]) else f"after {shown(request)}")
     (made,) = REFINE.generate([task(4)], render, model)
     assert [("So far" in request.messages[-1].content) for request in model.asked] == [False, False, True, True]
@@ -29,7 +29,7 @@ def test_reply_without_text_keeps_the_previous_answer() -> None:
     assert (kept.answer.text, kept.answer.n_prompt_tokens) == ("after [2]", 30)
 
 
-def test_truncated_intermediate_answer_marks_the_result_truncated() -> None:
+def test_refine_marks_the_result_truncated_after_a_truncated_step() -> None:
     def cut(request: Request) -> str | Answer:
         return Answer(request.id, AnswerState.TRUNCATED, "half") if shown(request) == [2] else "whole"
 
@@ -43,11 +43,11 @@ def test_refine_stops_after_a_failed_request() -> None:
     assert len(model.asked) == 1
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_refine_rejects_an_instruction_without_the_answer() -> None:
     assert Refine("{prompt}").check() == ["instruction: has no {answer}"]
 
 
-def test_the_instruction_has_the_language_of_the_cell() -> None:
+def test_refine_instruction_has_the_language_of_the_cell() -> None:
     chinese, english, german = (
         compose_job("generator=refine", f"language={language}").config["generator"]["instruction"]
         for language in ("zh", "en", "de")

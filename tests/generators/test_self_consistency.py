@@ -35,16 +35,16 @@ def elected(*replies: str | AnswerState) -> GeneratedAnswer:
         ([AnswerState.TRUNCATED, "42", "7"], "42", "2 of 3"),  # of equal texts a whole one stands
     ],
 )
-def test_the_most_common_answer_wins(replies: Sequence[str | AnswerState], text: str, path: str) -> None:
+def test_most_common_drawn_answer_wins(replies: Sequence[str | AnswerState], text: str, path: str) -> None:
     made = elected(*replies)
     assert (made.answer.text, made.path) == (text, path)
 
 
-def test_the_result_has_the_state_of_the_winning_answer() -> None:
+def test_self_consistency_takes_the_state_of_the_winning_answer() -> None:
     assert elected("a", AnswerState.EMPTY, AnswerState.REFUSED).answer.state is AnswerState.EMPTY
     assert elected(AnswerState.TRUNCATED, "42", "7").answer.state is AnswerState.OK
     assert elected(AnswerState.TRUNCATED, "7", "8").answer.state is AnswerState.TRUNCATED
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_self_consistency_rejects_a_single_draw() -> None:
     assert SelfConsistency(1).check() == ["n_draws: got 1, expected at least 2 (for one, generator=single)"]

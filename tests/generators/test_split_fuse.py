@@ -41,7 +41,7 @@ class TestOfAll(GeneratorContract):
         (0, [[1], [2], [3], [4], [5], [6]], "6 parts"),
     ],
 )
-def test_contexts_are_halved_until_each_half_fits(n_fit: int, parts: list[list[int]], path: str) -> None:
+def test_split_fuse_halves_contexts_until_each_half_fits(n_fit: int, parts: list[list[int]], path: str) -> None:
     model = Model(lambda request: f"<{shown(request)}>")
     (made,) = split(max(n_fit * N_TOKENS, 1)).generate([task(6)], render, model)
     assert [shown(request) for request in model.calls[0]] == parts
@@ -49,7 +49,7 @@ def test_contexts_are_halved_until_each_half_fits(n_fit: int, parts: list[list[i
     assert len(model.asked) == 2 * len(parts) - 1
 
 
-def test_answers_are_fused_from_the_smallest_parts_to_the_whole() -> None:
+def test_split_fuse_joins_answers_from_the_smallest_parts_up() -> None:
     def letters(request: Request) -> str:
         return {1: "a", 2: "b", 3: "c"}[shown(request)[0]] if shown(request) else f"fused {request.id[-1]}"
 
@@ -64,7 +64,7 @@ def test_answers_are_fused_from_the_smallest_parts_to_the_whole() -> None:
     assert (made.answer.text, made.prompt) == ("fused 3", fusions[-1].messages)
 
 
-def test_samples_of_different_lengths_share_request_rounds() -> None:
+def test_split_fuse_sends_samples_of_all_lengths_in_shared_rounds() -> None:
     model = Model()
     split(1).generate([task(1, "short"), task(4, "long"), task(0, "none")], render, model)
     assert [len(call) for call in model.calls] == [1 + 4 + 1, 2, 1]
@@ -77,7 +77,7 @@ def test_half_without_an_answer_keeps_the_other_answer() -> None:
     assert len(model.asked) == 2
 
 
-def test_a_fusion_with_a_truncated_half_is_truncated() -> None:
+def test_fusion_with_a_truncated_half_is_truncated() -> None:
     for text in ("half", ""):
 
         def cut(request: Request, text: str = text) -> str | Answer:
@@ -87,25 +87,25 @@ def test_a_fusion_with_a_truncated_half_is_truncated() -> None:
         assert (made.answer.text, made.answer.state) == ("whole", AnswerState.TRUNCATED)
 
 
-def test_passages_that_surely_fit_are_planned_as_one_request() -> None:
+def test_passages_known_to_fit_are_planned_as_one_request() -> None:
     assert [split(100).n_requests(5, n_tokens) for n_tokens in (100, 101, None)] == [1, 9, 9]
 
 
-def test_a_single_passage_is_never_split() -> None:
+def test_single_passage_is_never_split() -> None:
     model = Model()
     long = task(0)
     (made,) = split(1).generate([type(long)(long.sample, (Passage("passage 1 " * 50),))], render, model)
     assert (len(model.asked), made.path) == (1, "single")
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_split_fuse_rejects_zero_tokens_and_a_missing_placeholder() -> None:
     assert SplitFuse("", "{question}", 0).check() == [
         "max_tokens: got 0, expected at least 1",
         "instruction: has no {answers}",
     ]
 
 
-def test_the_fusion_prompt_has_the_language_of_the_cell() -> None:
+def test_fusion_prompt_has_the_language_of_the_cell() -> None:
     chinese, english = (
         compose_job("generator=split_fuse", f"language={language}").config["generator"] for language in ("zh", "en")
     )

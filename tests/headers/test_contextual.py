@@ -14,7 +14,7 @@ HEADER = ContextualHeader(Scripted(), "", "{title}|{document}|{chunk}", "Again."
 class TestContextualHeader(ComponentContract):
     component = HEADER
 
-    def test_a_model_reads_the_document_and_the_chunk(self) -> None:
+    def test_contextual_header_request_shows_document_and_chunk(self) -> None:
         seen: list[str] = []
 
         def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -27,14 +27,14 @@ class TestContextualHeader(ComponentContract):
         texts = SpanTexts(DOCUMENTS.texts, CHUNKS)
         assert seen[1] == f"First|{DOCUMENTS.texts[0]}|{texts[1]}"
 
-    def test_a_failed_request_leaves_a_chunk_without_a_header(self) -> None:
+    def test_failed_request_leaves_a_chunk_without_a_header(self) -> None:
         def ask(requests: Sequence[Request]) -> list[Answer]:
             return [Answer(request.id, AnswerState.ERROR, error="broken") for request in requests]
 
         written = HEADER.write_by_asking(DOCUMENTS, CHUNKS, ask)
         assert [(own.text, own.failed) for own in written] == [("", "broken")] * 3
 
-    def test_a_copy_of_the_prompt_is_no_header(self) -> None:
+    def test_copied_prompt_is_not_a_header(self) -> None:
         asking = replace(
             HEADER, instruction="[Document] {title}\n{document}\n[A passage of it]\n{chunk}", max_attempts=2
         )
@@ -46,5 +46,5 @@ class TestContextualHeader(ComponentContract):
 
         assert [own.text for own in asking.write_by_asking(DOCUMENTS, CHUNKS, ask)] == ["It is from First."] * 3
 
-    def test_an_instruction_without_the_chunk_is_reported(self) -> None:
+    def test_header_instruction_without_the_chunk_is_rejected(self) -> None:
         assert replace(HEADER, instruction="{document}").check() == ["instruction: has no {chunk}"]

@@ -8,7 +8,7 @@ from tests.contracts.header_contract import CHUNKS, DOCUMENTS, HeaderContract
 class TestNoHeader(ComponentContract):
     component = NoHeader()
 
-    def test_no_header_has_no_writers(self) -> None:
+    def test_empty_header_option_has_no_writers(self) -> None:
         assert NoHeader().writers == ()
 
 

@@ -25,7 +25,7 @@ def test_subset_and_corpus_separate_equal_conversations() -> None:
         assert OwnHistory().earlier_turns(both) == [(), (0,), (), (2,)]
 
 
-def test_an_earlier_turn_that_is_not_a_sample_is_an_error() -> None:
+def test_earlier_turn_that_is_not_a_sample_is_an_error() -> None:
     first, second, third = talk(*ASKED)
     assert OwnHistory().check_samples([first, second, third]) == []
     (problem,) = OwnHistory().check_samples([first, third])

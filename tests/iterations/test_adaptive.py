@@ -57,7 +57,7 @@ def test_question_class_decides_about_the_first_search(reply: str, expected: Nex
     assert first(reply) == (expected, 1)
 
 
-def test_a_question_without_a_class_is_searched_once() -> None:
+def test_question_without_a_readable_class_is_searched_once() -> None:
     own, n_asked = first('{"searches": "many"}', "two", "?")
     assert (own.query, own.thought, n_asked) == ("Who built it?", "one", 3)
     assert "cannot be read" in own.unread
@@ -65,7 +65,7 @@ def test_a_question_without_a_class_is_searched_once() -> None:
     assert (own.query, own.thought, own.failed, n_asked) == ("Who built it?", "one", "broken", 1)
 
 
-def test_only_questions_of_the_class_several_are_searched_further() -> None:
+def test_only_questions_classified_as_several_are_searched_again() -> None:
     asked: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -80,7 +80,7 @@ def test_only_questions_of_the_class_several_are_searched_further() -> None:
     assert "several" not in asked[0].messages[-1].content
 
 
-def test_places_and_attempts_are_checked() -> None:
+def test_rejected_settings_of_adaptive_searches() -> None:
     assert adaptive(instruction="How often?").check() == ["instruction: has no {question}"]
     assert adaptive(max_attempts=0).check()
     (problem,) = adaptive(llm=Scripted(reply="x")).check()

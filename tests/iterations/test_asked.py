@@ -38,7 +38,7 @@ class TestAskedSearchesWithThoughts(IterationContract):
 class TestOneSearch(ComponentContract):
     component = OneSearch()
 
-    def test_component_implements_its_protocol_and_no_other(self) -> None:
+    def test_single_search_implements_only_its_own_protocol(self) -> None:
         assert isinstance(self.component, SingleSearch)
         assert not isinstance(self.component, IterativeSearch)
 
@@ -71,7 +71,7 @@ def decided(*replies: str, **fields: Any) -> tuple[NextSearch, list[Request]]:
         ({"next": "who built IT?", "done": False}, NextSearch("", "who built IT?")),
     ],
 )
-def test_reply_names_the_next_search_or_ends_the_searches(reply: dict[str, object], expected: NextSearch) -> None:
+def test_reply_names_the_next_search_or_ends_them(reply: dict[str, object], expected: NextSearch) -> None:
     own, asked = decided(json.dumps(reply))
     assert own == expected
     assert asked[0].messages[-1].content.startswith("earlier\nWho built it?\n[1] Mill: It is old.\n[2] Red.\na b\n")
@@ -104,7 +104,7 @@ def test_thoughts_precede_their_queries_among_the_steps() -> None:
         f'{{"next": "{"q" * 2001}"}}',
     ],
 )
-def test_wrong_replies_are_asked_for_again_and_then_end_the_search(wrong: str) -> None:
+def test_unreadable_search_reply_is_retried_then_ends_the_search(wrong: str) -> None:
     own, asked = decided(wrong, '{"next": "builder"}', max_attempts=2)
     assert own == NextSearch("builder")
     assert asked[1].messages[-1].content == "Once more."
@@ -113,7 +113,7 @@ def test_wrong_replies_are_asked_for_again_and_then_end_the_search(wrong: str) -
     assert "cannot be read" in own.unread
 
 
-def test_places_and_numbers_are_checked() -> None:
+def test_rejected_settings_of_asked_searches() -> None:
     assert asked_searches(instruction="{question}{steps}").check() == ["instruction: has no {passages}"]
     for wrong in ({"max_searches": 1}, {"n_passages": 0}, {"max_attempts": 0}):
         assert len(asked_searches(**wrong).check()) == 1

@@ -116,7 +116,7 @@ class TestLateInteraction(RerankerContract):
     def _tiny(self, colbert: Path) -> None:
         self.component = LateInteraction(encoder(colbert))
 
-    def test_the_scores_of_stored_vectors_are_equal(self) -> None:
+    def test_late_interaction_scores_of_stored_vectors_equal_direct_scores(self) -> None:
         assert isinstance(self.component, EncodedReranker)
         own = self.component.encoder
         assert isinstance(own, MultiVectorTextEncoder)
@@ -126,7 +126,7 @@ class TestLateInteraction(RerankerContract):
         np.testing.assert_allclose(found, self.score(pairs), atol=self.rounding)
 
 
-def test_vectors_and_rankings_equal_those_of_the_package(layout: tuple[str, Path]) -> None:
+def test_multi_vector_rankings_equal_those_of_the_package(layout: tuple[str, Path]) -> None:
     """All 60 queries rank the 150 chunks as the package's MaxSim does, with vectors in half precision.
 
     Scores that differ by less than 2e-4 may swap. Half precision itself changes a mean over tokens by less than 3e-4.
@@ -149,7 +149,7 @@ def test_vectors_and_rankings_equal_those_of_the_package(layout: tuple[str, Path
         assert np.diff(scores[query, ranking]).max() < 2e-4
 
 
-def test_token_limits_and_counts_equal_those_of_the_files(layout: tuple[str, Path]) -> None:
+def test_multi_vector_token_limits_equal_those_of_the_model_files(layout: tuple[str, Path]) -> None:
     name, folder = layout
     component, expected = encoder(folder), package(folder)
     assert isinstance(component, ReadsQueriesInPart)
@@ -160,14 +160,14 @@ def test_token_limits_and_counts_equal_those_of_the_files(layout: tuple[str, Pat
         assert count(short).tolist() == read
 
 
-def test_documents_have_no_vectors_of_skipped_tokens(colbert: Path) -> None:
+def test_skipped_tokens_of_documents_have_no_vectors(colbert: Path) -> None:
     found = encoder(colbert).encode_chunk_tokens(Passages(["北京", "北。京。"]))
     assert len(np.unique(np.diff(found.vector_offsets))) == 1
     found = encoder(colbert).encode_query_tokens(Passages(["北京", "北。京。"]))
     assert np.diff(found.vector_offsets).tolist() == [32, 32]
 
 
-def test_given_prefixes_override_those_of_the_model(colbert: Path) -> None:
+def test_configured_prefixes_override_those_of_the_model(colbert: Path) -> None:
     found = encoder(colbert, query_prefix="12 ", passage_prefix="")
     assert_equal_vectors(
         found.encode_query_tokens(Passages(QUERIES[:3])), package(colbert).encode_query(QUERIES[:3], prompt="12 ")
@@ -177,7 +177,7 @@ def test_given_prefixes_override_those_of_the_model(colbert: Path) -> None:
     )
 
 
-def test_given_lengths_override_those_of_the_model_files(layout: tuple[str, Path]) -> None:
+def test_configured_lengths_override_those_of_the_model_files(layout: tuple[str, Path]) -> None:
     """No length exceeds the positions of the model. An expanded query has the given length."""
     name, folder = layout
     shorter = encoder(folder, max_length=30, max_query_length=12)
@@ -192,13 +192,13 @@ def test_given_lengths_override_those_of_the_model_files(layout: tuple[str, Path
     assert np.diff(longer.encode_chunk_tokens(Passages(["北京" * 200])).vector_offsets).max() == MAX_TOKENS
 
 
-def test_batch_size_changes_only_rounding(colbert: Path) -> None:
+def test_multi_vector_batch_size_changes_only_rounding(colbert: Path) -> None:
     expected = encoder(colbert).encode_chunk_tokens(Passages(CHUNKS[:20]))
     found = replace(encoder(colbert), batch_tokens=1).encode_chunk_tokens(Passages(CHUNKS[:20]))
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-3)
 
 
-def test_equal_texts_are_encoded_once(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_multi_vector_encoder_encodes_equal_texts_once(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     whole = features.preprocess
 
@@ -211,7 +211,7 @@ def test_equal_texts_are_encoded_once(colbert: Path, monkeypatch: pytest.MonkeyP
     assert sorted(read) == ["北京", "杭州"]
 
 
-def test_a_model_without_token_vectors_is_an_error(tmp_path: Path) -> None:
+def test_multi_vector_encoder_rejects_a_model_without_token_vectors(tmp_path: Path) -> None:
     """The package would give it a projection with random weights."""
     bert = save_bert(tmp_path / "bert")
     for folder in (bert, save_sentence_encoder(tmp_path / "sentences", bert, max_tokens=100)):
@@ -219,7 +219,7 @@ def test_a_model_without_token_vectors_is_an_error(tmp_path: Path) -> None:
             encoder(folder).encode_chunk_tokens(Passages(CHUNKS[:1]))
 
 
-def test_errors_of_all_fields_are_reported_together() -> None:
+def test_multi_vector_check_reports_all_invalid_fields() -> None:
     assert encoder(Path("/missing"), max_length=1, max_query_length=2, batch_tokens=0).check() == [
         "model: the folder /missing does not exist",
         "max_length: got 1, expected at least 3: two of them are special tokens",
@@ -228,7 +228,7 @@ def test_errors_of_all_fields_are_reported_together() -> None:
     ]
 
 
-def test_non_finite_vectors_are_an_error(tmp_path: Path) -> None:
+def test_multi_vector_encoder_rejects_non_finite_vectors(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     folder = save_colbert(tmp_path)
@@ -238,7 +238,9 @@ def test_non_finite_vectors_are_an_error(tmp_path: Path) -> None:
         encoder(folder).encode_query_tokens(Passages(QUERIES[:2]))
 
 
-def test_batch_beyond_the_memory_suggests_a_smaller_one(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_multi_vector_batch_beyond_the_memory_suggests_a_smaller_one(
+    colbert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
 
     def refuse(*_: object, **__: object) -> None:

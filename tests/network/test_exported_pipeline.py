@@ -44,7 +44,7 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**kept, "PATH": f"{folder / 'environment/bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
-def test_exported_pipeline_passes_its_own_check(folder: Path) -> None:
+def test_exported_pipeline_passes_its_own_check_in_a_new_environment(folder: Path) -> None:
     command = [str(folder / "environment/bin/python"), str(folder / "moved/pipeline.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, env=_environment(folder), check=False)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -70,7 +70,7 @@ def served(folder: Path) -> Iterator[str]:
         log.close()
 
 
-def test_an_exported_pipeline_is_served(served: str, folder: Path) -> None:
+def test_exported_pipeline_answers_over_mlflow_serving(served: str, folder: Path) -> None:
     body = json.dumps({"input": [{"role": "user", "content": QUESTION}]}).encode()
     request = Request(f"{served}/invocations", body, {"Content-Type": "application/json"})
     for _ in range(240):

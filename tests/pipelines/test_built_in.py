@@ -10,7 +10,7 @@ from tests.contracts.pipeline_contract import QUESTIONS
 class TestBuiltIn(ComponentContract):
     component = BuiltIn()
 
-    def test_requests_are_not_asked(self) -> None:
+    def test_built_in_pipeline_answers_not_asked(self) -> None:
         assert isinstance(self.component, Pipeline)
         assert self.component.is_built_in
         assert self.component.answers_from is AnswersFrom.NOTHING

@@ -39,13 +39,13 @@ def answer_to(component: HttpPipeline, question: str = "Who?") -> Answer:
     return answer
 
 
-def test_question_history_and_parameters_are_sent(server: ChatServer) -> None:
+def test_http_pipeline_sends_question_history_and_parameters(server: ChatServer) -> None:
     list(pipeline(server, parameters={"top": 3}).generate([asked("And?", Turn("Who?", "I."))]))
     history = [{"question": "Who?", "answer": "I."}]
     assert server.requests == [{"question": "And?", "history": history, "parameters": {"top": 3}}]
 
 
-def test_the_key_is_sent_and_never_shown(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_http_pipeline_sends_the_key_and_never_shows_it(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_KEY", "k-1234567890abcdef")
     server.script = lambda request, attempt: Reply(status=401, body=b'{"error": "k-1234567890abcdef is no key"}')
     answer = answer_to(pipeline(server, api_key_env="RAG_KEY"))
@@ -83,32 +83,32 @@ def test_malformed_pipeline_reply_is_a_failed_request(
     assert answer.error_class is error_class
 
 
-def test_an_answer_that_does_not_come_is_a_failed_request(server: ChatServer) -> None:
+def test_http_pipeline_timeout_is_a_failed_request(server: ChatServer) -> None:
     server.script = lambda request, attempt: Reply(delay_s=3.0, body=b'"late"')
     assert answer_to(pipeline(server, timeout_s=0.2)).error_class is ErrorClass.TIMEOUT
 
 
-def test_a_failure_that_may_pass_is_asked_again(server: ChatServer) -> None:
+def test_malformed_http_pipeline_reply_is_requested_again(server: ChatServer) -> None:
     server.script = lambda request, attempt: body(7) if len(server.requests) < 3 else body("third")
     (reply,) = stored_replies([answer_to(pipeline(server, max_retries=5))])
     assert reply is not None
     assert reply.answer == "third"
 
 
-def test_no_listening_server_says_what_to_do() -> None:
+def test_missing_pipeline_server_error_suggests_to_start_it() -> None:
     answer = answer_to(HttpPipeline("http://127.0.0.1:9/answer", "1", {}, max_retries=0))
     assert "start the pipeline, or give its address as pipeline.url" in answer.error
 
 
 class TestChecks:
-    def test_address_and_revision_must_be_given(self) -> None:
+    def test_http_pipeline_requires_address_and_revision(self) -> None:
         found = HttpPipeline("", " ", {}).check()
         assert [each.split(":")[0] for each in found] == ["url", "revision"]
 
     @pytest.mark.parametrize(
         "url", ["ftp://host/answer", "http://user:hunter2@host/answer", "http://host/a?key=x", "host"]
     )
-    def test_an_unusable_address_is_an_error_of_its_field(self, url: str) -> None:
+    def test_http_pipeline_rejects_unusable_addresses_without_their_secret(self, url: str) -> None:
         (found,) = HttpPipeline(url, "1", {}).check()
         assert found.startswith("url: ")
         assert "hunter2" not in found

@@ -181,7 +181,7 @@ class TestChainThatFails(PipelineContract):
 
 
 class TestOutputs:
-    def test_documents_in_the_output_are_passages_with_their_hints(self) -> None:
+    def test_langchain_output_documents_become_passages_with_hints(self) -> None:
         _, reply = answered(pipeline("documents"))
         assert reply == PipelineReply("Where?", FOUND)
 
@@ -194,7 +194,7 @@ class TestOutputs:
         _, reply = answered(pipeline("nested"))
         assert reply == PipelineReply("west", FOUND[:1])
 
-    def test_tokens_that_a_model_does_not_report_are_unknown(self) -> None:
+    def test_langchain_tokens_without_a_report_are_unknown(self) -> None:
         answer, _ = answered(pipeline("untold"))
         assert answer.n_prompt_tokens is answer.n_completion_tokens is None
 
@@ -211,14 +211,14 @@ class TestOutputs:
             ("blocks", PipelineReply("one two", None)),
         ],
     )
-    def test_unusual_chain_outputs_are_read(self, name: str, expected: PipelineReply) -> None:
+    def test_unusual_langchain_outputs_are_read(self, name: str, expected: PipelineReply) -> None:
         assert answered(pipeline(name))[1] == expected
 
     @pytest.mark.parametrize(
         ("name", "part"),
         [("other_names", "the output has reply, expected one of answer, result, output"), ("number", "answer: got 7")],
     )
-    def test_an_output_without_an_answer_is_malformed(self, name: str, part: str) -> None:
+    def test_langchain_output_without_an_answer_is_malformed(self, name: str, part: str) -> None:
         (answer,) = pipeline(name).generate([asked("Where?")])
         assert answer.error_class is ErrorClass.MALFORMED
         assert part in answer.error
@@ -233,12 +233,12 @@ class TestInputs:
         _, reply = answered(pipeline("documents"), "And?", Turn("Who?", "I."))
         assert reply.answer == "Who? / I. / And?"
 
-    def test_an_agent_gets_the_conversation_as_messages(self) -> None:
+    def test_langchain_agent_receives_the_conversation_as_messages(self) -> None:
         component = pipeline("agent", question_key="messages")
         assert component.check() == []
         assert answered(component, "And?", Turn("Who?", "I."))[1].answer == "3 messages"
 
-    def test_the_only_variable_of_an_input_is_the_question(self) -> None:
+    def test_single_langchain_input_variable_is_the_question(self) -> None:
         assert answered(pipeline("one_variable"))[1].answer == "Where?"
 
     def test_concurrent_langchain_calls_keep_their_own_documents(self) -> None:
@@ -253,17 +253,17 @@ class TestInputs:
 
 
 class TestParameters:
-    def test_parameters_are_configurable_fields_of_a_runnable(self) -> None:
+    def test_langchain_parameters_configure_a_runnable(self) -> None:
         component = pipeline("tuned", parameters={"k": 1})
         assert component.check() == []
         assert answered(component)[1] == PipelineReply("The lake is in the west.", FOUND[:1])
 
-    def test_parameters_are_arguments_of_a_function(self) -> None:
+    def test_langchain_parameters_are_passed_to_a_building_function(self) -> None:
         component = pipeline("built", parameters={"mark": "?", "times": 2})
         assert component.check() == []
         assert answered(component)[1].answer == "Where???"
 
-    def test_an_unknown_parameter_is_one_error(self) -> None:
+    def test_unknown_langchain_parameter_is_one_error(self) -> None:
         (found,) = pipeline("tuned", parameters={"top": 1}).check()
         assert "has no configurable field 'top', expected one or more of k as parameters" in found
         (found,) = pipeline("built", parameters={"top": 1}).check()
@@ -285,7 +285,7 @@ class TestChecks:
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_an_object_that_cannot_answer_is_one_error(self, name: str, problem: str) -> None:
+    def test_langchain_object_that_cannot_answer_is_one_error(self, name: str, problem: str) -> None:
         found = pipeline(name).check()
         expected = [f"runnable: got 'chain_of_tests:{name}', {problem}"] if problem else []
         assert [each[: len(expected[0])] for each in found] == expected if expected else found == []
@@ -293,14 +293,14 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("name", "part"), [("built_wrong", "returned 'no chain' (str), expected a Runnable"), ("broken", "no index")]
     )
-    def test_a_function_that_builds_no_chain_is_one_error(self, name: str, part: str) -> None:
+    def test_function_that_builds_no_chain_is_one_error(self, name: str, part: str) -> None:
         component = pipeline(name)
         assert component.check() == []
         with pytest.raises(ComponentError, match="chain_of_tests") as caught:
             list(component.generate([asked("Where?")]))
         assert part in str(caught.value)
 
-    def test_a_missing_package_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_langchain_names_the_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         (found,) = pipeline("text").check()
         assert "langchain-core" in found

@@ -130,7 +130,7 @@ class TestQueryEngineThatFails(PipelineContract):
 
 class TestOutputs:
     @pytest.mark.parametrize("name", ["engine", "streaming"])
-    def test_source_nodes_are_passages_with_their_hints(self, name: str) -> None:
+    def test_llama_index_source_nodes_become_passages_with_hints(self, name: str) -> None:
         _, reply = answered(pipeline(name))
         assert reply.passages == FOUND
         assert reply.answer
@@ -141,7 +141,7 @@ class TestOutputs:
     def test_query_engine_without_nodes_has_unknown_passages(self) -> None:
         assert answered(pipeline("custom"))[1] == PipelineReply("about Where?", None)
 
-    def test_a_response_without_a_text_is_an_empty_answer(self) -> None:
+    def test_llama_index_response_without_text_is_an_empty_answer(self) -> None:
         assert answered(pipeline("found"))[1] == PipelineReply("", FOUND[:1])
 
     def test_concurrent_query_engine_calls_keep_their_own_passages(self) -> None:
@@ -164,12 +164,12 @@ class TestChecks:
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_an_object_that_cannot_answer_is_one_error(self, name: str, problem: str) -> None:
+    def test_llama_index_object_that_cannot_answer_is_one_error(self, name: str, problem: str) -> None:
         found = pipeline(name).check()
         expected = [f"engine: got 'engine_of_tests:{name}', {problem}"] if problem else []
         assert [each[: len(expected[0])] for each in found] == expected if expected else found == []
 
-    def test_parameters_are_arguments_of_a_function(self) -> None:
+    def test_llama_index_parameters_are_passed_to_a_building_function(self) -> None:
         component = pipeline("built", parameters={"top": 2})
         assert component.check() == []
         assert answered(component)[1].passages == FOUND
@@ -181,7 +181,7 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("name", "part"), [("built_wrong", "an object which is a retriever"), ("broken", "RuntimeError: no index")]
     )
-    def test_a_function_that_builds_no_engine_is_one_error(self, name: str, part: str) -> None:
+    def test_function_that_builds_no_engine_is_one_error(self, name: str, part: str) -> None:
         component = pipeline(name)
         assert component.check() == []
         with pytest.raises(ComponentError, match="engine_of_tests") as caught:

@@ -117,7 +117,7 @@ class TestWithFailures(PipelineContract):
             "hang": (ErrorClass.TIMEOUT, f"{name}TimeoutError: no answer after 0.2 s (pipeline.timeout_s)"),
         }
 
-    def test_a_function_that_always_hangs_is_given_up(self) -> None:
+    def test_function_that_always_hangs_stops_further_calls(self) -> None:
         component = pipeline("misbehaving", timeout_s=0.01)
         requests = [asked("hang") for _ in range(40)]
         began = time.monotonic()
@@ -135,18 +135,18 @@ class TestParameters:
         assert reply is not None
         assert reply.answer == "And? after [{'question': 'Who?', 'answer': 'I.'}] with 3"
 
-    def test_parameters_are_keyword_arguments(self) -> None:
+    def test_python_pipeline_parameters_are_keyword_arguments(self) -> None:
         (reply,) = stored_replies(list(pipeline("keywords", k=2, mode="fast").generate([asked("x")])))
         assert reply is not None
         assert reply.answer == "{'k': 2, 'mode': 'fast'}"
 
     @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3)])
-    def test_concurrent_calls_are_limited_by_concurrency(self, concurrency: int, most: int) -> None:
+    def test_python_pipeline_limits_concurrent_calls(self, concurrency: int, most: int) -> None:
         answers = list(pipeline("meeting", concurrency=concurrency).generate([asked(str(n)) for n in range(9)]))
         assert [answer.state for answer in answers] == [AnswerState.OK] * 9
         assert sys.modules["rag_of_tests"].most == [most]
 
-    def test_a_closed_iterator_starts_no_more_calls(self) -> None:
+    def test_closed_iterator_starts_no_more_function_calls(self) -> None:
         n_before = threading.active_count()  # other tests of this process may have left some
         answers = pipeline("meeting").generate([asked(str(n)) for n in range(100)])
         next(answers)
@@ -164,11 +164,11 @@ class TestChecks:
             ("asynchronous", "which is asynchronous, expected a plain function"),
         ],
     )
-    def test_a_path_to_no_function_is_one_error(self, name: str, problem: str) -> None:
+    def test_path_that_is_not_a_function_is_one_error(self, name: str, problem: str) -> None:
         (found,) = pipeline(name).check()
         assert found.startswith(f"call: got 'rag_of_tests.{name}', {problem}")
 
-    def test_a_module_that_cannot_be_imported_is_one_error(self) -> None:
+    def test_pipeline_module_that_cannot_be_imported_is_one_error(self) -> None:
         (found,) = PythonPipeline(call="rag_of_nobody.answer", parameters={}).check()
         assert "which cannot be imported (ModuleNotFoundError: " in found
         with pytest.raises(ComponentError, match=r"^rag_of_nobody\.answer: cannot be imported \(ModuleNotFoundError: "):
@@ -176,12 +176,12 @@ class TestChecks:
         (found,) = PythonPipeline(call="answer", parameters={}).check()
         assert found == "call: got 'answer', expected the dotted path of a function, e.g. my_app.rag.answer"
 
-    def test_wrong_parameters_are_one_error(self) -> None:
+    def test_function_with_other_parameters_is_one_error(self) -> None:
         (found,) = pipeline("answer", top=3).check()
         assert "which cannot be called as answer(question, top=...): got an unexpected keyword argument 'top'" in found
         (found,) = pipeline("with_history", history="x").check()
         assert "whose parameter `history` is given by the sweep" in found
 
-    def test_pipeline_numbers_out_of_range_are_rejected(self) -> None:
+    def test_python_pipeline_rejects_numbers_out_of_range(self) -> None:
         found = pipeline("answer", timeout_s=0, concurrency=0).check()
         assert found == ["concurrency: got 0, expected at least 1", "timeout_s: got 0, expected more than 0"]

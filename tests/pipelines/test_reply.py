@@ -37,12 +37,12 @@ def test_text_reply_has_unknown_passages() -> None:
     assert reply_of("In the west.") == PipelineReply("In the west.", None)
 
 
-def test_no_passages_differ_from_unknown_passages() -> None:
+def test_empty_passages_differ_from_unknown_passages() -> None:
     assert reply_of({"answer": "x", "passages": []}) == PipelineReply("x", ())
     assert reply_of({"answer": "x", "passages": None}) == PipelineReply("x", None)
 
 
-def test_texts_records_and_dataclasses_are_passages() -> None:
+def test_texts_records_and_dataclasses_are_read_as_passages() -> None:
     record = {"text": "b", "document_id": "d", "source": "s.md", "start": 3, "end": 4, "score": 0.5}
     assert reply_of({"answer": "x", "passages": ["a", record]}) == PipelineReply(
         "x", (GivenPassage("a"), GivenPassage("b", "d", "s.md", 3))
@@ -50,7 +50,7 @@ def test_texts_records_and_dataclasses_are_passages() -> None:
     assert reply_of(Reply("x", (Source("a", "d"),))) == PipelineReply("x", (GivenPassage("a", "d"),))
 
 
-def test_usage_and_seconds_become_part_of_the_answer() -> None:
+def test_reported_usage_and_seconds_become_part_of_the_answer() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": True, "total": 1}
     answer = read_reply({"answer": "x", "usage": usage, "seconds": 2}, "q", 1.0)
     assert (answer.n_prompt_tokens, answer.n_completion_tokens, answer.latency_s) == (5, None, 2.0)
@@ -58,11 +58,11 @@ def test_usage_and_seconds_become_part_of_the_answer() -> None:
     assert read_reply("x", "q", 1.0).n_prompt_tokens is None
 
 
-def test_a_failed_request_has_no_reply() -> None:
+def test_failed_request_has_no_stored_reply() -> None:
     assert stored_replies([Answer("q", AnswerState.ERROR, error="no", error_class=ErrorClass.OTHER)]) == [None]
 
 
-def test_lone_surrogates_can_be_stored() -> None:
+def test_lone_surrogates_of_a_reply_are_replaced() -> None:
     reply = reply_of({"answer": "a\ud800", "passages": ["b\udc00"]})
     assert reply == PipelineReply("a\ufffd", (GivenPassage("b\ufffd"),))
 

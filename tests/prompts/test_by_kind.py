@@ -52,16 +52,16 @@ def test_rendered_messages_equal_hand_written_messages() -> None:
         (Kind.CONVERSATION, "|[1] 甲|几座桥？"),
     ],
 )
-def test_every_kind_has_its_template(kind: Kind, text: str) -> None:
+def test_every_question_kind_has_its_template(kind: Kind, text: str) -> None:
     assert PROMPT.render(sample(kind), of_texts("甲"))[-1].content == text
 
 
-def test_history_is_written_turn_by_turn() -> None:
+def test_prompt_writes_history_turn_by_turn() -> None:
     talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"), Turn("在哪？", "{question}")))
     assert PROMPT.render(talk, of_texts("甲"))[-1].content == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
 
 
-def test_a_prompt_without_hits_differs_from_a_closed_book() -> None:
+def test_prompt_without_hits_differs_from_a_closed_book_prompt() -> None:
     assert PROMPT.render(sample(), []) == (
         Message("system", "系统{question}"),
         Message("user", "资料：没有找到\n问题：几座桥？"),
@@ -77,13 +77,13 @@ def test_closed_book_prompt_falls_back_to_the_common_system_message() -> None:
     assert prompt.render_closed_book(sample())[0] == prompt.render(sample(), [])[0]
 
 
-def test_white_space_around_a_passage_is_left_out() -> None:
+def test_prompt_strips_white_space_around_a_passage() -> None:
     assert (
         PROMPT.render(sample(), of_texts(" 甲 乙\n", "\n\n丙"))[-1].content == "资料：[1] 甲 乙\n[2] 丙\n问题：几座桥？"
     )
 
 
-def test_inserted_text_is_not_read_as_a_template() -> None:
+def test_prompt_does_not_expand_placeholders_in_inserted_text() -> None:
     asked = sample(question="{context}{history}\\g<0>")
     assert (
         PROMPT.render(asked, of_texts("{question}{n}"))[-1].content
@@ -99,7 +99,7 @@ def test_passage_template_shows_title_and_metadata() -> None:
     )
 
 
-def test_a_fact_that_a_document_lacks_is_left_empty() -> None:
+def test_missing_document_metadata_is_left_empty_in_the_prompt() -> None:
     prompt = dataclasses.replace(PROMPT, passage='{"by": "{company}, {date}"} {text}')
     passages = [Passage("甲", metadata={"company": "{n}"}), Passage("乙{company}")]
     assert prompt.render(sample(), passages)[-1].content == (
@@ -107,7 +107,7 @@ def test_a_fact_that_a_document_lacks_is_left_empty() -> None:
     )
 
 
-def test_a_fact_that_no_document_has_is_an_error() -> None:
+def test_metadata_placeholder_that_no_document_has_is_an_error() -> None:
     prompt = dataclasses.replace(PROMPT, passage="{n} {title} {section} {date} {company} {compny}: {text}")
     assert prompt.check_metadata(("company",), []) == [
         "prompt.passage: no document has 'compny' among its metadata, expected places for n, text, title, metadata, "
@@ -119,7 +119,7 @@ def test_empty_system_message_is_omitted() -> None:
     assert [message.role for message in dataclasses.replace(PROMPT, system="").render(sample(), [])] == ["user"]
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_rejected_templates_of_prompts_by_kind() -> None:
     broken = dataclasses.replace(PROMPT, qa="{context}", summarization="", conversation="{question}{context}")
     assert broken.check() == [
         "qa: the template has no {question}",
@@ -137,7 +137,7 @@ def test_passage_and_turn_templates_require_their_fields() -> None:
 class TestDefaultAlone(PromptContract):
     component = PromptByKind(default="{context}\n\n{question}", nothing_found="没有找到", closed_book="没有资料")
 
-    def test_the_default_alone_is_a_complete_prompt(self) -> None:
+    def test_default_template_alone_is_a_complete_prompt(self) -> None:
         assert self.component.check() == []  # type: ignore[attr-defined]
 
     def test_default_template_puts_earlier_turns_before_the_question(self) -> None:
@@ -151,5 +151,5 @@ def test_specific_template_overrides_the_default() -> None:
     assert prompt.render(sample(Kind.CORRECTION), of_texts("甲"))[-1].content == "[1] 甲|几座桥？"
 
 
-def test_a_default_needs_its_places() -> None:
+def test_default_template_requires_question_and_context() -> None:
     assert PromptByKind(default="{question}").check() == ["default: the template has no {context}"]

@@ -28,7 +28,7 @@ def replied(make: Callable[[], httpx.Response]) -> httpx.Response:
         return client.get("http://host:6333/collections")
 
 
-def test_usual_replies_are_read() -> None:
+def test_qdrant_json_reply_is_read() -> None:
     assert replied(lambda: httpx.Response(200, json={"a": 1})).json() == {"a": 1}
 
 
@@ -39,17 +39,17 @@ def test_usual_replies_are_read() -> None:
         ("/other", "give that address as base_url"),
     ],
 )
-def test_a_redirect_is_refused(location: str, said: str) -> None:
+def test_qdrant_redirect_is_refused(location: str, said: str) -> None:
     with pytest.raises(ComponentError, match=said):
         replied(lambda: httpx.Response(307, headers={"location": location}))
 
 
-def test_a_reply_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_qdrant_reply_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "MOST_BYTES", 1 << 20)
     with pytest.raises(ComponentError, match="more than 1 MiB"):
         replied(lambda: httpx.Response(200, stream=Parts(b"x" * 65_536)))
 
 
-def test_a_compressed_reply_is_refused() -> None:
+def test_compressed_qdrant_reply_is_refused() -> None:
     with pytest.raises(ComponentError, match="compressed"):
         replied(lambda: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=Parts(b"x")))

@@ -46,7 +46,7 @@ def column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> documents.Documen
 
 
 @pytest.mark.parametrize("name", ["spans", "rows", "on_disk", "column"])
-def test_a_lazy_sequence_reads_like_a_list(name: str, request: pytest.FixtureRequest) -> None:
+def test_lazy_sequence_behaves_like_a_list(name: str, request: pytest.FixtureRequest) -> None:
     texts: Sequence[str] = request.getfixturevalue(name)
     n = len(TEXTS)
     assert len(texts) == n
@@ -59,7 +59,7 @@ def test_a_lazy_sequence_reads_like_a_list(name: str, request: pytest.FixtureReq
             texts[beyond]
 
 
-def test_columns_of_entries_are_entries() -> None:
+def test_entry_columns_return_entries() -> None:
     entries = EntryColumns(["", "1"], ["a", "b"], ["x", "y"], [{}, {"page": "1"}])
     assert entries[-1] == FileEntry("1", "b", "y", {"page": "1"})
     assert entries[:] == list(entries) == [FileEntry("", "a", "x"), entries[1]]

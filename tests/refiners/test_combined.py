@@ -11,7 +11,7 @@ KNOWN = {"dedupe": WithoutNearDuplicates(), "headings": PrependedHeadings()}
 class TestNoRefiner(ComponentContract):
     component = NoRefiner()
 
-    def test_no_refiner_has_no_steps(self) -> None:
+    def test_empty_refiner_option_has_no_steps(self) -> None:
         assert NoRefiner().steps == ()
 
 
@@ -21,7 +21,7 @@ class TestCombined(ComponentContract):
     def test_combined_steps_keep_the_named_order(self) -> None:
         assert Combined(Scripted(), KNOWN, ("headings", "dedupe")).steps == (KNOWN["headings"], KNOWN["dedupe"])
 
-    def test_unknown_names_are_errors(self) -> None:
+    def test_combined_refiner_rejects_unknown_and_missing_names(self) -> None:
         assert Combined(Scripted(), KNOWN, ("tables",)).check() == [
             "use: got 'tables', expected one or more of dedupe, headings"
         ]

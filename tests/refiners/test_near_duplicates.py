@@ -10,7 +10,7 @@ NEWS = "The central bank lowered its rates on Tuesday, for the third time this y
 class TestWithoutNearDuplicates(RefinementContract):
     component = WithoutNearDuplicates()
 
-    def test_the_first_of_several_is_kept_and_the_others_are_counted(self) -> None:
+    def test_first_near_duplicate_document_is_kept_and_others_counted(self) -> None:
         texts = [NEWS, "Something else that has nothing to do with it.", f"{NEWS}!", NEWS.replace("Tues", "Fri")]
         refined = WithoutNearDuplicates(0.7).refine(Documents(list("abcd"), [""] * 4, texts))
         assert list(refined.texts) == [*texts[:2], "", ""]
@@ -23,10 +23,10 @@ class TestWithoutNearDuplicates(RefinementContract):
         kept = WithoutNearDuplicates(0.6).refine(Documents(list("abc"), [""] * 3, texts)).texts
         assert [bool(text) for text in kept] == [True, False, True]
 
-    def test_only_one_of_many_copies_is_kept(self) -> None:
+    def test_one_of_thirty_copies_is_kept(self) -> None:
         """More than are compared with one another."""
         kept = WithoutNearDuplicates().refine(Documents([f"{i:02}" for i in range(30)], [""] * 30, [NEWS] * 30)).texts
         assert kept == [NEWS] + [""] * 29
 
-    def test_a_threshold_out_of_range_is_an_error(self) -> None:
+    def test_deduplication_rejects_a_threshold_below_one_half(self) -> None:
         assert WithoutNearDuplicates(0.1).check() == ["threshold: got 0.1, expected a similarity in [0.5, 1]"]

@@ -31,7 +31,7 @@ class TestSummaries(ComponentContract):
         assert self.asked == [f"T{n}: {DOCUMENTS.texts[n]}" for n in range(2, 7)], "blank documents are not asked about"
         assert [own.text for own in asked] == list(refined.texts[2:])
 
-    def test_a_failed_or_unreadable_summary_leaves_the_document_unchanged(self) -> None:
+    def test_failed_or_unreadable_summary_keeps_the_document(self) -> None:
         for state, told, n_asked in ((AnswerState.ERROR, "failed", 1), (AnswerState.REFUSED, "unread", 2)):
             n_requests = 0
 
@@ -47,7 +47,7 @@ class TestSummaries(ComponentContract):
             assert getattr(asked, told)
             assert n_requests == n_asked
 
-    def test_a_copy_of_the_prompt_is_no_summary(self) -> None:
+    def test_copied_prompt_is_not_a_summary(self) -> None:
         """SmolLM2 writes the headings again."""
 
         def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -60,11 +60,11 @@ class TestSummaries(ComponentContract):
         assert list(refined.texts) == ["A text."]
         assert asked.unread.startswith("cannot be read: [Summary]")
 
-    def test_no_documents_give_an_empty_result(self) -> None:
+    def test_summaries_of_an_empty_corpus_are_empty(self) -> None:
         refined, asked = SUMMARIES.refine_by_asking(Documents((), (), ()), self.ask)
         assert (list(refined.texts), asked) == ([], [])
 
-    def test_invalid_settings_are_reported(self) -> None:
+    def test_summaries_reject_wrong_placeholders_and_zero_attempts(self) -> None:
         assert replace(SUMMARIES, instruction="{title} {body}").check() == [
             "instruction: has no {text}", "instruction: has {body}, expected only {text} and {title}",
         ]  # fmt: skip

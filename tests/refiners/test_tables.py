@@ -26,7 +26,7 @@ class TestExtractedTables(RefinementContract):
     def test_rows_of_html_are_written_in_markdown(self) -> None:
         assert refined(f"Before. {HTML} Behind.", 0) == "| x | y & z |\n| 1 |\n"
 
-    def test_a_table_inside_a_table_belongs_to_its_cell(self) -> None:
+    def test_nested_html_table_belongs_to_its_cell(self) -> None:
         inner = "<table><tr><td>b</td></tr></table>"
         assert refined(f"<TABLE><tr><td>a {inner} c</td><td>d</td></tr></TABLE>", 0) == "| a b c | d |\n"
 
@@ -37,7 +37,7 @@ class TestExtractedTables(RefinementContract):
     def test_table_without_content_is_not_extracted(self, empty: str) -> None:
         assert refined(f"One. Two. {empty}") == f"One. Two. {empty}"
 
-    def test_a_caption_is_a_row(self) -> None:
+    def test_table_caption_becomes_a_row(self) -> None:
         text = "<table><caption>In <b>millions</b></caption>\n<tr><td>1</td></tr></table>"
         assert refined(text, 0) == "| In millions |\n| 1 |\n"
 
@@ -73,5 +73,5 @@ class TestExtractedTables(RefinementContract):
         counts = ExtractedTables().refine(documents).counts
         assert counts == {"n_tables": 2, "n_documents_cut_down_to_tables": 1}
 
-    def test_a_number_below_zero_is_an_error(self) -> None:
+    def test_extracted_tables_reject_a_negative_sentence_count(self) -> None:
         assert ExtractedTables(-1).check() == ["n_sentences: got -1, expected at least 0"]

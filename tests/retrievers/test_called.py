@@ -138,7 +138,7 @@ class TestPythonRetriever(RetrieverContract):
 
 
 class TestFunction:
-    def test_passages_are_hits_with_their_hints(self) -> None:
+    def test_called_function_passages_become_hits_with_hints(self) -> None:
         (hits,) = function("find").find(["lakes"], None, 5)
         assert hits == [IndexedText("about lakes", "", ""), IndexedText("a river", "rivers.txt", "rivers")]
 
@@ -158,14 +158,14 @@ class TestFunction:
             ("long", "passages: have 11,000,000 characters"),
         ],
     )
-    def test_a_failed_search_is_one_error_with_its_query(self, query: str, part: str) -> None:
+    def test_failed_function_search_is_one_error_with_its_query(self, query: str, part: str) -> None:
         component = function("misbehaving", timeout_s=0.2)
         with pytest.raises(ComponentError, match="query 2 of 3") as caught:
             texts(component, "one", query, "two")
         assert str(caught.value).startswith("retriever=python: search_of_tests:misbehaving: ")
         assert part in str(caught.value)
 
-    def test_a_function_that_cannot_be_called_is_one_error(self) -> None:
+    def test_function_retriever_rejects_an_uncallable_function(self) -> None:
         (found,) = function("wrong").check()
         assert "which cannot be called as wrong(query): missing a required argument: 'other'" in found
         (found,) = function("counted", parameters={"top_k": 3}).check()
@@ -183,7 +183,7 @@ class TestLangchain:
         (hits,) = component.find(["lakes"], None, 5)
         assert hits == [IndexedText("about lakes", "a.txt", ""), IndexedText("a river", "", "")]
 
-    def test_parameters_configure_or_build_a_langchain_retriever(self) -> None:
+    def test_langchain_retriever_parameters_configure_or_build_it(self) -> None:
         for name in ("retriever", "built"):
             component = langchain(name, parameters={"k": 1})
             assert component.check() == []
@@ -201,7 +201,7 @@ class TestLlamaIndex:
         (hits,) = component.find(["lakes"], None, 5)
         assert hits == [IndexedText("about lakes", "a.txt", ""), IndexedText("a river", "a.txt", "")]
 
-    def test_a_query_engine_and_a_function_retrieve_too(self) -> None:
+    def test_llama_index_query_engine_and_function_retrieve(self) -> None:
         for component in (llama_index("engine"), llama_index("built", parameters={"k": 1})):
             assert component.check() == []
             assert texts(component, "lakes") == [["about lakes"]]
@@ -233,25 +233,25 @@ class TestHttpRetriever(RetrieverContract):
 
 
 class TestHttp:
-    def test_query_number_and_parameters_are_sent(self, server: ChatServer) -> None:
+    def test_http_retriever_sends_query_number_and_parameters(self, server: ChatServer) -> None:
         assert texts(address(server, parameters={"fuzzy": True}), "lakes", depth=1) == [["about lakes"]]
         assert server.requests == [{"query": "lakes", "top_k": 1, "parameters": {"fuzzy": True}}]
 
-    def test_passages_may_be_in_an_object(self, server: ChatServer) -> None:
+    def test_http_retriever_reads_passages_in_an_object(self, server: ChatServer) -> None:
         server.script = lambda request, attempt: body({"passages": [{"text": "a river"}]})
         assert texts(address(server), "lakes") == [["a river"]]
 
-    def test_a_bad_reply_is_requested_again_and_then_an_error(self, server: ChatServer) -> None:
+    def test_malformed_http_retriever_reply_is_retried_then_an_error(self, server: ChatServer) -> None:
         server.script = lambda request, attempt: body({"hits": []})
         with pytest.raises(ComponentError, match=r"retriever=http: .*passages: got None"):
             texts(address(server), "lakes")
         assert len(server.requests) == 2
 
-    def test_no_listening_server_says_what_to_do(self) -> None:
+    def test_missing_retriever_server_error_suggests_to_start_it(self) -> None:
         silent = HttpRetriever(url="http://127.0.0.1:9/search", revision="1", parameters={}, max_retries=0)
         with pytest.raises(ComponentError, match="start the search, or give its address"):
             texts(silent, "lakes")
 
-    def test_address_and_revision_must_be_given(self) -> None:
+    def test_http_retriever_requires_address_and_revision(self) -> None:
         found = HttpRetriever(url="", revision=" ", parameters={}).check()
         assert [each.split(":")[0] for each in found] == ["url", "revision"]

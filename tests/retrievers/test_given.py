@@ -31,7 +31,7 @@ def picked(retriever: Given, n: int, *passages: str, chunks: Spans | None = None
     return [IDS[i] for i in chunks.document[own]]
 
 
-def test_all_passages_keep_their_order_without_a_noise_rate() -> None:
+def test_given_passages_keep_their_order_without_a_noise_rate() -> None:
     assert picked(Given(WHOLE), 100, "n2", "r1", "n1") == ["n2", "r1", "n1"]
     assert picked(Given(WHOLE), 2, "n2", "r1", "n1") == ["n2", "r1"]
 
@@ -49,7 +49,7 @@ def test_all_passages_keep_their_order_without_a_noise_rate() -> None:
         (0.0, 5, ["n1", "n2", "r1", "r2", "r3"]),
     ],
 )
-def test_a_share_of_the_passages_is_noise(rate: float, n: int, expected: Sequence[str]) -> None:
+def test_noise_rate_sets_the_share_of_noise_passages(rate: float, n: int, expected: Sequence[str]) -> None:
     """Rounded up, filled up by the other sort: as RGB's published code counts."""
     assert sorted(picked(Given(WHOLE, noise_rate=rate), n, *IDS)) == expected
 
@@ -62,22 +62,22 @@ def test_noise_rate_keeps_passages_of_every_alternative_set() -> None:
     assert sorted(IDS[i] for i in hits.chunk[0]) == ["n1", "n2", "r1", "r3"]
 
 
-def test_the_order_is_drawn_by_the_seed() -> None:
+def test_noise_passages_are_ordered_by_the_seed() -> None:
     orders = {tuple(picked(Given(WHOLE, noise_rate=0.5, seed=seed), 6, *IDS)) for seed in range(20)}
     assert len(orders) > 10
     assert picked(Given(WHOLE, noise_rate=0.5), 6, *IDS) == picked(Given(WHOLE, noise_rate=0.5), 6, *IDS)
 
 
-def test_passages_that_were_cut_are_all_their_chunks() -> None:
+def test_split_given_passages_are_all_their_chunks() -> None:
     zeros = np.zeros(8, dtype=np.int32)
     cut = Spans(np.array([0, 1, 1, 2, 3, 3, 4, 5], dtype=np.int32), zeros, zeros + 1)
     assert picked(Given(WHOLE), 3, "r1", "n2", chunks=cut) == ["r1", "r1", "n2"]
 
 
-def test_a_data_set_without_passages_is_an_error() -> None:
+def test_given_retriever_rejects_a_data_set_without_passages() -> None:
     with pytest.raises(ComponentError, match="no sample of this data set has passages"):
         Given(WHOLE).pick([Sample("s", "qa", Kind.QA, "?", ())], DOCUMENTS, chunk(WHOLE, DOCUMENTS), 3)
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_given_retriever_rejects_zero_depth_and_noise_above_one() -> None:
     assert [problem.split(":")[0] for problem in Given(WHOLE, 1.5, depth=0).check()] == ["depth", "noise_rate"]

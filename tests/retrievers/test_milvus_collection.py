@@ -71,14 +71,14 @@ def found(retriever: MilvusCollection) -> list[list[IndexedText]]:
     return list(retriever.find(["a", "b"], VECTORS[1:], 2))
 
 
-def test_vectors_find_the_nearest_texts(retriever: MilvusCollection) -> None:
+def test_milvus_vector_query_finds_the_nearest_texts(retriever: MilvusCollection) -> None:
     first, second = found(retriever)
     assert first[0] == IndexedText(TEXTS[1], "1", "s")
     assert second[0] == IndexedText(TEXTS[2], "2", "s")
     assert len(first) == 2
 
 
-def test_the_rest_of_the_request_is_the_users(retriever: MilvusCollection) -> None:
+def test_milvus_request_template_keeps_user_fields(retriever: MilvusCollection) -> None:
     only = '{"data": ["{vector}"], "limit": "{top_k}", "filter": "id == 0"}'
     assert [[hit.id for hit in own] for own in found(replace(retriever, request=only))] == [["0"], ["0"]]
 
@@ -97,7 +97,7 @@ def test_the_rest_of_the_request_is_the_users(retriever: MilvusCollection) -> No
         ),
     ],
 )
-def test_a_failed_search_is_one_clear_error(
+def test_failed_milvus_search_is_one_clear_error(
     retriever: MilvusCollection, fields: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ComponentError) as error:
@@ -107,7 +107,7 @@ def test_a_failed_search_is_one_clear_error(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_wrong_vector_dimension_names_the_embedder(retriever: MilvusCollection) -> None:
+def test_milvus_wrong_vector_dimension_names_the_embedder(retriever: MilvusCollection) -> None:
     with pytest.raises(ComponentError, match=r"gives no reason\. Do your vectors .* have the dimension"):
         list(retriever.find(["a"], np.zeros((1, 5), dtype=np.float32), 2))
 
@@ -119,7 +119,7 @@ def test_unreachable_milvus_server_is_an_error(retriever: MilvusCollection, monk
         found(gone)
 
 
-def test_a_database_that_another_client_opened_is_an_error(retriever: MilvusCollection) -> None:
+def test_milvus_database_opened_by_another_client_is_an_error(retriever: MilvusCollection) -> None:
     command = [
         sys.executable,
         "-c",
@@ -149,11 +149,11 @@ def test_a_database_that_another_client_opened_is_an_error(retriever: MilvusColl
         ({"timeout_s": 0}, "timeout_s: got 0"),
     ],
 )
-def test_check_reports_wrong_fields(retriever: MilvusCollection, fields: dict[str, Any], message: str) -> None:
+def test_rejected_settings_of_milvus(retriever: MilvusCollection, fields: dict[str, Any], message: str) -> None:
     assert any(problem.startswith(message) for problem in replace(retriever, **fields).check())
 
 
-def test_a_cell_over_a_collection_finds_the_gold(tmp_path: Path) -> None:
+def test_milvus_sweep_finds_the_gold(tmp_path: Path) -> None:
     path = fill(tmp_path, Hashing().embed_chunks(Passages(TEXTS), {}))
     sample = {"id": "1", "question": "harbour deep", "references": ["deep"], "gold": [{"document": "c"}]}
     data = own_data(tmp_path, dict(zip("abc", TEXTS, strict=True)), [sample])

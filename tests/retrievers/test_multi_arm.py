@@ -36,7 +36,7 @@ class TestMultiArm(RetrieverContract):
     component = retriever(words=0.5)
 
 
-def test_a_weight_by_name_is_the_fusions_in_the_order_of_the_searches() -> None:
+def test_named_arm_weights_are_passed_to_the_fusion_in_order() -> None:
     assert retriever(words=0.5).fusion == ReciprocalRank(weights=(1.0, 0.5, 1.0))
     assert retriever(CombSum(), bigrams=3.0).fusion == CombSum((1.0, 1.0, 3.0))
 
@@ -66,7 +66,7 @@ def test_search_with_zero_weight_is_skipped() -> None:
         (retriever(WeightedScores(), words=0.5), "rule: WeightedScores does not support weights, expected equal ones"),
     ],
 )
-def test_invalid_settings_are_reported(component: MultiArm, problem: str) -> None:
+def test_rejected_settings_of_multi_arm_retrievers(component: MultiArm, problem: str) -> None:
     (found,) = component.check()
     assert found.startswith(problem)
 

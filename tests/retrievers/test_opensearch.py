@@ -50,7 +50,7 @@ class TestSearchServer(RetrieverContract):
         self.component = retriever
 
 
-def test_words_find_the_documents(retriever: SearchServer, index: SearchIndex) -> None:
+def test_opensearch_word_query_finds_the_documents(retriever: SearchServer, index: SearchIndex) -> None:
     queries = ["red harbour", 'a "quoted" {top_k}', "bridge"]
     found = list(replace(retriever, concurrency=3).find(queries, None, 2))
     assert found[2] == [IndexedText(TEXTS[0], "0", "s")]
@@ -59,7 +59,7 @@ def test_words_find_the_documents(retriever: SearchServer, index: SearchIndex) -
 
 
 @pytest.mark.parametrize("request_", [KNN, OPENSEARCH_KNN])
-def test_vector_query_returns_nearest_passages(retriever: SearchServer, request_: str) -> None:
+def test_opensearch_vector_query_finds_the_nearest_passages(retriever: SearchServer, request_: str) -> None:
     by_vector = replace(retriever, request=request_)
     assert by_vector.reads_vectors
     found = list(by_vector.find(["a", "b"], VECTORS[1:], 1))
@@ -74,7 +74,7 @@ def test_vector_query_returns_nearest_passages(retriever: SearchServer, request_
         ("Bearer", f"Bearer {SECRET}"),
     ],
 )
-def test_the_key_is_sent_by_its_scheme(
+def test_opensearch_key_is_sent_by_its_scheme(
     retriever: SearchServer, index: SearchIndex, scheme: str, sent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCH_TEST_KEY", SECRET)
@@ -101,7 +101,7 @@ PARTIAL = {"hits": {"hits": []}, "timed_out": False, "_shards": {"total": 5, "fa
         ([], "the reply has no hits"),
     ],
 )
-def test_a_reply_that_lacks_hits_is_asked_again_and_then_an_error(
+def test_incomplete_opensearch_reply_is_retried_then_an_error(
     retriever: SearchServer, index: SearchIndex, reply: Any, message: str
 ) -> None:
     index.replies = [(200, reply), (503, {"error": "busy"})]
@@ -120,13 +120,15 @@ def test_a_reply_that_lacks_hits_is_asked_again_and_then_an_error(
         ({"base_url": "http://127.0.0.1:9"}, "give its address as retriever.base_url"),
     ],
 )
-def test_a_failed_search_is_one_clear_error(retriever: SearchServer, fields: dict[str, Any], message: str) -> None:
+def test_failed_opensearch_search_is_one_clear_error(
+    retriever: SearchServer, fields: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ComponentError) as error:
         list(replace(retriever, **fields).find(["bridge"], None, 1))
     assert message in str(error.value)
 
 
-def test_wrong_vector_dimension_names_the_embedder(retriever: SearchServer) -> None:
+def test_opensearch_wrong_vector_dimension_names_the_embedder(retriever: SearchServer) -> None:
     with pytest.raises(ComponentError, match=r"Dimension should be: 3.*the embedder's vectors have 5 dimensions"):
         list(replace(retriever, request=KNN).find(["a"], np.zeros((1, 5), dtype=np.float32), 1))
 
@@ -143,13 +145,13 @@ def test_wrong_vector_dimension_names_the_embedder(retriever: SearchServer) -> N
         ({"revision": ""}, "revision: is empty"),
     ],
 )
-def test_check_reports_wrong_fields(retriever: SearchServer, fields: dict[str, Any], message: str) -> None:
+def test_rejected_settings_of_opensearch(retriever: SearchServer, fields: dict[str, Any], message: str) -> None:
     (problem,) = replace(retriever, **fields).check()
     assert problem.startswith(message)
 
 
 @pytest.mark.parametrize("option", ["opensearch", "elasticsearch"])
-def test_a_cell_over_an_index_finds_the_gold(option: str, index: SearchIndex, tmp_path: Path) -> None:
+def test_opensearch_sweep_finds_the_gold(option: str, index: SearchIndex, tmp_path: Path) -> None:
     sample = {"id": "1", "question": "Is the harbour deep?", "references": ["deep"], "gold": [{"document": "c"}]}
     data = own_data(tmp_path, dict(zip("abc", TEXTS, strict=True)), [sample])
     cell = [*data, *FEW_METRICS, f"retriever={option}", "retriever.index=passages", "retriever.revision=1"]
@@ -158,7 +160,7 @@ def test_a_cell_over_an_index_finds_the_gold(option: str, index: SearchIndex, tm
     assert done.value("ndcg@10") == 1.0
 
 
-def test_the_k_nn_requests_of_the_options_are_json() -> None:
+def test_documented_knn_requests_of_search_options_are_json() -> None:
     """They are comments in the options' files."""
     for option in ("opensearch", "elasticsearch"):
         text = (Path(__file__).parents[2] / f"conf/retriever/{option}.yaml").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ def test_oracle_ranks_chunks_by_added_gold_until_all_is_covered() -> None:
     assert picked(Evidence("a")) == [0, 2, 3]
 
 
-def test_units_take_turns_and_higher_grades_are_first() -> None:
+def test_oracle_alternates_units_with_higher_grades_first() -> None:
     assert picked(Evidence("a"), Evidence("b", grade=2), Evidence("a", 0, 10)) == [4, 0, 5, 2, 3]
 
 
@@ -40,11 +40,11 @@ def test_oracle_picks_at_most_n_gold_passages() -> None:
     assert picked(Evidence("a"), Evidence("b"), n=3) == [0, 4, 2]
 
 
-def test_oracle_finds_no_passage_without_gold_in_the_corpus() -> None:
+def test_oracle_finds_nothing_for_gold_outside_the_corpus() -> None:
     assert picked(Evidence("elsewhere")) == picked() == []
 
 
-def test_all_of_the_gold_is_covered() -> None:
+def test_oracle_covers_all_gold() -> None:
     """The oracle covers random units completely: no retriever could do better."""
     rng = np.random.default_rng(0)
     units = [(name, *sorted(rng.choice(101, 2, replace=False).tolist())) for name in rng.choice(["a", "b", "c"], 200)]

@@ -67,13 +67,13 @@ class TestPgvector(RetrieverContract):
     component = RETRIEVER
 
 
-def test_vectors_find_the_nearest_rows() -> None:
+def test_pgvector_query_finds_the_nearest_rows() -> None:
     first, second = found(RETRIEVER)
     assert [(hit.id, hit.text) for hit in first] == [("1", TEXTS[1]), ("0", TEXTS[0])]
     assert [hit.id for hit in second] == ["2", "0"]
 
 
-def test_query_text_is_bound_as_a_sql_parameter() -> None:
+def test_pgvector_query_text_is_bound_as_a_parameter() -> None:
     by_words = replace(RETRIEVER, sql="SELECT * FROM passages WHERE text LIKE '%' || {query} || '%' LIMIT {top_k}")
     assert not by_words.reads_vectors
     queries = ("red", "'; DROP TABLE passages; --", "{top_k}", "% of")
@@ -81,19 +81,19 @@ def test_query_text_is_bound_as_a_sql_parameter() -> None:
     assert len(found(RETRIEVER)) == 2
 
 
-def test_a_statement_that_writes_is_refused() -> None:
+def test_pgvector_refuses_a_statement_that_writes() -> None:
     writing = "WITH gone AS (DELETE FROM passages RETURNING *) SELECT id, text, {vector} FROM gone LIMIT {top_k}"
     with pytest.raises(ComponentError, match="read-only transaction"):
         found(replace(RETRIEVER, sql=writing))
     assert found(RETRIEVER)[0]
 
 
-def test_document_hint_is_read_from_a_column() -> None:
+def test_pgvector_reads_document_hints_from_a_column() -> None:
     hinting = replace(RETRIEVER, sql=SQL.replace("text", "text, source"), document_field="source")
     assert found(hinting)[0][0].document == "s"
 
 
-def test_two_statements_are_refused() -> None:
+def test_pgvector_refuses_two_statements() -> None:
     with pytest.raises(ComponentError, match="multiple commands"):
         found(replace(RETRIEVER, sql=f"SET transaction_read_only = off; {SQL}"))
 
@@ -108,14 +108,14 @@ def test_two_statements_are_refused() -> None:
         ({"sql": SQL.replace("ORDER", "WHERE pg_sleep(9) IS NULL ORDER"), "timeout_s": 0.1}, "retriever.timeout_s=0.1"),
     ],
 )
-def test_a_failed_statement_is_one_clear_error(fields: dict[str, Any], message: str) -> None:
+def test_failed_pgvector_statement_is_one_clear_error(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ComponentError) as error:
         found(replace(RETRIEVER, **fields))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_wrong_vector_dimension_names_the_embedder() -> None:
+def test_pgvector_wrong_vector_dimension_names_the_embedder() -> None:
     with pytest.raises(ComponentError, match=r"different vector dimensions 3 and 256; the embedder's vectors have 256"):
         list(RETRIEVER.find(["a"], np.zeros((1, 256), dtype=np.float32), 2))
 
@@ -130,7 +130,7 @@ def test_wrong_vector_dimension_names_the_embedder() -> None:
         ("tester:", "tester:x y z:", "cannot connect"),
     ],
 )
-def test_a_failed_connection_does_not_show_the_password(
+def test_failed_pgvector_connection_does_not_show_the_password(
     before: str, after: str, message: str, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_DSN", dsn.replace(before, after))
@@ -154,13 +154,13 @@ def test_a_failed_connection_does_not_show_the_password(
         ({"depth": 0}, "depth: got 0"),
     ],
 )
-def test_check_reports_wrong_fields(fields: dict[str, Any], message: str) -> None:
+def test_rejected_settings_of_pgvector(fields: dict[str, Any], message: str) -> None:
     (problem,) = replace(RETRIEVER, **fields).check()
     assert problem.startswith(message)
     assert "a:b" not in problem
 
 
-def test_check_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_psycopg_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     (problem,) = RETRIEVER.check()
     assert "psycopg" in problem
@@ -203,7 +203,7 @@ def is_within(hit: dict[str, Any], chunk: dict[str, Any]) -> bool:
     return bool(hit["document_id"] == chunk["document_id"] and is_inside and n_missing <= 4)
 
 
-def test_the_demo_in_a_table_has_the_rankings_of_the_exact_index(tmp_path: Path, dsn: str) -> None:
+def test_pgvector_demo_rankings_equal_those_of_the_exact_index(tmp_path: Path, dsn: str) -> None:
     texts, vectors = demo_chunks(tmp_path)
     filled(dsn, texts, vectors, "demo")
     assert run_small(tmp_path, [*DEMO, "retriever=dense", "vector_index=flat"], [*DEMO, *over("demo")]) == 0

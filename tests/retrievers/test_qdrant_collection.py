@@ -68,14 +68,14 @@ def found(retriever: QdrantCollection) -> list[list[IndexedText]]:
     return list(retriever.find(["a", "b"], VECTORS[1:], 2))
 
 
-def test_vectors_find_the_nearest_points(retriever: QdrantCollection) -> None:
+def test_qdrant_vector_query_finds_the_nearest_points(retriever: QdrantCollection) -> None:
     first, second = found(retriever)
     assert first[0] == IndexedText(TEXTS[1], "1", "s")
     assert second[0] == IndexedText(TEXTS[2], "2", "s")
     assert len(first) == 2
 
 
-def test_the_rest_of_the_request_is_the_users(retriever: QdrantCollection) -> None:
+def test_qdrant_request_template_keeps_user_fields(retriever: QdrantCollection) -> None:
     only = '{"query": "{vector}", "limit": "{top_k}", "filter": {"must": [{"has_id": [0]}]}}'
     assert [[hit.id for hit in own] for own in found(replace(retriever, request=only))] == [["0"], ["0"]]
 
@@ -89,19 +89,21 @@ def test_the_rest_of_the_request_is_the_users(retriever: QdrantCollection) -> No
         ({"request": '{"query": "{vector}", "limit": ["{top_k}"]}'}, "retriever.request: Qdrant refuses it: "),
     ],
 )
-def test_a_failed_search_is_one_clear_error(retriever: QdrantCollection, fields: dict[str, Any], message: str) -> None:
+def test_failed_qdrant_search_is_one_clear_error(
+    retriever: QdrantCollection, fields: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ComponentError) as error:
         found(replace(retriever, **fields))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_wrong_vector_dimension_is_an_error(retriever: QdrantCollection) -> None:
+def test_qdrant_wrong_vector_dimension_is_an_error(retriever: QdrantCollection) -> None:
     with pytest.raises(ComponentError):
         list(retriever.find(["a"], np.zeros((1, 5), dtype=np.float32), 2))
 
 
-def test_unreachable_qdrant_server_is_an_error(retriever: QdrantCollection) -> None:
+def test_unreachable_qdrant_collection_is_an_error(retriever: QdrantCollection) -> None:
     with pytest.raises(
         ComponentError, match=r"retriever.base_url: the Qdrant server at http://127.0.0.1:9 does not answer"
     ):
@@ -122,11 +124,13 @@ def test_unreachable_qdrant_server_is_an_error(retriever: QdrantCollection) -> N
         ({"revision": ""}, "revision: is empty"),
     ],
 )
-def test_check_reports_wrong_fields(retriever: QdrantCollection, fields: dict[str, Any], message: str) -> None:
+def test_rejected_settings_of_qdrant_collections(
+    retriever: QdrantCollection, fields: dict[str, Any], message: str
+) -> None:
     assert any(problem.startswith(message) for problem in replace(retriever, **fields).check())
 
 
-def test_a_cell_over_a_collection_finds_the_gold(tmp_path: Path) -> None:
+def test_qdrant_sweep_finds_the_gold(tmp_path: Path) -> None:
     embedder = Hashing()
     (tmp_path / "qdrant").mkdir()
     folder = fill(tmp_path / "qdrant", embedder.embed_chunks(Passages(TEXTS), {}))

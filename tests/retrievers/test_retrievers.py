@@ -53,10 +53,10 @@ EQUAL = ReciprocalRank(weights=(1.0, 1.0, 1.0))
 class RetrieverContract(ComponentContract):
     component: Retriever
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, Retriever)
 
-    def test_every_arm_is_of_one_kind(self) -> None:
+    def test_every_retriever_arm_is_of_one_kind(self) -> None:
         for arm in self.component.arms:
             assert [isinstance(arm, kind) for kind in KINDS].count(True) == 1
 
@@ -137,5 +137,5 @@ def test_hybrid_shares_the_arms_of_dense_and_sparse() -> None:
     "retriever",
     [Dense(Hashing(), Flat(), 0), Sparse(Bm25(), 0), Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(), 0)],
 )
-def test_zero_depth_is_rejected(retriever: Dense | Sparse | Hybrid) -> None:
+def test_retriever_rejects_zero_depth(retriever: Dense | Sparse | Hybrid) -> None:
     assert retriever.check() == ["depth: got 0, expected at least 1 hit per query"]

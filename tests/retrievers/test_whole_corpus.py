@@ -20,15 +20,15 @@ def picked(n: int, samples: list[Sample] = SAMPLES) -> Hits:
     return WholeCorpus(WholeDocuments()).pick(samples, DOCUMENTS, CHUNKS, n)
 
 
-def test_every_sample_gets_the_first_texts_in_the_order_of_the_corpus() -> None:
+def test_whole_corpus_gives_every_sample_the_first_texts_in_order() -> None:
     assert picked(9).chunk.tolist() == [[0, 1, 2]] * 2
     assert picked(2).chunk.tolist() == [[0, 1]] * 2
     assert (np.diff(picked(9).score) < 0).all()
 
 
-def test_no_samples_give_no_hits() -> None:
+def test_whole_corpus_without_samples_gives_no_hits() -> None:
     assert len(picked(2, [])) == 0
 
 
-def test_the_depth_is_checked() -> None:
+def test_whole_corpus_rejects_zero_depth() -> None:
     assert WholeCorpus(WholeDocuments(), depth=0).check() == ["depth: got 0, expected at least 1 hit per query"]

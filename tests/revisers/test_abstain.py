@@ -23,7 +23,7 @@ class TestAbstainIfUnsupported(ReviserContract):
     def reply(self, request: Request) -> str:
         return f'{{"reason": "so it is", "supported": {"true" if request.sample.id == "one" else "false"}}}'
 
-    def test_an_answer_without_passages_is_replaced_without_a_request(self) -> None:
+    def test_answer_without_passages_becomes_an_abstention_without_a_request(self) -> None:
         checks = self.check(ITEMS[2:])
         assert self.asked == []
         assert [text.text for text in self.component.revise(ITEMS[2:], checks, self.ask)] == [
@@ -31,7 +31,7 @@ class TestAbstainIfUnsupported(ReviserContract):
         ] * 2
 
     @pytest.mark.parametrize("answer", ["insufficient information", "I do not know.", "资料中没有提到。"])
-    def test_an_abstention_is_not_checked(self, answer: str) -> None:
+    def test_abstention_is_not_checked_again(self, answer: str) -> None:
         assert self.check([item("s", answer, "a passage")]) == [AnswerCheck(None)]
         assert self.asked == []
 
@@ -42,20 +42,20 @@ def test_reason_of_an_unsupported_answer_is_its_finding() -> None:
     assert checks == [AnswerCheck(False, ("not there",)), AnswerCheck(True)]
 
 
-def test_an_unsupported_answer_without_a_reason_has_a_finding_too() -> None:
+def test_unsupported_answer_without_a_reason_has_a_finding() -> None:
     ask, _ = replies('{"supported": false}')
     (check,) = abstain().check_answers([OWN], ask)
     assert check.unsupported
 
 
 @pytest.mark.parametrize("wrong", ["", "perhaps", '{"supported": "partly"}', '{"reason": "x"}'])
-def test_wrong_replies_are_requested_again(wrong: str) -> None:
+def test_unreadable_support_check_is_requested_again(wrong: str) -> None:
     ask, asked = replies(wrong, "true")
     assert abstain(max_attempts=2).check_answers([OWN], ask) == [AnswerCheck(True)]
     assert len(asked) == 2
 
 
-def test_abstain_rejects_invalid_fields() -> None:
+def test_rejected_settings_of_the_abstain_reviser() -> None:
     assert abstain(instruction="{question}").check() == ["instruction: has no {passages} and no {answer}"]
     assert abstain(abstention=" ").check() == ["abstention: got none, expected a text"]
     assert abstain(max_attempts=0).check()

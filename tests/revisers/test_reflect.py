@@ -40,7 +40,7 @@ class TestReflect(ReviserContract):
 class TestNoReviser(ComponentContract):
     component = NoReviser()
 
-    def test_component_implements_its_protocol_and_no_other(self) -> None:
+    def test_none_reviser_implements_only_its_own_protocol(self) -> None:
         assert isinstance(self.component, UnrevisedAnswers)
         assert not isinstance(self.component, Reviser)
 
@@ -76,7 +76,7 @@ def test_claims_and_gaps_are_findings_but_only_claims_decide_support() -> None:
     )
 
 
-def test_the_revision_shows_the_findings_and_asks_for_plain_text() -> None:
+def test_revision_request_shows_findings_and_wants_plain_text() -> None:
     ask, asked = replies("<think>So.</think> It is long. ")
     (text,) = reflect().revise([OWN], [AnswerCheck(False, ("a", "b"), ())], ask)
     assert text.text == "It is long."
@@ -88,7 +88,7 @@ def test_the_revision_shows_the_findings_and_asks_for_plain_text() -> None:
     "wrong",
     ["", '{"unsupported": "no", "missing": []}', '{"unsupported": []}', '{"unsupported": [1], "missing": []}', "none"],
 )
-def test_wrong_replies_are_requested_again_and_then_reported(wrong: str) -> None:
+def test_unreadable_reflection_is_retried_then_reported(wrong: str) -> None:
     ask, asked = replies(wrong, found([], []))
     assert reflect(max_attempts=2).check_answers([OWN], ask) == [AnswerCheck(True)]
     assert asked[1].messages[-1].content.endswith("Once more.")
@@ -98,7 +98,7 @@ def test_wrong_replies_are_requested_again_and_then_reported(wrong: str) -> None
     assert check.unread.startswith("cannot be read")
 
 
-def test_a_reply_that_repeats_the_form_is_unreadable() -> None:
+def test_reply_that_repeats_the_form_is_unreadable() -> None:
     instruction = PLACES + ' {"unsupported": ["statement", ...], "missing": []}'
     ask, _ = replies(found(["statement"], []))
     (check,) = reflect(max_attempts=1, check_instruction=instruction).check_answers([OWN], ask)
@@ -112,13 +112,13 @@ def test_a_reply_that_repeats_the_form_is_unreadable() -> None:
         (Answer("s", AnswerState.TRUNCATED, "It is"), "cannot be read: (truncated reply) It is", ""),
     ],
 )
-def test_a_revision_without_a_whole_reply_gives_no_text(reply: Answer, unread: str, failed: str) -> None:
+def test_failed_or_truncated_revision_gives_no_text(reply: Answer, unread: str, failed: str) -> None:
     ask, _ = replies(reply)
     (text,) = reflect(max_attempts=1).revise([OWN], [AnswerCheck(False, ("a",))], ask)
     assert (text.text, text.unread, text.failed) == ("", unread, failed)
 
 
-def test_a_revision_that_copies_its_prompt_gives_no_text() -> None:
+def test_revision_that_copies_its_prompt_gives_no_text() -> None:
     headed = "[First answer]\n{answer}\n[Statements that no source supports]\n{unsupported}"
     asking = reflect(max_attempts=1, revise_instruction=f"{{question}}{{passages}}{{missing}}\n{headed}")
     for reply, text in (
@@ -130,14 +130,14 @@ def test_a_revision_that_copies_its_prompt_gives_no_text() -> None:
         assert bool(written.unread) == (not text)
 
 
-def test_the_question_of_a_conversation_is_shown_with_its_earlier_turns() -> None:
+def test_answer_check_shows_earlier_turns_of_the_question() -> None:
     ask, asked = replies(found([], []))
     sample = Sample("s", "qa", Kind.QA, "And there?", (), history=(Turn("Where?", "Here."),))
     reflect().check_answers([type(OWN)(sample, "Yes.", OWN.passages)], ask)
     assert asked[0].messages[-1].content.startswith("user: Where?\nassistant: Here.\nuser: And there?|")
 
 
-def test_places_and_attempts_are_checked() -> None:
+def test_rejected_settings_of_the_reflect_reviser() -> None:
     assert reflect(check_instruction="{question}").check() == ["check_instruction: has no {passages} and no {answer}"]
     assert reflect(revise_instruction=PLACES).check() == ["revise_instruction: has no {unsupported} and no {missing}"]
     assert reflect(max_attempts=0).check()

@@ -21,7 +21,7 @@ class TestShares(ComponentContract):
 class TestLengths(ComponentContract):
     component = LENGTHS
 
-    def test_score_means_divide_sums_by_counts(self) -> None:
+    def test_length_means_divide_sums_by_counts(self) -> None:
         sums = np.array([[6.0, 2.0], [0.0, 0.0]])
         assert [LENGTHS.combine("characters_after", sums)[0], SHARES.is_share, LENGTHS.is_share] == [3.0, True, False]
         assert math.isnan(LENGTHS.combine("characters_after", sums)[1])
@@ -30,12 +30,12 @@ class TestLengths(ComponentContract):
 class TestSupportedAfter(ComponentContract):
     component = SupportedAfter(reflect(llm=Scripted(reply="x")))
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, JudgedMetric)
         assert self.component.llm == Scripted(reply="x")
         assert [self.component.n_requests_per_sample(n) for n in (0, 1, 5)] == [0, 1, 1]
 
-    def test_answers_are_judged_by_the_check_of_the_reviser(self) -> None:
+    def test_supported_after_scores_answers_by_the_reviser_check(self) -> None:
         ask, asked = replies(found([], []), found(["x"], ["y"]), Answer("", AnswerState.ERROR, error="broken"))
         judged = [*ITEMS[:2], item("empty", " ", "a"), *ITEMS[2:3], item("bad", "b", "a")]
         judgements = self.component.judge(judged, {}, ask)
@@ -61,5 +61,5 @@ class TestSupportedAfter(ComponentContract):
         (AnswerCheck(None, failed="!"), ScoreState.FAILED, "!"),
     ],
 )
-def test_a_check_has_an_outcome_and_a_remark(check: AnswerCheck, outcome: object, remark: str) -> None:
+def test_reviser_check_has_an_outcome_and_a_remark(check: AnswerCheck, outcome: object, remark: str) -> None:
     assert (outcome_of(check), remark_of(check)) == (outcome, remark)

@@ -64,7 +64,7 @@ def term_rows(given: Passages) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(("k1", "b"), [(1.5, 0.75), (0.9, 0.4), (1.2, 0.0), (2.0, 1.0)])
-def test_bm25_scores_equal_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages], k1: float, b: float) -> None:
+def test_bm25_scores_equal_the_bm25s_package(corpus: tuple[TermTable, Passages, Passages], k1: float, b: float) -> None:
     import bm25s
 
     table, chunks, queries = corpus
@@ -91,7 +91,7 @@ def test_bm25_scores_equal_hand_computed_values() -> None:
     np.testing.assert_allclose(hits.score[0, :2], [first, second], rtol=1e-6)
 
 
-def test_okapi_is_rank_bm25_where_no_word_has_a_negative_weight(
+def test_okapi_equals_rank_bm25_without_negative_weights(
     corpus: tuple[TermTable, Passages, Passages],
 ) -> None:
     _, chunks, queries = corpus
@@ -104,7 +104,7 @@ def test_okapi_is_rank_bm25_where_no_word_has_a_negative_weight(
 
 
 @pytest.mark.parametrize("depth", [1, 10, 100_000])
-def test_compiled_search_is_the_plain_search(
+def test_compiled_search_equals_the_plain_search(
     monkeypatch: pytest.MonkeyPatch, corpus: tuple[TermTable, Passages, Passages], depth: int
 ) -> None:
     depth = min(depth, len(corpus[1]) + 5)
@@ -116,7 +116,7 @@ def test_compiled_search_is_the_plain_search(
 
 
 @pytest.mark.usefixtures("_compiled_search")
-def test_plain_search_equals_the_compiled_search(
+def test_plain_search_without_the_package_equals_the_compiled_search(
     monkeypatch: pytest.MonkeyPatch, corpus: tuple[TermTable, Passages, Passages]
 ) -> None:
     compiled = search(LUCENE, corpus, 10)
@@ -128,7 +128,7 @@ def test_plain_search_equals_the_compiled_search(
 
 @pytest.mark.usefixtures("_compiled_search")
 @pytest.mark.parametrize("depth", [1, 7, 100])
-def test_compiled_search_takes_ties_at_the_last_place_by_position(depth: int) -> None:
+def test_compiled_search_breaks_ties_by_position(depth: int) -> None:
     texts = ["长城", "故宫"] * 200
     table = build_term_table(texts, LUCENE.tokenizer)
     index = index_block(LUCENE.build(passages(texts, table)), len(texts), table)
@@ -142,7 +142,7 @@ def find(component: Bm25, chunks: Sequence[str], queries: Sequence[str]) -> Hits
     return component.search([block], queries_for(queries, component.tokenizer, table), 3)
 
 
-def test_too_many_queries_without_hits_are_an_error() -> None:
+def test_bm25_rejects_too_many_queries_without_hits() -> None:
     with pytest.raises(ComponentError) as raised:
         find(Bm25(max_share_without_hits=0.4), CHUNKS, ["长城", "moon"])
     assert "1 of 2 queries have no hit, e.g. 'moon', expected at most a share of 0.4" in str(raised.value)
@@ -152,18 +152,18 @@ def test_too_many_queries_without_hits_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_a_share_of_queries_without_a_hit_is_allowed(share: float) -> None:
+def test_bm25_allows_a_share_of_queries_without_hits(share: float) -> None:
     assert rankings_of(find(Bm25(max_share_without_hits=share), CHUNKS, ["长城", "moon"])) == [[1, 2, 4], []]
 
 
 @pytest.mark.parametrize("component", [LUCENE, OKAPI, RANK_BM25])
 @pytest.mark.parametrize("chunks", [(), ("",), ("。", "")])
-def test_queries_without_matching_terms_have_no_hits(component: Bm25, chunks: tuple[str, ...]) -> None:
+def test_bm25_finds_no_hits_without_matching_terms(component: Bm25, chunks: tuple[str, ...]) -> None:
     lenient = dataclasses.replace(component, max_share_without_hits=1.0)
     assert rankings_of(find(lenient, chunks, ["长城", ""])) == [[], []]
 
 
-def test_english_texts_are_found() -> None:
+def test_english_stems_find_inflected_words() -> None:
     hits = find(Bm25(tokenizer=EnglishStems()), ["The foxes ran.", "A fox runs!", "Dogs sleep"], ["running fox"])
     assert sorted(rankings_of(hits)[0]) == [0, 1]
 
@@ -177,6 +177,6 @@ def test_english_texts_are_found() -> None:
         ({"backend": Backend.RANK_BM25}, "formula: backend rank_bm25 supports only okapi"),
     ],
 )
-def test_invalid_settings_are_reported(fields: dict[str, Any], said: str) -> None:
+def test_rejected_settings_of_bm25(fields: dict[str, Any], said: str) -> None:
     (problem,) = Bm25(**fields).check()
     assert problem.startswith(said)

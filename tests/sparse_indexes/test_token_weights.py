@@ -33,7 +33,7 @@ def found(chunks: SparseVectors, queries: SparseVectors, depth: int) -> Hits:
 class TestTokenWeights(ComponentContract):
     component = TokenWeights()
 
-    def test_the_component_implements_its_protocol(self) -> None:
+    def test_component_implements_its_protocol(self) -> None:
         assert isinstance(self.component, TokenIndex)
 
     @pytest.mark.parametrize("depth", [1, 7, 1000])
@@ -62,6 +62,6 @@ class TestTokenWeights(ComponentContract):
         assert rankings_of(found(one, other, 3)) == [[]]
         assert rankings_of(found(other, one, 3)) == [[]]
 
-    def test_empty_inputs_give_empty_results(self) -> None:
+    def test_empty_token_weight_inputs_give_empty_results(self) -> None:
         assert found(drawn(5).rows(slice(0, 0)), drawn(3), 4).chunk.shape == (3, 0)
         assert found(drawn(5), drawn(3).rows(slice(0, 0)), 4).chunk.shape == (0, 4)

@@ -55,13 +55,13 @@ def test_flat_search_uses_the_gpu_only_if_requested(
     assert all((made["vectorsMemoryLimit"], made["queriesMemoryLimit"]) == (0, 0) for made in searches)
 
 
-def test_the_first_stage_of_truncated_vectors_uses_a_gpu(searches: list[dict[str, Any]]) -> None:
+def test_first_stage_of_truncated_vectors_uses_a_gpu(searches: list[dict[str, Any]]) -> None:
     index = Truncated(16, device=Device.GPU)
     index.search(built(index, VECTORS), VECTORS, QUERIES, 5)
     assert len(searches) == 1
 
 
-def test_vectors_that_do_not_fit_are_copied_in_blocks(
+def test_vectors_beyond_gpu_memory_are_copied_in_blocks(
     searches: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exact, "_LEAST", 1)
@@ -87,7 +87,7 @@ def test_block_limits_follow_free_memory(vectors: int, queries: int, free: int, 
     ],
 )
 @pytest.mark.usefixtures("searches")
-def test_a_search_that_a_gpu_cannot_do_runs_on_the_cpu_or_fails(
+def test_search_impossible_on_a_gpu_runs_on_the_cpu_or_fails(
     searches: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, free: int, n: int, said: str
 ) -> None:
     monkeypatch.setattr(exact, "free_gpu_bytes", lambda: free)
@@ -121,7 +121,7 @@ def test_missing_gpu_is_an_error_only_if_one_is_required(monkeypatch: pytest.Mon
     assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
 
 
-def test_a_faiss_without_gpu_support_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faiss_without_gpu_support_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-cpu"]})
     for index in (Flat(Device.GPU), Truncated(device=Device.GPU)):
         (problem,) = index.check()
@@ -146,7 +146,7 @@ def test_vectors_in_a_file_are_read_in_blocks_with_equal_hits(monkeypatch: pytes
     np.testing.assert_array_equal(found.score, whole.score)
 
 
-def test_the_device_changes_no_key() -> None:
+def test_search_device_changes_no_key() -> None:
     assert describe(Flat(Device.GPU)) == describe(Flat(Device.CPU))
 
 

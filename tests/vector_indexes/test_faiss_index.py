@@ -16,7 +16,7 @@ from tests.contracts.vector_index_contract import (
 class TestFlat(AnySizeContract):
     component = Flat()
 
-    def test_ranks_all_vectors_by_inner_product(self) -> None:
+    def test_flat_index_ranks_all_vectors_by_inner_product(self) -> None:
         vectors, queries = random_vectors(200), random_vectors(20, seed=1)
         exact = (-(queries @ vectors.T)).argsort(axis=1)[:, :10]
         assert rankings_of(self.search(vectors, queries, 10)) == exact.tolist()
@@ -25,14 +25,14 @@ class TestFlat(AnySizeContract):
 class TestHnsw(AnySizeContract):
     component = Hnsw()
 
-    def test_hnsw_finds_nearly_all_that_flat_finds(self) -> None:
+    def test_hnsw_finds_nearly_all_hits_of_flat(self) -> None:
         vectors, queries = random_vectors(2000), random_vectors(50, seed=1)
         exact = Flat().search({}, vectors, queries, 10)
         assert share_found(self.search(vectors, queries, 10), exact) > 0.98
 
-    def test_a_graph_that_is_built_in_blocks_finds_as_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_hnsw_graph_built_in_blocks_finds_as_many_hits(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 300)
-        self.test_hnsw_finds_nearly_all_that_flat_finds()
+        self.test_hnsw_finds_nearly_all_hits_of_flat()
 
 
 class TestIvfPq(VectorIndexContract):
@@ -50,7 +50,7 @@ class TestIvfPq(VectorIndexContract):
         monkeypatch.setattr(faiss_index, "_TRAINING_PER_CENTROID", 20)
         self.test_ivf_pq_finds_most_hits_of_flat()
 
-    def test_lists_that_are_not_probed_leave_places_empty(self) -> None:
+    def test_ivf_pq_pads_hits_if_few_lists_are_probed(self) -> None:
         index = IvfPq(n_lists=16, n_subvectors=16, n_bits=4, n_probes=1)
         vectors = random_vectors(64)
         rankings = rankings_of(index.search(built(index, vectors), vectors, vectors[:8], 64))
@@ -70,7 +70,7 @@ def test_ivf_pq_rejects_few_vectors_and_indivisible_dimensions(index: IvfPq, n_v
         built(index, random_vectors(n_vectors))
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_ivf_pq_rejects_more_probes_than_lists() -> None:
     assert IvfPq(n_lists=4, n_probes=5).check() == ["n_probes: got 5, expected at most n_lists=4"]
 
 

@@ -33,7 +33,7 @@ class TestSomeLists(VectorIndexContract):
     component = IvfFlat(n_lists=5, n_probes=2)
 
 
-def test_a_search_of_all_lists_equals_flat() -> None:
+def test_ivf_flat_search_of_all_lists_equals_flat() -> None:
     found = replace(INDEX, n_probes=64).search(built(INDEX, VECTORS), VECTORS, QUERIES, 100)
     exact = Flat().search({}, VECTORS, QUERIES, 100)
     np.testing.assert_array_equal(found.chunk, exact.chunk)
@@ -71,7 +71,9 @@ def test_every_vector_is_in_the_list_of_its_nearest_centroid() -> None:
         assert rows == np.flatnonzero(nearest == number).tolist()
 
 
-def test_the_index_does_not_depend_on_threads_and_block_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ivf_flat_index_does_not_depend_on_threads_and_block_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     np.save(tmp_path / "vectors.npy", VECTORS)
     on_disk = np.load(tmp_path / "vectors.npy", mmap_mode="r")
     whole = built(INDEX, VECTORS)
@@ -88,7 +90,7 @@ def test_the_index_does_not_depend_on_threads_and_block_sizes(tmp_path: Path, mo
     }
 
 
-def test_query_batches_find_the_same_hits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ivf_flat_query_batches_find_the_same_hits(monkeypatch: pytest.MonkeyPatch) -> None:
     index = built(INDEX, VECTORS)
     expected = INDEX.search(index, VECTORS, QUERIES, 20)
     monkeypatch.setattr(ivf_flat, "_CANDIDATES_AT_ONCE", 20 * 8 * 52)
@@ -97,7 +99,7 @@ def test_query_batches_find_the_same_hits(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(found.score, expected.score)
 
 
-def test_index_has_at_most_one_list_per_vector() -> None:
+def test_ivf_flat_has_at_most_one_list_per_vector() -> None:
     vectors = random_vectors(3)
     index = IvfFlat(n_lists=50, n_probes=50)
     assert len(built(index, vectors)["centroids"]) == 3
@@ -109,7 +111,7 @@ def test_number_of_probes_does_not_change_the_built_index() -> None:
     assert replace(INDEX, n_lists=70).as_built != INDEX.as_built
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_rejected_settings_of_ivf_flat() -> None:
     assert IvfFlat(0, 0, 0).check() == [
         "n_lists: got 0, expected at least 1",
         "n_probes: got 0, expected at least 1",

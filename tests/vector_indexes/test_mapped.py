@@ -44,7 +44,7 @@ def test_mapped_faiss_index_stays_searchable_after_its_file_is_deleted(tmp_path:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_the_large_parts_of_an_index_are_not_copied(tmp_path: Path) -> None:
+def test_large_parts_of_an_index_are_not_copied(tmp_path: Path) -> None:
     """Vectors that change in the file change in the index."""
     array = write_index(tmp_path / "faiss.npy", graph(100))
     vectors = random_vectors(100)
@@ -71,9 +71,7 @@ def resident(kind: str) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
-def test_rows_of_a_file_leave_the_memory_when_the_next_are_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_a_file_leave_the_memory_with_the_next_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 1024)
     np.save(tmp_path / "rows.npy", np.ones((16 * 1024, 512), dtype=np.float32))  # 32 MiB
     rows = np.load(tmp_path / "rows.npy", mmap_mode="r")

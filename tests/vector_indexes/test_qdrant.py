@@ -65,7 +65,7 @@ def test_exact_qdrant_hits_equal_those_of_flat(index: Qdrant, server: QdrantServ
     assert search["params"] == {"exact": exact, "hnsw_ef": 256}
 
 
-def test_vectors_are_sent_in_batches_under_their_positions(
+def test_qdrant_receives_batches_of_vectors_under_their_positions(
     index: Qdrant, server: QdrantServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 256)
@@ -76,7 +76,7 @@ def test_vectors_are_sent_in_batches_under_their_positions(
     assert server.n_requests("PUT", "/points") == 8  # 3 + 3 + 2
 
 
-def test_a_complete_collection_is_reused_and_a_partial_one_completed(
+def test_complete_qdrant_collection_is_reused_and_a_partial_one_completed(
     index: Qdrant, server: QdrantServer, tmp_path: Path
 ) -> None:
     index.build(VECTORS, place(tmp_path))
@@ -113,7 +113,7 @@ def test_unreachable_qdrant_server_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_the_key_is_sent_and_appears_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_qdrant_key_is_sent_and_appears_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index = Qdrant(api_key_env="QDRANT_API_KEY")
     assert any("QDRANT_API_KEY is not set" in problem for problem in index.check())
     monkeypatch.setenv("QDRANT_API_KEY", SECRET)
@@ -126,7 +126,7 @@ def test_the_key_is_sent_and_appears_nowhere_else(monkeypatch: pytest.MonkeyPatc
         assert SECRET not in str(raised.value)
 
 
-def test_an_error_of_the_server_hides_the_key(
+def test_qdrant_server_error_hides_the_key(
     server: QdrantServer, index: Qdrant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(server, "answer", lambda *_: (507, "no space left"))
@@ -134,7 +134,7 @@ def test_an_error_of_the_server_hides_the_key(
         index.build(VECTORS, place(tmp_path))
 
 
-def test_search_only_fields_share_a_collection() -> None:
+def test_search_only_qdrant_fields_share_a_collection() -> None:
     graph = Qdrant(exact=False)
     assert replace(graph, ef_search=9).as_built == graph.as_built
     assert replace(graph, n_links=9).as_built != graph.as_built
@@ -142,7 +142,7 @@ def test_search_only_fields_share_a_collection() -> None:
     assert Qdrant().as_built != graph.as_built
 
 
-def test_invalid_settings_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejected_settings_of_the_qdrant_index(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Qdrant(base_url="", n_links=0, timeout_s=0, batch_size=0).check() == [
         "n_links: got 0, expected at least 1",
         "batch_size: got 0, expected at least 1",
@@ -196,7 +196,7 @@ class TestSweep:
         assert run_small(tmp_path, self.options(server, "retriever.depth=20")) == 0
         assert len(server.collections) == 2
 
-    def test_a_server_that_is_away_fails_the_cell_with_one_clear_sentence(
+    def test_unavailable_qdrant_server_fails_the_cell_with_one_sentence(
         self, tmp_path: Path, server: QdrantServer
     ) -> None:
         with qdrant_server() as gone:

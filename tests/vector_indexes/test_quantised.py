@@ -35,7 +35,7 @@ class TestTruncated(VectorIndexContract):
 class TestTruncatedAlone(VectorIndexContract):
     component = Truncated(dimensions=24, rescore=False)
 
-    def test_scores_are_the_cosines_of_the_first_dimensions(self) -> None:
+    def test_truncated_scores_are_cosines_of_the_first_dimensions(self) -> None:
         vectors, queries = random_vectors(50), random_vectors(4, seed=1)
         short, asked = (
             some[:, :24] / np.linalg.norm(some[:, :24], axis=1, keepdims=True) for some in (vectors, queries)
@@ -53,7 +53,7 @@ class TestInt8(AnySizeContract):
 class TestInt8Alone(VectorIndexContract):
     component = Int8(rescore=False)
 
-    def test_scores_are_products_with_the_middle_of_each_step(self) -> None:
+    def test_int8_scores_are_products_with_the_middle_of_each_step(self) -> None:
         vectors, queries = random_vectors(60), random_vectors(5, seed=1)
         low, high = vectors.min(axis=0), vectors.max(axis=0)
         step = np.floor((vectors - low) / (high - low) * 255)
@@ -62,12 +62,12 @@ class TestInt8Alone(VectorIndexContract):
         for query, chunks, scores in zip(queries, hits.chunk, hits.score, strict=True):
             np.testing.assert_allclose(scores, meant[chunks] @ query, atol=1e-5)
 
-    def test_zero_vectors_are_not_found(self) -> None:
+    def test_int8_zero_vectors_are_not_found(self) -> None:
         vectors = random_vectors(5)
         vectors[[1, 3]] = 0
         assert sorted(rankings_of(self.search(vectors, vectors[:1], 5))[0]) == [0, 2, 4]
 
-    def test_index_built_in_blocks_equals_an_index_built_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_int8_index_built_in_blocks_equals_an_index_built_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         vectors = random_vectors(50)
         vectors[7] = 0
         whole = built(self.component, vectors)
@@ -85,7 +85,7 @@ class TestBinaryAlone(VectorIndexContract):
     component = Binary(rescore=False)
 
     @pytest.mark.parametrize("n_dimensions", [32, 30])
-    def test_scores_are_the_cosines_of_the_signs_and_ties_break_by_position(self, n_dimensions: int) -> None:
+    def test_binary_scores_are_cosines_of_signs_with_ties_by_position(self, n_dimensions: int) -> None:
         vectors, queries = random_vectors(300, n_dimensions), random_vectors(5, n_dimensions, seed=1)
         cosines = np.sign(queries) @ np.sign(vectors).T / n_dimensions
         hits = self.search(vectors, queries, 40)
@@ -94,13 +94,13 @@ class TestBinaryAlone(VectorIndexContract):
             assert hits.chunk[query].tolist() == best.tolist()
             np.testing.assert_allclose(hits.score[query], cosines[query][best], atol=1e-6)
 
-    def test_chunk_with_zero_cosine_is_a_hit(self) -> None:
+    def test_binary_chunk_with_zero_cosine_is_a_hit(self) -> None:
         vectors = np.array([[0.6, -0.8], [0.8, 0.6]], dtype=np.float32)
         hits = self.search(vectors, vectors[1:], 2)
         assert hits.chunk.tolist() == [[1, 0]]
         assert hits.score.tolist() == [[1, 0]]
 
-    def test_index_built_in_blocks_equals_an_index_built_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_binary_index_built_in_blocks_equals_an_index_built_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         vectors = random_vectors(50)
         vectors[7] = 0
         whole = built(self.component, vectors)
@@ -112,7 +112,7 @@ class TestBinaryAlone(VectorIndexContract):
 
 @pytest.mark.parametrize("index", INDEXES, ids=repr)
 class TestRescoring:
-    def test_rescoring_finds_nearly_all_that_flat_finds_with_its_scores(self, index: Truncated | Int8 | Binary) -> None:
+    def test_rescoring_finds_nearly_all_hits_and_scores_of_flat(self, index: Truncated | Int8 | Binary) -> None:
         vectors, queries = clustered_vectors(4000), clustered_vectors(50, seed=1)
         exact = Flat().search({}, vectors, queries, 20)
         found = index.search(built(index, vectors), vectors, queries, 20)
@@ -122,7 +122,7 @@ class TestRescoring:
         for chunks, scores, query in zip(found.chunk, found.score, queries, strict=True):
             np.testing.assert_allclose(scores, vectors[chunks] @ query, atol=1e-6)
 
-    def test_more_candidates_than_vectors_is_the_search_of_flat(self, index: Truncated | Int8 | Binary) -> None:
+    def test_rescoring_of_all_vectors_equals_flat_search(self, index: Truncated | Int8 | Binary) -> None:
         vectors, queries = clustered_vectors(200), clustered_vectors(9, seed=1)
         found = replace(index, oversampling=20.0).search(built(index, vectors), vectors, queries, 10)
         exact = Flat().search({}, vectors, queries, 10)
@@ -133,7 +133,7 @@ class TestRescoring:
         assert replace(index, rescore=False, oversampling=2.0).as_built == index.as_built
         assert replace(index, dimensions=16).as_built != index.as_built
 
-    def test_more_dimensions_than_the_vectors_have_are_rejected(self, index: Truncated | Int8 | Binary) -> None:
+    def test_rescoring_rejects_more_dimensions_than_the_vectors_have(self, index: Truncated | Int8 | Binary) -> None:
         with pytest.raises(ComponentError, match="dimensions: got 100, but the embedder's vectors have 64"):
             built(replace(index, dimensions=100), clustered_vectors(10))
 
@@ -148,12 +148,12 @@ def test_rescoring_reads_only_candidates_and_leaves_padding_out() -> None:
     assert rankings_of(hits)[1] == []
 
 
-def test_a_vector_without_a_part_in_the_first_dimensions_stays_zero() -> None:
+def test_vector_without_the_first_dimensions_stays_zero() -> None:
     vectors = np.array([[0, 0, 1], [0.6, 0, 0.8]], dtype=np.float32)
     assert similarity.shorten_vectors(vectors, 2).tolist() == [[0, 0], [1, 0]]
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_rejected_settings_of_quantised_indexes() -> None:
     for wrong in (Truncated(0, oversampling=0.5), Int8(0, oversampling=0.5), Binary(0, oversampling=0.5)):
         assert wrong.check() == [
             "dimensions: got 0, expected at least 1, or null for all dimensions",
