@@ -53,7 +53,7 @@ LOADING = (
     "statistics/test_multiplicity.py",
     "statistics/test_paired.py",
     "statistics/test_variance.py",
-    "test_readme.py::test_the_track_command_of_the_readme_runs",
+    "test_readme.py::test_readme_track_command_runs",
     "vector_indexes/test_qdrant.py",
 )
 """Tests that load packages for seconds which others do not need: torch, MLflow, llama-index, statsmodels, ...;

@@ -46,7 +46,7 @@ def space(folder: Path) -> Space:
     return Space.of({options[0]: base_cell(folder / "data", *options) for options in OPTIONS})
 
 
-def test_only_cells_that_load_a_model_or_ask_a_server_are_left_out(folder: Path) -> None:
+def test_cells_that_load_a_model_or_ask_a_server_are_excluded(folder: Path) -> None:
     assert is_model_free(base_cell(folder / "data", "retriever=bm25"))
     assert not is_model_free(base_cell(folder / "data", "llm=openai", "llm.model=m", "llm.api_key_env=''"))
     assert not is_model_free(
@@ -89,18 +89,18 @@ def test_edited_data_gives_the_same_results_cached_and_computed(folder: Path, tw
     assert tally.n_refused <= 2
 
 
-def test_a_users_package_is_edited(tmp_path: Path) -> None:
+def test_edits_of_a_user_package_give_equal_results(tmp_path: Path) -> None:
     tally = plugins.compared(tmp_path, ["a parent class"], plugins.MOMENTS[1:], ["model"], forked)
     assert (tally.n_tried, tally.differences) == (9, [])
 
 
-def test_a_file_that_a_users_package_reads_is_edited(tmp_path: Path) -> None:
+def test_edits_of_a_file_that_a_user_package_reads_give_equal_results(tmp_path: Path) -> None:
     place = "a data file beside a single module"
     tally = plugins.compared(tmp_path, [place], plugins.MOMENTS[:2], ["model"], forked)
     assert (tally.n_tried, tally.differences) == (6, [])
 
 
-def test_a_field_that_is_in_no_key_is_found(space: Space, twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_field_missing_from_the_key_is_detected(space: Space, twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     before = identity._meaningful_fields
     monkeypatch.setattr(
         identity, "_meaningful_fields", lambda part: (name for name in before(part) if name != "window")

@@ -19,7 +19,7 @@ def groups(*samples: Sample) -> list[int]:
     return clusters_of(samples).tolist()
 
 
-def test_samples_of_one_document_belong_together() -> None:
+def test_samples_of_one_document_share_a_group() -> None:
     assert groups(sample("1", "a"), sample("2", "b"), sample("3", "a")) == [0, 1, 0]
 
 
@@ -35,7 +35,7 @@ def test_sample_without_gold_is_its_own_group() -> None:
     assert groups(sample("1"), sample("2"), sample("3", "a")) == [0, 1, 2]
 
 
-def test_the_turns_of_a_conversation_belong_together_with_gold_or_without() -> None:
+def test_turns_of_a_conversation_share_a_group_with_or_without_gold() -> None:
     first, second = sample("When?", "a"), sample("And who?", after=("When?",))
     third = sample("And why?", "b", after=("When?", "And who?"))
     assert groups(first, second, third, sample("4", "b"), sample("5")) == [0, 0, 0, 0, 1]
@@ -46,11 +46,11 @@ def test_turns_share_a_group_even_if_earlier_turns_are_not_samples() -> None:
     assert groups(*later) == [0, 0]
 
 
-def test_equal_questions_that_begin_no_conversation_are_not_tied() -> None:
+def test_equal_questions_that_begin_no_conversation_share_no_group() -> None:
     assert groups(sample("Summarise this."), sample("Summarise this.")) == [0, 1]
 
 
-def test_a_document_and_a_question_of_one_name_are_not_the_same() -> None:
+def test_document_and_question_of_one_name_share_no_group() -> None:
     assert groups(sample("1", "When?"), sample("And?", after=("When?",))) == [0, 1]
 
 
@@ -82,7 +82,7 @@ def test_clusters_follow_the_chosen_grouping(chosen: Groups, expected: list[int]
     assert clusters_of(CHAIN, chosen).tolist() == expected
 
 
-def test_source_group_of_a_conversation_is_that_of_its_first_turn() -> None:
+def test_source_group_of_a_conversation_is_the_group_of_its_first_turn() -> None:
     turns = (sample("When?", "a"), sample("And who?", "b", after=("When?",)), sample("And why?", after=("When?",)))
     assert clusters_of([*turns, sample("4", "a"), sample("5", "b")], Groups.SOURCE).tolist() == [0, 0, 0, 0, 1]
 

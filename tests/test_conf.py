@@ -137,14 +137,14 @@ class TestOptions:
             fields = {field.name for field in dataclasses.fields(getattr(importlib.import_module(module), name))}
             assert set(node) - {"_target_"} == fields, node["_target_"]
 
-    def test_option_file_begins_with_a_descriptive_comment(self, path: Path) -> None:
+    def test_option_files_begin_with_a_descriptive_comment(self, path: Path) -> None:
         first = (ROOT / path).read_text(encoding="utf-8").splitlines()[0]
         assert first.startswith("# ")
         assert first.endswith(".")
         assert len(first.split()) >= 3
 
 
-def test_overrides_in_comments_compose() -> None:
+def test_overrides_in_option_file_comments_compose() -> None:
     """Such as "Others: reranker@reranker.steps.precise=bge-reranker-v2-m3"."""
     advised = []
     for path in OPTIONS:

@@ -39,7 +39,7 @@ class TestPart:
         write_part(root, tmp_path / name, n_documents, n_items=1, seed=0)
         return tmp_path / name
 
-    def test_all_gold_of_its_items_is_in_its_corpus(self, tmp_path: Path) -> None:
+    def test_crud_part_contains_all_gold_of_its_items(self, tmp_path: Path) -> None:
         benchmark = CrudRag(root=str(self.part(tmp_path))).load()
         assert {sample.id for sample in benchmark.samples} == {
             "delete/summarization/1",
@@ -52,13 +52,13 @@ class TestPart:
         assert all(sample.gold and {unit.document_id for unit in sample.gold} <= known for sample in benchmark.samples)
         assert benchmark.notes["n_gold_added"] == 0
 
-    def test_continuations_are_of_news_outside_the_corpus(self, tmp_path: Path) -> None:
+    def test_crud_continuations_are_of_news_outside_the_corpus(self, tmp_path: Path) -> None:
         part = self.part(tmp_path)
         benchmark = CrudRag(root=str(part), split_file="crud_split/split_answers.json").load()
         continued = [sample.id for sample in benchmark.samples if sample.kind is Kind.CONTINUATION]
         assert continued == ["create/continuation/9"]
 
-    def test_the_same_seed_writes_the_same_part(self, tmp_path: Path) -> None:
+    def test_crud_part_of_a_seed_is_deterministic(self, tmp_path: Path) -> None:
         one, other = self.part(tmp_path, "one"), self.part(tmp_path, "other")
         for file in ("80000_docs/part", "crud_split/split_merged.json", "crud_split/split_answers.json"):
             assert (one / file).read_bytes() == (other / file).read_bytes()
@@ -118,11 +118,11 @@ class TestDirections:
             "embedder=minilm": (None, None),
         }
 
-    def test_the_reranker_changes_with_the_retriever(self, tmp_path: Path) -> None:
+    def test_reranker_direction_changes_with_the_retriever(self, tmp_path: Path) -> None:
         sweep = self.sweep(tmp_path, {"retriever": "hybrid_rerank", "reranker": "lexical"})
         assert self.found(sweep) == {"retriever=hybrid_rerank, reranker=lexical": (0.0102, Verdict.SHOWN)}
 
-    def test_the_embedder_changes_with_the_retriever(self, tmp_path: Path) -> None:
+    def test_embedder_direction_changes_with_the_retriever(self, tmp_path: Path) -> None:
         """A base without an embedder, as under bm25, differs from no embedder."""
         changes = [
             {"retriever": "dense", "reranker": "none", "embedder": name, "vector_index": "flat"}
@@ -134,12 +134,12 @@ class TestDirections:
             "retriever=dense, embedder=minilm": (-0.0009, Verdict.OPPOSITE),
         }
 
-    def test_a_cell_with_two_changes_is_refused(self, tmp_path: Path) -> None:
+    def test_direction_of_two_changes_is_refused(self, tmp_path: Path) -> None:
         sweep = self.sweep(tmp_path, {"chunk.overlap": 0.3, "top_k": 2})
         with pytest.raises(DataError, match=r"differs from the base in top_k, chunk\.overlap, expected one axis"):
             self.found(sweep)
 
-    def test_the_table_names_n_and_groups(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_direction_table_names_n_and_groups(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         sweep = self.sweep(tmp_path, {"top_k": 2})
         options = ["--metric", "rouge_l", "--baseline", "0" * 12, "--subset", "read/qa_1doc"]
         assert main([sweep, *options]) == 0

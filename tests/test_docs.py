@@ -45,7 +45,7 @@ def navigation() -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_and_anchors_resolve(page: Path) -> None:
+def test_links_and_anchors_of_pages_resolve(page: Path) -> None:
     broken = [
         f"{path.name}#{anchor}"
         for path, anchor in links(page)
@@ -110,7 +110,7 @@ def test_pages_that_code_names_exist() -> None:
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
 
 
-def test_glossary_is_sorted_and_says_each_word_once() -> None:
+def test_glossary_is_sorted_and_defines_each_word_once() -> None:
     words = re.findall(r"^\| ([^|]+?) \| ", (ROOT / "docs/glossary.md").read_text("utf-8"), re.MULTILINE)[1:]
     assert words == sorted(set(words), key=str.lower)
     assert {"cell", "stage", "sweep", "subset", "scenario", "group", "gold", "verdict", "field", "arm"} <= set(words)
@@ -143,19 +143,21 @@ class TestPagesForCodingAgents:
             assert lines
             assert [line for line in lines if not re.fullmatch(r"- \[[^]]+\]\([\w-]+/\): .+", line)] == []
 
-    def test_links_of_llms_txt_lead_to_pages_of_the_site_with_their_titles(self) -> None:
+    def test_links_of_llms_txt_lead_to_pages_with_their_titles(self) -> None:
         linked = re.findall(r"\[([^]]+)\]\(([\w-]+)/\)", LLMS.read_text(encoding="utf-8"))
         titles = {page.stem: page.read_text("utf-8").splitlines()[0].removeprefix("# ") for page in DOCS}
         assert [(title, name) for title, name in linked if titles.get(name) != title] == []
         assert titles.keys() - {name for _, name in linked} == {"index"}
 
-    def test_files_that_agents_are_told_to_read_exist(self) -> None:
+    def test_files_named_for_agents_exist(self) -> None:
         named = re.findall(r"`(docs/[\w./-]+)`", AGENTS.read_text(encoding="utf-8"))
         assert len(named) > 3
         assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-def test_the_code_for_questions_from_a_table_writes_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_code_for_questions_from_a_table_writes_the_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python title=\"convert.py\"\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)

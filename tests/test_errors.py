@@ -31,14 +31,14 @@ class TestInstallCommand:
         assert install_command("models") in str(MissingExtraError("torch", "models", "embedder=x"))
 
     @pytest.mark.parametrize(("extra", "found"), [("models", None), ("models", "torch"), ("readers", None)])
-    def test_a_missing_torch_is_installed_without_cuda_first(
+    def test_missing_torch_is_installed_without_cuda_first(
         self, extra: str, found: str | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(errors.importlib.util, "find_spec", lambda _: found)
         said = str(MissingExtraError("peft", extra, "embedder=x"))
         assert ("https://download.pytorch.org/whl/cpu" in said) is (extra == "models" and found is None)
 
-    def test_several_packages_are_one_error(self) -> None:
+    def test_several_missing_packages_are_one_error(self) -> None:
         said = str(MissingExtraError(["torch", "peft"], "train", "training"))
         assert said.startswith(
             "training needs the packages 'torch', 'peft', which are not installed. Install them with"
@@ -49,7 +49,7 @@ class TestInstallCommand:
 class TestEqualProblems:
     """Equal errors of one configuration in several places."""
 
-    def test_equal_errors_are_reported_once_with_the_number_of_other_places(self) -> None:
+    def test_equal_errors_of_jobs_are_reported_once_with_a_count(self) -> None:
         said = str(
             ConfigError(["llm.model: is empty", "judge.llm.model: is empty", "judge.scores.f.llm.model: is empty"])
         )

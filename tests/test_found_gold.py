@@ -55,7 +55,7 @@ def test_text_in_a_copy_counts_as_the_gold() -> None:
     assert pieces(places, (0, 1, 45, 50), (2, 1, 0, 42)) == [(0, 0, 7, 12), (1, 2, 2, 4)]
 
 
-def test_a_character_that_several_spans_hold_counts_once() -> None:
+def test_character_in_several_spans_counts_once() -> None:
     places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, empty_copies())
     held = places.pieces_in(spans((0, 0, 0, 15), (0, 0, 12, 20), (0, 0, 13, 14), (0, 2, 0, 5), (2, 0, 0, 100)))
     assert held.n_characters(4).tolist() == [10, 5, 20, 0]

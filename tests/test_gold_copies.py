@@ -55,7 +55,7 @@ class TestCopies:
         documents = corpus(**{f"d{number:02}": NEWS for number in range(60)})
         assert copied(documents, sample(Evidence("d00"))) == set()
 
-    def test_copies_are_in_the_part_of_the_corpus_that_is_searched(self) -> None:
+    def test_copies_are_searched_only_in_the_used_part_of_the_corpus(self) -> None:
         documents = Documents(["x/a", "x/b", "y/a"], [""] * 3, [NEWS] * 3)
         assert copied(documents, sample(Evidence("x/a"), prefix="x/")) == {"x/b"}
 
@@ -73,7 +73,7 @@ class TestCopies:
             ("n_gold_units_with_copies", "n_copies_of_gold_units", "n_documents_that_copy_gold"), 0
         )
 
-    def test_copies_are_the_same_characters(self) -> None:
+    def test_copies_have_equal_characters(self) -> None:
         documents = corpus(a=NEWS, b="报道：\n" + NEWS.replace("方案，", "方案，\n").replace("三月", "四月"))
         copies = find_copies([sample(Evidence("a"))], documents)
         assert len(copies.unit) > 2
@@ -107,7 +107,7 @@ class TestCredit:
         assert self.ranked("ab", "cb") == ["a", "b"]
         assert self.ranked("ab", "ba") == ["b", "a"]
 
-    def test_copies_of_the_gold_of_other_samples_are_not_credited(self) -> None:
+    def test_copies_of_other_samples_gold_are_not_credited(self) -> None:
         documents = self.DOCUMENTS
         rankings = credit(documents, sample(Evidence("a")), sample(Evidence("d"))).rankings(["cb", "cb"])
         assert [list(ranking) for ranking in rankings] == [["a"], ["c", "b"]]

@@ -63,7 +63,7 @@ def run_as_in_the_image(command: str, folder: Path, extras: str) -> list[str]:
         ),
     ],
 )
-def test_the_image_installs_the_extras_and_torch_first(extras: str, calls: list[str], tmp_path: Path) -> None:
+def test_image_installs_the_extras_and_torch_first(extras: str, calls: list[str], tmp_path: Path) -> None:
     made = []
     for number, command in enumerate(arguments_of("RUN")):
         folder = tmp_path / str(number)
@@ -79,7 +79,7 @@ def test_extras_with_torch_in_the_image_match_the_declared_extras() -> None:
     }
 
 
-def test_the_image_has_all_that_the_wheel_is_built_from() -> None:
+def test_image_contains_all_files_the_wheel_is_built_from() -> None:
     copied = [source for arguments in arguments_of("COPY") for source in arguments.split()[:-1]]
     assert all((ROOT / source).exists() for source in copied)
     packages = {path.removesuffix("*") for path in _setuptools()["packages"]["find"]["include"]}
@@ -97,7 +97,7 @@ def _setuptools() -> dict[str, Any]:
     return found
 
 
-def test_the_image_runs_a_command_of_ours_as_an_ordinary_user() -> None:
+def test_image_runs_our_command_as_an_ordinary_user() -> None:
     assert arguments_of("USER")[-1:] == ["1000"]
     assert arguments_of("ENTRYPOINT") == ['["rag-grid"]']
     assert "rag-grid" in PROJECT["scripts"]
@@ -130,6 +130,6 @@ def test_dockerfile_passes_hadolint() -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stdout
 
 
-def test_every_extra_of_the_page_exists() -> None:
+def test_every_extra_named_on_the_image_page_exists() -> None:
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     assert {*re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE)} == {*EXTRAS}

@@ -42,7 +42,7 @@ class TestByDefinition:
         assert scores.dtype == np.float32
         np.testing.assert_allclose(scores, expected, atol=1e-5)
 
-    def test_search_equals_brute_force_maxsim(self) -> None:
+    def test_late_interaction_search_equals_brute_force_maxsim(self) -> None:
         hits = best_chunks(QUERIES, CHUNKS, 4)
         assert_is_ranking(hits, 4, 4)
         for query in (0, 1, 3):
@@ -50,7 +50,7 @@ class TestByDefinition:
             assert rankings_of(hits)[query] == sorted(scores, key=lambda c: -scores[c])[:4]
             np.testing.assert_allclose(hits.score[query], sorted(scores.values(), reverse=True)[:4], atol=1e-5)
 
-    def test_text_without_vectors_has_no_hits_and_is_not_a_hit(self) -> None:
+    def test_text_without_token_vectors_has_no_hits_and_is_no_hit(self) -> None:
         hits = best_chunks(QUERIES, CHUNKS, 100)
         assert hits.chunk.shape == (4, 7)
         assert rankings_of(hits)[2] == []
@@ -64,14 +64,14 @@ class TestByDefinition:
         assert [row for row in order if row % 2] == [1, 3]
 
 
-def test_rows_are_some_of_the_texts() -> None:
+def test_selected_rows_are_the_vectors_of_their_texts() -> None:
     np.testing.assert_array_equal(
         best_chunks(QUERIES.rows(np.array([3, 0])), CHUNKS.rows(slice(2, 5)), 3).chunk,
         best_chunks(QUERIES, CHUNKS.rows(np.array([2, 3, 4])), 3).chunk[[3, 0]],
     )
 
 
-def test_empty_inputs_give_empty_results() -> None:
+def test_empty_late_interaction_inputs_give_empty_results() -> None:
     assert score_pairs(QUERIES, CHUNKS, np.zeros((0, 2), dtype=np.int32)).shape == (0,)
     assert best_chunks(QUERIES.rows(slice(0, 0)), CHUNKS, 3).chunk.shape == (0, 3)
     assert best_chunks(QUERIES, CHUNKS.rows(slice(0, 0)), 3).chunk.shape == (4, 0)

@@ -116,7 +116,7 @@ def _arrows() -> Iterator[tuple[str, str]]:
             yield module, name
 
 
-def test_the_rules_have_modules_to_hold_for() -> None:
+def test_every_layering_rule_applies_to_a_module() -> None:
     assert {"components.chunkers", "components.datasets", "components.llms", "components.metrics"} <= ROLES
     assert {f"runner.{layer}" for layer in LAYERS} | {f"runner.pipeline.{part}" for part in PIPELINE} <= set(MODULES)
     assert len(list(_arrows())) > 3_000
@@ -136,7 +136,7 @@ def test_roles_and_foundations_import_no_other_role() -> None:
     ] == []
 
 
-def test_the_records_import_no_other_component() -> None:
+def test_records_import_no_other_component() -> None:
     assert [
         (module, name)
         for module, name in _arrows()
@@ -144,7 +144,7 @@ def test_the_records_import_no_other_component() -> None:
     ] == []
 
 
-def test_every_module_of_the_runner_is_a_command_or_in_a_layer() -> None:
+def test_every_runner_module_is_a_command_or_in_a_layer() -> None:
     commands = {module for module, file in MODULES.items() if file.parent == REPOSITORY / "runner"} - {"runner"}
     folders = {_package(module) for module in MODULES if _is_under(module, "runner")} - commands - {"runner"}
     assert folders == {f"runner.{layer}" for layer in LAYERS}
@@ -170,7 +170,7 @@ def test_pipeline_subpackages_import_only_lower_ones() -> None:
     assert upward == []
 
 
-def test_a_command_imports_no_command() -> None:
+def test_command_imports_no_other_command() -> None:
     assert [
         (module, name)
         for module, name in _arrows()
@@ -181,7 +181,7 @@ def test_a_command_imports_no_command() -> None:
     ] == []
 
 
-def test_analysis_imports_only_the_public_faces_of_the_runner() -> None:
+def test_analysis_imports_only_the_public_modules_of_the_runner() -> None:
     strangers = []
     for module, name in _arrows():
         may_run = _is_under(module, "analysis.notebooks") or module == "analysis"
@@ -191,7 +191,7 @@ def test_analysis_imports_only_the_public_faces_of_the_runner() -> None:
     assert strangers == []
 
 
-def test_importing_the_results_imports_no_stage() -> None:
+def test_results_import_no_stage() -> None:
     waiting, seen = ["runner.results"], set[str]()
     while waiting:
         module = waiting.pop()
@@ -203,12 +203,12 @@ def test_importing_the_results_imports_no_stage() -> None:
     assert pipeline == set()
 
 
-def test_the_engine_imports_no_role() -> None:
+def test_engine_imports_no_role() -> None:
     """The engine caches replies of language models. Chunkers, metrics and all other roles belong to the pipeline."""
     assert [arrow for arrow in _arrows() if _is_under(arrow[0], "runner.engine") and _package(arrow[1]) in ROLES] == []
 
 
-def test_the_runner_does_not_import_the_analysis() -> None:
+def test_runner_does_not_import_the_analysis() -> None:
     assert [arrow for arrow in _arrows() if _is_under(arrow[0], "runner") and _is_under(arrow[1], "analysis")] == []
 
 
@@ -218,7 +218,7 @@ def test_modules_have_no_import_cycle() -> None:
     assert set(TopologicalSorter(graph).static_order()) >= set(MODULES)
 
 
-def test_importing_modules_loads_no_heavy_package() -> None:
+def test_import_of_our_modules_loads_no_heavy_package() -> None:
     code = (
         "import importlib, json, sys\n"
         "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"

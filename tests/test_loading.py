@@ -39,7 +39,7 @@ def test_nested_loading_is_counted_once(clock: Clock) -> None:
     assert seconds_of_loading() - before == 5
 
 
-def test_failed_loading_counts_too(clock: Clock) -> None:
+def test_failed_loading_is_counted(clock: Clock) -> None:
     @cache_slow_loader
     def broken() -> str:
         clock.now += 2

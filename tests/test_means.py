@@ -11,7 +11,7 @@ def test_mean_scores_keep_values_and_reasons() -> None:
     assert scores.states == (ScoreState.VALUE, ScoreState.NO_GOLD, ScoreState.VALUE)
 
 
-def test_no_outcomes_give_no_rows_of_two_columns() -> None:
+def test_means_of_an_empty_list_have_two_columns_and_no_rows() -> None:
     assert mean_scores([]).statistics.shape == (0, 2)
 
 

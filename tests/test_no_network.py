@@ -9,7 +9,7 @@ def test_connections_to_other_machines_are_refused(method: str) -> None:
         getattr(client, method)(("192.0.2.1", 80))
 
 
-def test_names_are_not_looked_up() -> None:
+def test_host_names_are_not_looked_up() -> None:
     with pytest.raises(PermissionError, match=r"example\.org"):
         socket.create_connection(("example.org", 80))
 

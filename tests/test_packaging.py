@@ -59,7 +59,7 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[zi
         yield wheel
 
 
-def test_a_wheel_runs_a_preset_beside_folders_of_the_user(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+def test_wheel_runs_a_preset_beside_equally_named_user_folders(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path / "site")
     for name in PACKAGES:
         (tmp_path / "work" / name).mkdir(parents=True)
@@ -76,7 +76,7 @@ def test_a_wheel_runs_a_preset_beside_folders_of_the_user(wheel: zipfile.ZipFile
     assert "Plan: 13 cells" in done.stdout
 
 
-def test_a_wheel_has_every_file_and_the_commands(source: Path, wheel: zipfile.ZipFile) -> None:
+def test_wheel_contains_every_file_and_both_commands(source: Path, wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     assert files_of(source) - names == set()
     (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))
@@ -88,7 +88,7 @@ def test_a_wheel_has_every_file_and_the_commands(source: Path, wheel: zipfile.Zi
     }
 
 
-def test_a_source_distribution_has_every_file(source: Path, tmp_path: Path) -> None:
+def test_source_distribution_contains_every_file(source: Path, tmp_path: Path) -> None:
     file = build_file("build_sdist", source, tmp_path)
     root = f"rag_grid-{VERSION}"
     assert file.name == f"{root}.tar.gz"
@@ -118,12 +118,12 @@ def run_installed(*command: str | Path, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_commands_print_the_version_of_the_wheel(installed: Path, tmp_path: Path) -> None:
+def test_installed_commands_print_the_version_of_the_wheel(installed: Path, tmp_path: Path) -> None:
     for command in ([installed / "rag-grid"], [installed / "python", "-m", "runner"]):
         assert run_installed(*command, "--version", folder=tmp_path) == f"rag-grid {VERSION}\n"
 
 
-def test_helps_of_an_installed_wheel_name_the_folder_of_the_pages(installed: Path, tmp_path: Path) -> None:
+def test_help_of_an_installed_wheel_names_the_folder_of_the_pages(installed: Path, tmp_path: Path) -> None:
     for command in (
         ["rag-grid", "--help"],
         ["rag-grid-analysis", "compare", "--help"],
@@ -137,7 +137,7 @@ def test_helps_of_an_installed_wheel_name_the_folder_of_the_pages(installed: Pat
             assert installed_page.read_bytes() == (REPOSITORY / "docs" / name).read_bytes()
 
 
-def test_an_installed_wheel_runs_the_smoke_preset_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+def test_installed_wheel_runs_the_smoke_preset_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     run_installed(installed / "rag-grid", "-m", "+sweeps=smoke", "tracking=none", "run.progress=false", folder=tmp_path)
     cells = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("results/*/*/cell.json")]
     assert cells
@@ -146,7 +146,7 @@ def test_an_installed_wheel_runs_the_smoke_preset_in_an_empty_folder(installed: 
     assert "report.html" in report
 
 
-def test_an_editable_install_is_a_line_in_a_pth_file(source: Path, tmp_path: Path) -> None:
+def test_editable_install_is_a_line_in_a_pth_file(source: Path, tmp_path: Path) -> None:
     """A finder, which setuptools makes by default, would be asked behind empty folders in the working directory."""
     wheel = build("build_editable", source, tmp_path)
     (path,) = (wheel.read(name).decode() for name in wheel.namelist() if name.endswith(".pth"))

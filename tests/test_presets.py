@@ -83,7 +83,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 class TestHead:
-    def test_head_names_all_that_its_cells_need(
+    def test_preset_head_names_all_needs_of_its_cells(
         self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Flags of the command, keys and folders: nothing else is set here."""
@@ -113,7 +113,7 @@ class TestHead:
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - WITHOUT_PAPER - {"financerag_ablation", "financerag_table1"}))
-def test_a_preset_has_all_that_its_paper_varies(name: str) -> None:
+def test_preset_covers_all_that_its_paper_varies(name: str) -> None:
     assert missing_parts(head_of(name), jobs_of(name)) == {}
 
 
@@ -129,7 +129,7 @@ class TestPublishedTables:
     """The parts in heads are those of the tables that ship with the analysis."""
 
     @pytest.mark.parametrize(("name", "table_name"), TABLES.items())
-    def test_the_cells_of_a_preset_are_rows_of_the_table(self, name: str, table_name: str) -> None:
+    def test_preset_cells_are_rows_of_the_published_table(self, name: str, table_name: str) -> None:
         table = published.read_table(table_name)
         cells = as_cells(jobs_of(name), table.info.paper.name)
         paired = pair(table, cells)
@@ -139,7 +139,7 @@ class TestPublishedTables:
             assert len(paired.pairs) == len(cells) == len(table.rows)
 
     @pytest.mark.parametrize("name", [name for name in TABLES if "_table" in name])
-    def test_every_printed_metric_has_a_score_or_its_absence_is_named(
+    def test_every_printed_metric_has_a_score_or_a_named_absence(
         self, name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         table = published.read_table(TABLES[name])
@@ -162,7 +162,7 @@ def scores_of(job: Job) -> set[str]:
 
 
 class TestPlan:
-    def test_preset_plan_names_parts_that_replace_those_of_the_paper(self) -> None:
+    def test_preset_plan_names_parts_that_replace_the_paper(self) -> None:
         lines = list(preset_lines(["+sweeps=crud_table3_free"], jobs_of("crud_table3_free")))
         assert lines[0] == "Preset crud_table3_free: CRUD-RAG's table 3 without a model: 4 cells."
         assert lines[1].strip() == (
@@ -171,7 +171,7 @@ class TestPlan:
         )
         assert [line.strip().partition(":")[0] for line in lines[2:]] == ["differs from the paper", "needs"]
 
-    def test_plan_names_the_part_of_the_data_that_a_command_draws(self) -> None:
+    def test_preset_plan_names_the_drawn_part_of_the_data(self) -> None:
         jobs = [compose_job("+sweeps=crud_table5_free", "dataset.root=x", "dataset.limit=120")]
         lines = [line.strip() for line in preset_lines(["+sweeps=crud_table5_free"], jobs)]
         assert "only a part of the data: dataset.limit=120" in lines
@@ -181,7 +181,7 @@ class TestPlan:
         (line,) = [line for line in preset_lines(["+sweeps=crud_table4_free"], jobs) if "not the paper's" in line]
         assert "chunk.overlap=0.2 (paper: 0,0.1,0.3,0.5,0.7)" in line
 
-    def test_plan_names_values_of_the_paper_without_a_cell(self) -> None:
+    def test_preset_plan_names_values_of_the_paper_without_a_cell(self) -> None:
         lines = list(preset_lines(["+sweeps=financerag_table1"], jobs_of("financerag_table1")))
         assert lines[1].strip() == (
             "in the paper and not here: expander=paraphrase,hypothetical_document refiner=summary"

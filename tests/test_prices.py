@@ -5,7 +5,7 @@ import pytest
 from components.prices import Price, PriceList, Prices
 
 
-def test_prices_are_of_a_million_tokens() -> None:
+def test_price_is_per_million_tokens() -> None:
     price = Price(prompt=3.0, completion=15.0, cached=0.3)
     assert price.cost(1_000_000, 1_000_000) == pytest.approx(18.0)
     assert price.cost(1_000_000, 0, 900_000) == pytest.approx(0.3 + 0.27)
@@ -21,7 +21,7 @@ def test_prices_of_a_server_and_of_the_last_list_take_precedence() -> None:
     assert prices.find("c", "host") is None
 
 
-def test_invalid_settings_are_reported() -> None:
+def test_rejected_settings_of_prices() -> None:
     assert Price(-1.0).check() == ["prompt: got -1.0, expected at least 0"]
     assert Price(float("nan")).check()
     (problem,) = PriceList("May", "page", {}).check()

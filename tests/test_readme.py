@@ -190,7 +190,7 @@ def test_readme_starts_with_the_two_commands_of_ci() -> None:
     assert commands(README)[-1] == "python -m pip install -c constraints.txt -e '.[dev]' && python -m pytest"
 
 
-def test_the_chinese_readme_has_the_same_commands() -> None:
+def test_chinese_readme_has_the_same_commands() -> None:
     def blocks(page: str) -> list[list[str]]:
         found = re.findall(r"```\w+\n(.*?)```", page, re.DOTALL)
         return [[line.partition("  #")[0].strip() for line in block.splitlines()] for block in found]
@@ -228,9 +228,7 @@ def test_every_documented_module_is_run_by_a_test() -> None:
 @pytest.mark.parametrize(
     "arguments", without_own_metric(with_module("runner")), ids=lambda arguments: " ".join(arguments) or "one cell"
 )
-def test_the_sweep_of_the_readme_runs(
-    arguments: list[str], published: Path, own: Path, one_store: str, tmp_path: Path
-) -> None:
+def test_readme_sweep_runs(arguments: list[str], published: Path, own: Path, one_store: str, tmp_path: Path) -> None:
     write_own_files(tmp_path)
     extra = [*SMALL, one_store]
     is_tracked = commands()[0].endswith(shlex.join(["runner", *arguments]))
@@ -284,7 +282,7 @@ def test_documented_executor_overrides_compose(override: str) -> None:
     assert understood
 
 
-def test_commands_of_llms_txt_are_commands_of_the_pages() -> None:
+def test_llms_txt_commands_are_commands_of_the_pages() -> None:
     named = re.findall(r"`(python -m \w[\w.]* [^`]+)`", LLMS)
     assert len(named) == 3
     assert set(named) <= set(commands())
@@ -327,7 +325,7 @@ def test_documented_chunker_index_and_reranker_run_outside_the_repository(one_st
     assert cell["metrics"]["overall"]["recall@10"]["value"] > 0.5
 
 
-def test_own_components_have_at_most_25_lines(tmp_path: Path) -> None:
+def test_documented_user_components_have_at_most_25_lines(tmp_path: Path) -> None:
     write_own_files(tmp_path)
     modules = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("my_package/*.py")}
     assert {"answered.py", "paragraphs.py", "dot_products.py", "shared_characters.py"} <= set(modules)
@@ -335,7 +333,7 @@ def test_own_components_have_at_most_25_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1].strip(","))
-def test_the_program_of_the_readme_runs(program: str, sweep: Path, one_store: str, tmp_path: Path) -> None:
+def test_readme_program_runs(program: str, sweep: Path, one_store: str, tmp_path: Path) -> None:
     words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL]
     few = ", ".join(f'"{word}"' for word in words)
     check = "\nassert len(sweep.cells) > 1, sweep"
@@ -347,7 +345,7 @@ def test_the_program_of_the_readme_runs(program: str, sweep: Path, one_store: st
 
 
 @pytest.mark.parametrize("arguments", with_module("runner.store"), ids=" ".join)
-def test_the_store_commands_of_the_readme_run(arguments: list[str], sweep: Path) -> None:
+def test_readme_store_commands_run(arguments: list[str], sweep: Path) -> None:
     done = run(["runner.store", *arguments], sweep)
     assert done.returncode == 0, done.stderr
     assert "results" in done.stdout
@@ -355,7 +353,7 @@ def test_the_store_commands_of_the_readme_run(arguments: list[str], sweep: Path)
 
 @pytest.mark.parametrize("arguments", with_module("runner.track"), ids=" ".join)
 @pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own queries
-def test_the_track_command_of_the_readme_runs(
+def test_readme_track_command_runs(
     arguments: list[str], sweep: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The command runs in this process, which has loaded MLflow for other tests: see `LOADING` in tests.conftest."""
@@ -377,7 +375,7 @@ def test_documented_rankings_export_runs(sweep: Path, tmp_path: Path) -> None:
     assert len({line.split()[0] for line in (tmp_path / "run.txt").read_text("utf-8").splitlines()}) == 30
 
 
-def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
+def test_readme_export_of_the_winner_answers(sweep: Path) -> None:
     (arguments,) = with_module("runner.export")
     done = run(["runner.export", *arguments], sweep)
     assert done.returncode == 0, done.stderr
@@ -467,7 +465,7 @@ def test_tutorial_leads_from_the_first_sweep_to_an_answer(tmp_path: Path) -> Non
         assert shown.rpartition("  ")[0] in TUTORIAL
 
 
-def test_the_gate_passes_a_cell_that_did_not_change(sweep: Path) -> None:
+def test_readme_gate_passes_an_unchanged_cell(sweep: Path) -> None:
     gate = [arguments for arguments in with_module("analysis") if arguments[0] in GATE]
     assert [arguments[0] for arguments in gate] == list(GATE)
     for arguments in gate:
@@ -481,7 +479,7 @@ def test_the_gate_passes_a_cell_that_did_not_change(sweep: Path) -> None:
     [own for own in without_own_metric(with_module("analysis")) if own[0] not in GATE],
     ids=" ".join,
 )
-def test_the_analysis_commands_of_the_readme_run(arguments: list[str], sweep: Path) -> None:
+def test_readme_analysis_commands_run(arguments: list[str], sweep: Path) -> None:
     if arguments[0] == "notebooks":
         skip_without("jupytext", extra="notebooks")
     done = run(["analysis", *(word.replace("crud_rag/3", "crud_rag/5") for word in arguments)], sweep)
@@ -534,7 +532,7 @@ def test_documented_data_set_description_runs(own: Path) -> None:
     assert "documents" in done.stdout
 
 
-def test_schema_for_an_editor_accepts_the_readers_presets(tmp_path: Path) -> None:
+def test_editor_schema_accepts_the_documented_presets(tmp_path: Path) -> None:
     write_own_files(tmp_path)
     (arguments,) = with_module("runner.schema")
     assert arguments[-2:] == [">", "my_conf/sweeps/schema.json"]
@@ -558,7 +556,7 @@ def test_documented_fetch_and_sweep_of_a_named_data_set_run(tmp_path: Path, monk
     assert json.loads(cell.read_text("utf-8"))["metrics"]["overall"]["ndcg@10"]["n"] == 2
 
 
-def test_every_option_is_named_and_exists() -> None:
+def test_every_option_is_documented_and_exists() -> None:
     """Models by name, which begin from another option, in docs/models.md; all others in docs/axes.md."""
     rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", (ROOT / "docs/axes.md").read_text("utf-8"), re.MULTILINE)
     rows += re.findall(r"^\| `(\w+)` \| (\*?`[^|]+`) \|$", (ROOT / "docs/models.md").read_text("utf-8"), re.MULTILINE)
@@ -573,7 +571,7 @@ def test_every_option_is_named_and_exists() -> None:
             assert named[group] == {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
 
 
-def test_first_option_of_a_row_is_the_default_of_its_group() -> None:
+def test_first_documented_option_is_the_default_of_its_group() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)`", (ROOT / "docs/axes.md").read_text("utf-8"), re.MULTILINE)
     config = (ROOT / "conf/config.yaml").read_text("utf-8")
     defaults = dict(re.findall(r"^  - (\w+): (\w[\w.-]*)", config, re.MULTILINE))

@@ -27,7 +27,7 @@ def summary(cls: type) -> str:
     return SENTENCE_END.split(" ".join((cls.__doc__ or "").split()))[0].rstrip(".")
 
 
-def test_page_of_commands_has_every_command() -> None:
+def test_commands_page_lists_every_command() -> None:
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `python -m ([\w. ]+)` \|", page, re.MULTILINE)
     ours = [path.stem for path in (ROOT / "runner").glob("*.py") if path.stem not in {"__init__", "__main__"}]
@@ -38,7 +38,7 @@ def test_page_of_commands_has_every_command() -> None:
     ]
 
 
-def test_page_of_stage_kinds_has_every_kind_with_the_summary_of_its_class() -> None:
+def test_stage_kinds_page_lists_every_kind_with_its_summary() -> None:
     """To write the table again, print `summary` for each kind."""
     for module in pkgutil.walk_packages(runner.pipeline.__path__, "runner.pipeline."):
         importlib.import_module(module.name)

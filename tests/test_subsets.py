@@ -22,5 +22,5 @@ def test_turns_are_numbered_from_the_first_question_of_their_conversation() -> N
     ]
 
 
-def test_no_samples_have_no_turns() -> None:
+def test_empty_sample_list_has_no_turns() -> None:
     assert conversation_turns([]) == []

@@ -41,11 +41,11 @@ def told(*allotted: int, **environment: str) -> list[dict[str, int]]:
     return found
 
 
-def test_libraries_use_the_allotted_threads_whenever_they_load() -> None:
+def test_libraries_use_the_allotted_threads_whenever_loaded() -> None:
     assert told(1, 2) == [{"blas": 1}, {"blas": 1, "openmp": 1}, {"blas": 2, "openmp": 2}, 2]
 
 
-def test_libraries_use_no_more_than_the_user_says() -> None:
+def test_libraries_use_no_more_threads_than_the_user_sets() -> None:
     assert told(2, 2, OMP_NUM_THREADS="1")[1]["openmp"] == 1
 
 

@@ -174,7 +174,7 @@ def test_docstring_sentences_are_short() -> None:
     ] == []
 
 
-def test_no_docstring_repeats_the_name() -> None:
+def test_docstrings_do_not_repeat_the_name() -> None:
     assert [
         f"{place}: {text}"
         for place, name, text in _texts().documented
